@@ -12,6 +12,7 @@ from tests import forkserver
 from tests.commands.test_training_pipelines import plan_of, words_of
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
+import newskills
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.plan import Ref
 from newskills.base.store import read_rows, write_rows
@@ -124,3 +125,18 @@ def test_a_job_that_stops_itself_asks_for_the_one_behind(disk: Path, variables: 
     assert done.returncode == code, done.stderr
     assert "run the same command to resume from there" in done.stdout
     assert list(read_rows(disk / "out/checkpoints.jsonl"))
+
+
+@pytest.mark.slow
+def test_python_gets_what_was_trained(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(disk)
+    keys = newskills.wrap_arguments("++steps=3 ++batch_size=4 ++trainer.threads=1 ++trainer.lora.rank=4")
+    outcome = newskills.sft(keys, model="base", training_data="texts.jsonl", output_dir="out")
+    assert isinstance(outcome, newskills.TrainingOutcome)
+    assert (outcome.model, outcome.output_dir, outcome.steps) == (Path("out/final_hf_model"), Path("out"), 3)
+    *_, last = read_rows(disk / "out/metrics.jsonl")
+    assert outcome.metrics == {name: value for name, value in last.items() if name != "step"}
+    assert (outcome.model / "model.safetensors").is_file()
+    shown = newskills.sft(keys, model="base", training_data="texts.jsonl", output_dir="other", dry_run=True)
+    assert shown is None
+    assert not (disk / "other").exists()

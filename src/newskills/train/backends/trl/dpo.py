@@ -19,11 +19,9 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    seed_pairs,
 )
-from newskills.train.backends.trl.shared import TrlLearner, TrlTrainerMixin, on_disk, run
+from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
 from newskills.train.loops.dpo import DpoConfig, Pair
-from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import prompt_and_reply
 
 
@@ -50,7 +48,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     check_lengths(lengths, model, "pairs")
     size = min(config.batch_size, len(rows))
-    order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
+    order = places_of_steps(config, len(rows), size)
     trainer = _DpoTrainer(
         model=model,
         args=TrlConfig(
@@ -67,16 +65,13 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
     trainer.train_dataset = trainer.train_dataset.select(order)
-    trainer.loop_config = config
-    if settings.weights == "lora":
-        seed_pairs(trainer.model, settings.lora)
     counts = [len(row["chosen_ids"]) + len(row["rejected_ids"]) for row in rows]
 
     def tokens() -> dict[str, float]:
         last = trainer.state.global_step * size
         return {"tokens": float(sum(counts[at] for at in order[last - size : last]))}
 
-    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, tokens)
+    return train(trainer, task, config, tokenizer.pad_token_id, tokens)
 
 
 def _row(pair: Pair) -> dict[str, list[int]]:

@@ -23,11 +23,10 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    seed_pairs,
 )
 from newskills.train.backends.trl.processes import division, gathered
 from newskills.train.backends.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
-from newskills.train.backends.trl.shared import TrlLearner, TrlTrainerMixin, run
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
 from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, StepGroups
 from newskills.train.loops.remarks import flat_remark
@@ -41,7 +40,6 @@ from newskills.train.loops.samples import (
     Scorer,
     check_graded,
 )
-from newskills.train.loops.schedule import batch_at
 from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Sampled
 
@@ -157,7 +155,7 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     )
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base, list(scorer.stops))
     _check_lengths(problems, config, context_of(model))
-    order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
+    order = places_of_steps(config, len(problems), size)
     updates = config.steps * config.iterations
     trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
     rewards = _Rewards(problems, config, scorer)
@@ -174,13 +172,11 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
-    trainer.problems, trainer.loop_config, trainer.updates_a_step = problems, config, config.iterations
+    trainer.problems, trainer.updates_a_step = problems, config.iterations
     if drawn_here:
         trainer.source = StepGroups(problems, config, folder, scorer, task.hooks.remark)
         trainer.rollout_config = corrected
         trainer.beta = 0.0  # what holds back stands in the advantages
-    if settings.weights == "lora":
-        seed_pairs(trainer.model, settings.lora)
     _end_with(trainer, list(scorer.stops))
 
     def more() -> dict[str, float]:
@@ -194,7 +190,7 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
         tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
-    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
+    return train(trainer, task, config, tokenizer.pad_token_id, more)
 
 
 def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:

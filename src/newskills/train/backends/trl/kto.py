@@ -18,11 +18,9 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    seed_pairs,
 )
-from newskills.train.backends.trl.shared import TrlLearner, TrlTrainerMixin, on_disk, run
+from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
 from newskills.train.loops.kto import KtoConfig, LabelledReply, check_labels
-from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import prompt_and_reply
 
 
@@ -52,7 +50,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     parts = [prompt_and_reply(reply.reply) for reply in replies]
     check_lengths([len(prompt) + len(text) for prompt, text in parts], model, "replies")
-    order = [at for step in range(config.steps) for at in batch_at(range(len(parts)), step, size, config.seed)]
+    order = places_of_steps(config, len(parts), size)
     rows = Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro))
     trainer = _KtoTrainer(
         model=model,
@@ -70,15 +68,12 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
-    trainer.loop_config = config
-    if settings.weights == "lora":
-        seed_pairs(trainer.model, settings.lora)
 
     def tokens() -> dict[str, float]:
         last = trainer.state.global_step * size
         return {"tokens": float(sum(len(parts[at][1]) for at in order[last - size : last]))}
 
-    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, tokens)
+    return train(trainer, task, config, tokenizer.pad_token_id, tokens)
 
 
 def _rows(

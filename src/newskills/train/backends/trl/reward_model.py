@@ -22,9 +22,8 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    seed_pairs,
 )
-from newskills.train.backends.trl.shared import TrlLearner, TrlTrainerMixin, run
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.reward_model import (
     PairScores,
@@ -33,7 +32,6 @@ from newskills.train.loops.reward_model import (
     due,
     evaluated,
 )
-from newskills.train.loops.schedule import batch_at
 
 
 class _RewardTrainer(TrlTrainerMixin, RewardTrainer):  # type: ignore[misc]
@@ -61,7 +59,7 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
     rows = [_row(pair) for pair in pairs]
     check_lengths([max(map(len, row.values())) for row in rows], model, "pairs")
     size = min(config.batch_size, len(rows))
-    order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
+    order = places_of_steps(config, len(rows), size)
     trainer = _RewardTrainer(
         model=model,
         args=TrlConfig(
@@ -73,9 +71,6 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora, head="score") if settings.weights == "lora" else None,
     )
-    trainer.loop_config = config
-    if settings.weights == "lora":
-        seed_pairs(trainer.model, settings.lora)
 
     def more() -> dict[str, float]:
         done = trainer.state.global_step
@@ -85,7 +80,7 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
             metrics |= evaluated(held_out, _scores(trainer, tokenizer.pad_token_id, held_out.pairs, size), folder)
         return metrics
 
-    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
+    return train(trainer, task, config, tokenizer.pad_token_id, more)
 
 
 @torch.inference_mode()

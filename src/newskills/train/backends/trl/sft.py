@@ -20,10 +20,8 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
-    seed_pairs,
 )
-from newskills.train.backends.trl.shared import TrlLearner, TrlTrainerMixin, run
-from newskills.train.loops.schedule import batch_at
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
 from newskills.train.loops.sft import SftConfig
 from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Datum
@@ -51,7 +49,7 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     rows = _rows(examples, context_of(model), settings)
     size = min(config.batch_size, len(rows))
-    order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
+    order = places_of_steps(config, len(rows), size)
     trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)
     trainer = _SftTrainer(
         model=model,
@@ -66,13 +64,8 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
     )
-    trainer.loop_config = config
-    if settings.weights == "lora":
-        seed_pairs(trainer.model, settings.lora)
     tokens = _Tokens(rows, order, size)
-    return run(
-        trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, lambda: tokens.of(trainer.state)
-    )
+    return train(trainer, task, config, tokenizer.pad_token_id, lambda: tokens.of(trainer.state))
 
 
 class _Tokens:

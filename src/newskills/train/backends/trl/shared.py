@@ -21,11 +21,12 @@ from transformers import PrinterCallback, TrainerCallback
 
 from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.base.store import atomic_folder
+from newskills.train.backends.trl.model import TrainingTask, seed_pairs
 from newskills.train.backends.trl.processes import agreed, division, gathered, processes
 from newskills.train.backends.trl.sampling import TrlSampler
 from newskills.train.loops.evaluation import HeldOut, measure
-from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
-from newskills.train.loops.schedule import rate_at
+from newskills.train.loops.folder import CHECKPOINTS
+from newskills.train.loops.schedule import batch_at, rate_at
 from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
 from newskills.train.tensors import check_finite, written
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
@@ -249,18 +250,23 @@ def on_disk(rows: Dataset, folder: Path) -> Dataset:
     return load_from_disk(str(place))
 
 
-def run(
-    trainer: Any,
-    learner: TrlLearner,
-    folder: TrainingFolder,
-    hooks: Hooks,
-    more: Callable[[], dict[str, float]],
-) -> bool:
-    """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped).
+def places_of_steps(config: Steps, count: int, size: int) -> list[int]:
+    """Return which of `count` rows each step of `size` trains on, one step after another, as the other loops do."""
+    return [at for step in range(config.steps) for at in batch_at(range(count), step, size, config.seed)]
 
-    Raises DataError for a checkpoint that cannot be read, ConfigError for one of weights that were divided otherwise.
+
+def train(trainer: Any, task: TrainingTask, config: Steps, pad: int, more: Callable[[], dict[str, float]]) -> bool:
+    """Train from the last checkpoint on; return whether the run has ended (False: it was stopped).
+
+    `pad`: the token that fills up sequences; `more`: metrics of the last step beside TRL's. Raises DataError for a
+    checkpoint that cannot be read, ConfigError for one of weights that were divided otherwise.
     """
-    monitor = TrainingMonitor(trainer.loop_config, folder, together(hooks))
+    folder, hooks = task.folder, task.hooks
+    trainer.loop_config = config
+    if task.settings.weights == "lora":
+        seed_pairs(trainer.model, task.settings.lora)
+    learner = TrlLearner(trainer, pad)
+    monitor = TrainingMonitor(config, folder, together(hooks))
     records = StepRecords(monitor, learner, hooks.on_start, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
