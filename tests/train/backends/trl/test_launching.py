@@ -117,6 +117,9 @@ def test_where_this_node_is() -> None:
     assert wants_launch(TrlSettings(processes=2), {})
     assert not wants_launch(TrlSettings(processes=2), {"LOCAL_RANK": "0"})
     assert not wants_launch(TrlSettings(), {})
+    assert not wants_launch(TrlSettings(), {"NNODES": "1"})
+    assert wants_launch(TrlSettings(), {"NNODES": "2"})  # each node would train alone, into the same folder
+    assert not wants_launch(TrlSettings(), {"NNODES": "2", "LOCAL_RANK": "0"})
 
 
 @pytest.mark.parametrize(
