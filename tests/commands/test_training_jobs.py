@@ -90,6 +90,14 @@ def test_what_cannot_be_trained_is_refused_before_a_job_is_submitted(
         plan_of(disk, line, *words)
 
 
+def test_what_trains_in_one_process_gets_one(disk: Path) -> None:
+    line = f"{LINES['distill']} --by=texts --backend=trl"
+    (job,) = plan_of(disk, line, "--num_gpus=8").jobs
+    assert "++trainer.trl.processes=8" not in words_of(job)
+    with pytest.raises(ConfigError, match="ns distill trains in one process"):
+        plan_of(disk, line, "--num_nodes=2")
+
+
 @pytest.mark.slow
 def test_a_job_on_this_machine_makes_the_model_of_a_training_here(disk: Path) -> None:
     records = {**os.environ, "NEWSKILLS_EXPERIMENTS_DIR": str(disk / "experiments")}

@@ -113,10 +113,9 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
     def prepare(self, parsed: Parsed[O], cluster: ClusterConfig) -> PreparedSubmission:
         """Prepare the same command as one job, which resumes in the ones after it. Raises ConfigError, DataError,
         UnknownNameError."""
-        keys = keys_of(self.keys, Parsed(parsed.options, parsed.overrides, parsed.given))
-        assert keys is not None
+        keys_of(self.keys, Parsed(parsed.options, parsed.overrides, parsed.given))
         check_foreign(parsed.options.backend, METHODS.get(self.method(parsed.options)), self.able)
-        return prepare_training(self.command, parsed, keys, cluster)
+        return prepare_training(self.command, parsed, cluster, launches=self.launches)
 
     def _train(self, parsed: Parsed[O]) -> int:
         options = parsed.options

@@ -18,7 +18,7 @@ from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.training.command_script import CommandScript
-from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
+from newskills.pipelines.training.methods.options import LocalOptions
 from newskills.train.trainers import TRAINERS
 
 READ = ("training_data", "input_files", "eval_data", "solutions", "config")
@@ -40,13 +40,18 @@ def typed_words(parsed: Parsed[Any], paths: ClusterPaths | None = None) -> list[
 
 
 def prepare_training(
-    command: str, parsed: Parsed[Any], keys: StepKeys, cluster: ClusterConfig
+    command: str, parsed: Parsed[Any], cluster: ClusterConfig, *, launches: bool
 ) -> PreparedSubmission:
-    """Prepare a training as one job, which resumes in the ones after it. Raises ConfigError, DataError (no such file),
-    UnknownNameError (trainer)."""
+    """Prepare a training as one job, which resumes in the ones after it; `launches`: whether the trl trainer may start
+    several processes for it.
+
+    Raises ConfigError, DataError (no such file), UnknownNameError (trainer).
+    """
     options: LocalOptions = parsed.options
-    backend = TRAINERS.resolve(options.backend)
-    if options.num_nodes > 1 and backend != "trl":
+    together = launches and TRAINERS.resolve(options.backend) == "trl"
+    if options.num_nodes > 1 and not launches:
+        raise ConfigError(f"--num_nodes={options.num_nodes}: ns {command} trains in one process.")
+    if options.num_nodes > 1 and not together:
         raise ConfigError(
             f"--num_nodes={options.num_nodes}: the trainer {options.backend} trains in one process.",
             hint="Use --backend=trl.",
@@ -57,7 +62,7 @@ def prepare_training(
         check_files(options, paths)
     words = typed_words(parsed, paths)
     gpus = options.num_gpus or 0
-    if backend == "trl" and gpus > 1 and "trainer.trl.processes" not in parsed.overrides:
+    if together and gpus > 1 and "trainer.trl.processes" not in parsed.overrides:
         words.append(f"++trainer.trl.processes={gpus}")
     several = options.num_nodes > 1
     script = CommandScript(
