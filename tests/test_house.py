@@ -285,6 +285,7 @@ SHARED_NAMES = {
     "Options": "of each command, in its own file",
     "Command": "what is typed; what a job runs; NeMo-Skills' word in Python plans",
     "CommandGroup": "NeMo-Skills' word in Python plans",
+    "Model": "what answers, which plug-ins write; its name and server, in Python calls",
     "Pipeline": "NeMo-Skills' word in Python plans",
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
     "Group": "of benchmarks, which users write; of answers to one problem, as GRPO calls it",

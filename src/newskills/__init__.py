@@ -10,6 +10,9 @@ from newskills._version import __version__
 if TYPE_CHECKING:
     from newskills._api import (
         Arguments,
+        Generation,
+        aevaluate,
+        agenerate,
         aggregate_answers,
         average_checkpoints,
         compare,
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
         why,
         wrap_arguments,
     )
+    from newskills._api.objects import Model
+    from newskills.base.benchmark import Benchmark, Group
     from newskills.base.records import Report
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
     from newskills.launch.experiments import Experiment
@@ -52,7 +57,8 @@ if TYPE_CHECKING:
     from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.scripts.unit_clients import EvalClientScript
-    from newskills.run.evaluate import Evaluation
+    from newskills.pipelines.evaluation.evaluation import Evaluation
+    from newskills.pipelines.grading.work import Graded
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
     from newskills.run.reporting.summarize import Summary
@@ -65,6 +71,7 @@ if TYPE_CHECKING:
 
 OBJECTS = {
     "BaseJobScript": "newskills.launch.scripts.script",
+    "Benchmark": "newskills.base.benchmark",
     "Card": "newskills.train.data.card",
     "Command": "newskills.launch.declarative",
     "CommandGroup": "newskills.launch.declarative",
@@ -72,11 +79,15 @@ OBJECTS = {
     "EvalClientScript": "newskills.launch.scripts.unit_clients",
     "EvalPlan": "newskills.view.comparison.planning",
     "EvalScript": "newskills.launch.scripts.clients",
-    "Evaluation": "newskills.run.evaluate",
+    "Evaluation": "newskills.pipelines.evaluation.evaluation",
     "Experiment": "newskills.launch.experiments",
     "Explanation": "newskills.view.comparison.why",
+    "Generation": "newskills._api.objects",
     "GenerationClientScript": "newskills.launch.scripts.clients",
+    "Graded": "newskills.pipelines.grading.work",
+    "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
+    "Model": "newskills._api.objects",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
     "Pipeline": "newskills.launch.declarative",
     "Regraded": "newskills.view.comparison.regrade",
@@ -94,6 +105,7 @@ OBJECTS = {
 __all__ = [
     "Arguments",
     "BaseJobScript",
+    "Benchmark",
     "Card",
     "Command",
     "CommandGroup",
@@ -104,8 +116,12 @@ __all__ = [
     "Evaluation",
     "Experiment",
     "Explanation",
+    "Generation",
     "GenerationClientScript",
+    "Graded",
+    "Group",
     "HardwareConfig",
+    "Model",
     "NemoGymRolloutsScript",
     "Pipeline",
     "Regraded",
@@ -118,6 +134,8 @@ __all__ = [
     "SummarizeScript",
     "Summary",
     "__version__",
+    "aevaluate",
+    "agenerate",
     "aggregate_answers",
     "average_checkpoints",
     "compare",

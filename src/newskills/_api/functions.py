@@ -27,23 +27,40 @@ class Function(Struct, frozen=True, kw_only=True):
 
     @property
     def annotation(self) -> str:
-        """The type of the result. `Any` stands for what a cluster or a dry run gives instead (an experiment, None).
+        """The type of the result where the work is done here, which is what a checker should hold a script to.
 
-        So a checker knows what the result is where the work is done, and asks nobody to rule out the rest. Overloads
-        would say it as well, but for one wrong argument of seventy they report no more than that no overload fits.
-        Jedi completes members of `Union[T, Any]`, and none of `T | Any`.
+        A cluster gives an experiment instead, and a dry run None. Overloads would say so, but for one wrong argument of
+        seventy they report no more than that no overload fits (decisions/0037).
         """
-        if self.always:
-            return self.returns
         if self.returns:
-            return f"Union[{self.returns}, Any]"
+            return self.returns
         return "Experiment | None" if self.submits else "None"
 
 
-EVALUATION = "`reports`, one for each benchmark, and `result`, the units of work."
+EVALUATION = (
+    "`scores`, `samples()`, `table()`; `reports`, one for each benchmark, and `result`, the units of work."
+)
+GENERATION = "`outputs`, the files; `rows()`; `units` (one for each seed and chunk), `retries`, `ledger`."
 ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
 FUNCTIONS = {
+    "aevaluate": Function(
+        command="eval",
+        returns="Evaluation",
+        meaning=EVALUATION,
+        submits=True,
+        awaited=True,
+        note="`evaluate`, awaited within a running event loop, on a thread of its own. Cancelling it stops the "
+        "evaluation: what is done is on disk, and the same call goes on from there.",
+    ),
+    "agenerate": Function(
+        command="generate",
+        returns="RunResult",
+        meaning=GENERATION,
+        submits=True,
+        awaited=True,
+        note="`generate`, awaited within a running event loop, as `aevaluate`.",
+    ),
     "aggregate_answers": Function(command="aggregate_answers"),
     "average_checkpoints": Function(command="average_checkpoints"),
     "compare": Function(
@@ -65,22 +82,17 @@ FUNCTIONS = {
         submits=True,
         note="`ns evaluate` is another command: `profile_evaluate`.",
     ),
-    "evaluate_async": Function(
-        command="eval",
-        returns="Evaluation",
-        meaning=EVALUATION,
-        submits=True,
-        awaited=True,
-        note="`evaluate`, awaited within a running event loop, on a thread of its own. Cancelling it stops the "
-        "evaluation: what is done is on disk, and the same call goes on from there.",
-    ),
     "generate": Function(
         command="generate",
         returns="RunResult",
-        meaning="`units` (one for each seed and chunk, with its `output`), `retries`, `ledger`.",
+        meaning=GENERATION,
         submits=True,
     ),
-    "grade": Function(command="grade"),
+    "grade": Function(
+        command="grade",
+        returns="Graded",
+        meaning="`ledger`, the counts of verdicts; `output_file`; `rows()`, the rows with their verdicts.",
+    ),
     "grpo": Function(command="grpo"),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
     "improve": Function(command="improve"),
@@ -133,5 +145,5 @@ FUNCTIONS = {
     ),
 }
 
-SPELLINGS = {"eval": "evaluate"}
+SPELLINGS = {"eval": "evaluate", "evaluate_async": "aevaluate"}
 """Another name → the name of the same function."""

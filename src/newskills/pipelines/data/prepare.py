@@ -26,7 +26,7 @@ from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.official import PROMPTS, Alternatives, lay_out, prompts_of, shared_prompts
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.folders import data_dir
-from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
+from newskills.benchmarks.options import check_options, shown, values_of, with_options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.launch.clusters.config import ClusterConfig
@@ -39,6 +39,7 @@ from newskills.pipelines.data.training_sets import lay_out_all, training_sets, t
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
+from newskills.pipelines.placement.mounted_benchmarks import check_names
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
@@ -54,19 +55,20 @@ DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
 def run(parsed: Parsed[PrepareDataOptions]) -> int:
     if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
         return run_prepared(prepare(parsed, cluster), show=(MAIN,))
-    return _prepare_here(parsed.options, parsed.more)
+    return _prepare_here(parsed)
 
 
 def result(parsed: Parsed[PrepareDataOptions]) -> Experiment | None:
     """For Python: what was submitted, None for work on this machine. Raises NewskillsError where any has failed."""
     if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
         return submit_and_wait(prepare(parsed, cluster))
-    if code := _prepare_here(parsed.options, parsed.more):
+    if code := _prepare_here(parsed):
         raise NewskillsError(f"prepare_data ended with exit code {code}.")
     return None
 
 
-def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
+def _prepare_here(parsed: Parsed[PrepareDataOptions]) -> int:
+    options = parsed.options
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
@@ -77,15 +79,16 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     if PROMPTS in all_names:
         _prepare_prompts(options, fetch)
     names = [name for name in all_names if name != PROMPTS]
-    return _prepare_named(names, options, more, fetch) if names else 0
+    return _prepare_named(names, parsed, fetch) if names else 0
 
 
-def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: Given, fetch: FetchOptions) -> int:
+def _prepare_named(all_names: Sequence[str], parsed: Parsed[PrepareDataOptions], fetch: FetchOptions) -> int:
+    options, more = parsed.options, parsed.more
     trained, names = training_sets(all_names)
     if names == [ALL]:
         benchmarks = _everything(fetch)
     else:
-        places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir))
+        places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir), objects=parsed.objects)
         expanded = [benchmark for name in names for benchmark in expand(name, places)]
         benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
         if twice := sorted(
@@ -214,6 +217,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
 def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job that does the same where the data is to lie. Raises NewskillsError."""
     options = parsed.options
+    check_names(parsed.objects)
     if parsed.explain:
         options = replace(options, dry_run=True)
     paths = paths_of(cluster, main_container(options), options)
