@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.commands.command import Command
-from newskills.commands.shared.json_output import print_json
 from newskills.config.command_line import Parsed
+from newskills.pipelines.json_output import print_json
 from newskills.pipelines.options import AtLeastOne, doc
 
 if TYPE_CHECKING:

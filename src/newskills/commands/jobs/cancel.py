@@ -9,9 +9,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands.command import Command
-from newskills.commands.shared.invocations import cancel_jobs, meant
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.nemo_evaluator.invocations import cancel_jobs, meant
 from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.submission.submitted import SCREENFUL, find_submitted
 

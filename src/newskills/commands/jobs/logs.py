@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from newskills.base.errors import NewskillsError
 from newskills.commands.command import Command
-from newskills.commands.shared.invocations import meant, show_logs
 from newskills.config.command_line import Parsed
+from newskills.pipelines.nemo_evaluator.invocations import meant, show_logs
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import find_submitted
 

@@ -10,9 +10,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands.command import Command
-from newskills.commands.shared.invocations import follow_jobs, invocation, launched, print_jobs
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.nemo_evaluator.invocations import follow_jobs, invocation, launched, print_jobs
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import DryRun, doc
 

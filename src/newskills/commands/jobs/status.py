@@ -14,9 +14,9 @@ from newskills.base.errors import NewskillsError
 from newskills.base.tables import print_table, print_text
 from newskills.base.terminal import counted
 from newskills.commands.command import Command
-from newskills.commands.shared.invocations import meant, show_status
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, ExperimentRecords
+from newskills.pipelines.nemo_evaluator.invocations import meant, show_status
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import (
     JOB_HEAD,

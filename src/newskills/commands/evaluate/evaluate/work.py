@@ -14,7 +14,6 @@ from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.terminal import printable
 from newskills.commands.evaluate.evaluate import Options
 from newskills.commands.evaluate.evaluate.compiled_view import show_compiled, show_tasks
-from newskills.commands.shared.invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import CompileRequest, CompilerResult
 from newskills.interop.config import CompiledConfig, Dialect, Mode
@@ -37,6 +36,7 @@ from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
 from newskills.launch.validate import check
+from newskills.pipelines.nemo_evaluator.invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.pipelines.notices import notice
 from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 

@@ -12,12 +12,12 @@ from newskills.base.records import Report
 from newskills.base.registry import fold
 from newskills.base.tables import output_width
 from newskills.benchmarks import entries
-from newskills.commands.results.compute_metrics import Options
-from newskills.commands.results.summarize_results.work import metric_for
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
+from newskills.pipelines.results.compute_metrics_options import ComputeMetricsOptions
+from newskills.pipelines.results.summarize_results import metric_for
 from newskills.run.evaluate import require_trust
 from newskills.run.reporting.summarize import (
     SummaryOptions,
@@ -30,7 +30,7 @@ from newskills.run.reporting.summarize import (
 from newskills.run.reporting.tables import render
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[ComputeMetricsOptions]) -> int:
     if (reports := _reports(parsed.options)) is None:
         return 0
     sys.stdout.write(render(reports, parsed.options.accept_lost / 100, output_width()))
@@ -38,7 +38,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 0
 
 
-def result(parsed: Parsed[Options]) -> list[Report] | None:
+def result(parsed: Parsed[ComputeMetricsOptions]) -> list[Report] | None:
     """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
     reports = _reports(parsed.options)
     if reports is not None:
@@ -46,7 +46,7 @@ def result(parsed: Parsed[Options]) -> list[Report] | None:
     return reports
 
 
-def _reports(options: Options) -> list[Report] | None:
+def _reports(options: ComputeMetricsOptions) -> list[Report] | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read, and for an unknown benchmark."""
     files = [Path(name) for name in options.prediction_jsonl_files]
     for file in files:
@@ -86,7 +86,7 @@ def _check_name(name: str, folder: Path) -> None:
             raise UnknownNameError(error.kind, name, names, hint=own) from error
 
 
-def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:
+def _steps(options: ComputeMetricsOptions, files: list[Path], metric: str) -> Iterator[Step]:
     yield "metric", metric, f"for {options.benchmark}"
     for file in files:
         yield "reads", file, ""

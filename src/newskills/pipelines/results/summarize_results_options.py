@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns summarize_results DIR`: tables and metrics.json of a results folder, wherever its records come from."""
+"""The options of `ns summarize_results`."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import (
     DEFAULT_PROJECT,
     JOB,
@@ -19,7 +18,7 @@ from newskills.pipelines.options import (
 )
 
 
-class Options(ClusterOptions, frozen=True, kw_only=True):
+class SummarizeResultsOptions(ClusterOptions, frozen=True, kw_only=True):
     results_dir: Annotated[
         str, doc("folder of an evaluation, of one benchmark, or of several evaluations", {"positional": True})
     ]
@@ -51,19 +50,3 @@ class Options(ClusterOptions, frozen=True, kw_only=True):
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
-
-
-COMMAND = Command(
-    name="summarize_results",
-    summary="Print the tables of a results folder and write metrics.json: pass@k, averages, majority@k, "
-    "intervals. Reads results of earlier runs and of NeMo-Skills; generates nothing. If --cluster is "
-    "reached by ssh, the records are copied here, and metrics.json is written on the cluster.",
-    options=Options,
-    run="newskills.commands.results.summarize_results.work:run",
-    result="newskills.commands.results.summarize_results.work:result",
-    examples=(
-        "ns summarize_results results",
-        "ns summarize_results results --benchmarks gsm8k --max_samples 100",
-        "ns summarize_results /lustre/me/results --cluster=slurm",
-    ),
-)

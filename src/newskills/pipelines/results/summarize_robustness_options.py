@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns summarize_robustness DIR`: how much the prompts of a robustness evaluation change the scores."""
+"""The options of `ns summarize_robustness`."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import JOB, AcceptLost, ClusterOptions, DryRun, doc
 
 
-class Options(ClusterOptions, frozen=True, kw_only=True):
+class SummarizeRobustnessOptions(ClusterOptions, frozen=True, kw_only=True):
     results_dir: Annotated[str, doc("results folder of ns robust_eval", {"positional": True})]
     save_metrics_path: Annotated[
         str | None,
@@ -26,15 +25,3 @@ class Options(ClusterOptions, frozen=True, kw_only=True):
     verbose: Annotated[bool, doc("print the tables")] = True
     debug: Annotated[bool, doc("also show which files were read")] = False
     dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="summarize_robustness",
-    summary="Print how much the prompts of ns robust_eval change the scores, over all prompts and for each "
-    "prompt: min, max, mean, standard deviation, sensitivity, consistency, missing answers. "
-    "Generates nothing.",
-    options=Options,
-    run="newskills.commands.results.summarize_robustness.work:run",
-    result="newskills.commands.results.summarize_robustness.work:result",
-    examples=("ns summarize_robustness robust", "ns summarize_robustness /lustre/me/robust --cluster=slurm"),
-)

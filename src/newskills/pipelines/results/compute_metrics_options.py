@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns compute_metrics`: metrics of single output files, each file one seed."""
+"""The options of `ns compute_metrics`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import AcceptLost, DryRun, doc
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class ComputeMetricsOptions(Struct, frozen=True, kw_only=True):
     prediction_jsonl_files: Annotated[
         list[str], doc("graded output files of one benchmark; several files = several seeds")
     ]
@@ -22,16 +21,3 @@ class Options(Struct, frozen=True, kw_only=True):
     save_metrics_path: Annotated[str | None, doc("folder to write metrics.json to (default: print only)")] = None
     accept_lost: AcceptLost = 1.0
     dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="compute_metrics",
-    summary="Compute the metrics of graded output files, without a results folder. If the files are not "
-    "graded: run ns grade first.",
-    options=Options,
-    run="newskills.commands.results.compute_metrics.work:run",
-    result="newskills.commands.results.compute_metrics.work:result",
-    examples=(
-        "ns compute_metrics --prediction_jsonl_files ./test-results/gsm8k/output-greedy.jsonl --benchmark gsm8k",
-    ),
-)

@@ -14,12 +14,12 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.tables import output_width
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands.results.summarize_results import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import tracking_of
+from newskills.pipelines.results.summarize_results_options import SummarizeResultsOptions
 from newskills.run.evaluate import require_trust
 from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.summarize import (
@@ -54,7 +54,7 @@ def group_for(own: Sequence[str]) -> GroupFor:
     return lambda name: groups.get(name) or get_group(name)
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[SummarizeResultsOptions]) -> int:
     options = parsed.options
     summary = make_summary(parsed)
     if summary is None:
@@ -71,7 +71,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 0
 
 
-def result(parsed: Parsed[Options]) -> Summary | None:
+def result(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
     summary = make_summary(parsed)
     if summary is not None:
@@ -86,7 +86,7 @@ def _require_numbers(summary: Summary) -> None:
         raise DataError(summary.failures)
 
 
-def make_summary(parsed: Parsed[Options]) -> Summary | None:
+def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
     from newskills.pipelines.placement.results import results_place

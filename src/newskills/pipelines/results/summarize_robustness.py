@@ -12,11 +12,11 @@ import msgspec
 
 from newskills.base.errors import NewskillsError
 from newskills.base.tables import output_width
-from newskills.commands.results.summarize_results.work import metric_for
-from newskills.commands.results.summarize_robustness import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
+from newskills.pipelines.results.summarize_results import metric_for
+from newskills.pipelines.results.summarize_robustness_options import SummarizeRobustnessOptions
 from newskills.run.reporting.robustness import (
     FOLDER,
     TABLES_FILE,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from newskills.pipelines.placement.results import ResultsPlace
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[SummarizeRobustnessOptions]) -> int:
     summary = make_summary(parsed)
     if summary is None:
         return 0
@@ -44,7 +44,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 0
 
 
-def result(parsed: Parsed[Options]) -> RobustnessSummary | None:
+def result(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | None:
     """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
     summary = make_summary(parsed)
     if summary is not None:
@@ -52,7 +52,7 @@ def result(parsed: Parsed[Options]) -> RobustnessSummary | None:
     return summary
 
 
-def make_summary(parsed: Parsed[Options]) -> RobustnessSummary | None:
+def make_summary(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
     from newskills.pipelines.placement.results import results_place
