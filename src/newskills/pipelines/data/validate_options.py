@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns validate NAME…`: whether benchmarks measure what they should, found without a model."""
+"""The options of `ns validate`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import DryRun, doc
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class ValidateOptions(Struct, frozen=True, kw_only=True):
     benchmarks: Annotated[
         list[str],
         doc(
@@ -35,19 +34,3 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     json: Annotated[str | None, doc("file for all findings, as a JSON list")] = None
     dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="validate",
-    summary="Check benchmarks without a model. Rows: the expected number, none missing, none duplicated, a "
-    "prompt for each. Replies: a row's own answer is graded correct, in several spellings; an empty "
-    "reply, the prompt itself, one reply for all rows, the answers of other rows, and replies that name "
-    "many answers are graded correct no more often than by chance. The exit code is 1 if a check fails.",
-    options=Options,
-    run="newskills.commands.data.validate.work:run",
-    examples=(
-        "ns validate gsm8k mmlu",
-        "ns validate ./sums.py",
-        "ns validate all --category=science --mirror /data/mirror --json report.json",
-    ),
-)

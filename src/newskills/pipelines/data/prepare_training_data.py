@@ -20,11 +20,11 @@ from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
 from newskills.benchmarks.data import load_rows, prepare, split_folder
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.folders import data_dir
-from newskills.commands.data.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.data.downloads import DownloadProgress, ProgressBar
+from newskills.pipelines.data.prepare_training_data_options import PrepareTrainingDataOptions
 from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
@@ -64,12 +64,12 @@ ASKING = (
 """Settings of an evaluation that decide what a model reads; training data has them under the same names."""
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[PrepareTrainingDataOptions]) -> int:
     result(parsed)
     return 0
 
 
-def result(parsed: Parsed[Options]) -> Card | None:
+def result(parsed: Parsed[PrepareTrainingDataOptions]) -> Card | None:
     """Build the data and return its card; None where nothing was to be done. Raises NewskillsError."""
     options = parsed.options
     recipe = RECIPES[options.config_name]
@@ -118,7 +118,7 @@ def _asked_by(name: str) -> Layer:
 
 
 def _request(
-    options: Options,
+    options: PrepareTrainingDataOptions,
     recipe: DataRecipe,
     config: TrainingDataConfig,
     schema: Schema | None,
@@ -136,7 +136,9 @@ def _request(
     )
 
 
-def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None) -> Iterator[InputSource]:
+def _inputs(
+    options: PrepareTrainingDataOptions, config: TrainingDataConfig, schema: Schema | None
+) -> Iterator[InputSource]:
     """Yield the files to read. Raises ConfigError where nothing is named, DataError for a pattern without files."""
     raw, ready = config.input_files, config.preprocessed_dataset_files
     if raw is None and ready is None:
@@ -170,7 +172,7 @@ def _is_plain(path: Path) -> bool:
         return is_plain(file, path)
 
 
-def _fetch(options: Options) -> FetchOptions:
+def _fetch(options: PrepareTrainingDataOptions) -> FetchOptions:
     return FetchOptions(mirror=options.mirror or "", offline=options.offline, progress=DownloadProgress(1))
 
 
@@ -193,7 +195,7 @@ def _patterns(files: Files | None) -> list[str]:
     return [part for text in texts for part in re.split(r",|\s", text) if part]
 
 
-def _compared(options: Options) -> tuple[ComparedProblems, ...]:
+def _compared(options: PrepareTrainingDataOptions) -> tuple[ComparedProblems, ...]:
     """Return the problems to compare with. Raises UnknownNameError, DataError."""
     comparisons = []
     for name in (part for text in options.decontaminate for part in text.split(",") if part):
@@ -210,7 +212,7 @@ def _compared(options: Options) -> tuple[ComparedProblems, ...]:
     return tuple(comparisons)
 
 
-def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
+def _of_benchmark(benchmark: Benchmark, options: PrepareTrainingDataOptions) -> Iterator[str]:
     """Return the questions of the benchmark's own split, which is prepared where it is not yet."""
     prepare(benchmark, data_dir=options.data_dir, splits=(benchmark.split,), options=_fetch(options))
     return _questions(load_rows(benchmark, data_dir=options.data_dir))
@@ -236,7 +238,7 @@ def _say_unknown(config: TrainingDataConfig) -> None:
 
 
 def _dry_run(
-    options: Options,
+    options: PrepareTrainingDataOptions,
     recipe: DataRecipe,
     config: TrainingDataConfig,
     schema: Schema | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns prepare_training_data`: generations, or a published set, become data to train on."""
+"""The options of `ns prepare_training_data`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import AtLeastOne, DryRun, doc
 from newskills.train.data.overlap import NGRAM, SHARE
-from newskills.train.data.settings import TrainingDataConfig
 
 DECONTAMINATION = {"group": "decontamination"}
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class PrepareTrainingDataOptions(Struct, frozen=True, kw_only=True):
     config_name: Annotated[
         Literal["math_sft", "stem_sft", "agent_sft", "code_sft", "math_rl"],
         doc("recipe: solutions, conversations, what agents did, code, or problems for reinforcement learning"),
@@ -63,23 +61,3 @@ class Options(Struct, frozen=True, kw_only=True):
             extra=DECONTAMINATION,
         ),
     ] = SHARE
-
-
-COMMAND = Command(
-    name="prepare_training_data",
-    summary="Build training data: filter generations or a published set, remove duplicates and benchmark "
-    "problems (decontamination), sample, shuffle, and write SFT, conversation or RL rows with a data "
-    "card that says what each step removed. Keys marked code_sft and math_rl belong to these "
-    "recipes; the defaults shown are those of math_sft.",
-    options=Options,
-    config=TrainingDataConfig,
-    run="newskills.commands.data.prepare_training_data.work:run",
-    result="newskills.commands.data.prepare_training_data.work:result",
-    examples=(
-        "ns prepare_training_data --config-name=math_sft --decontaminate=math-500,aime24 "
-        "++input_files='results/output-rs*.jsonl' ++output_path=sft.jsonl ++tokenizer=Qwen/Qwen2.5-7B-Instruct "
-        "++prompt_config=generic/math",
-        "ns prepare_training_data --config-name=math_rl --dataset=dapo-math-17k --decontaminate=aime25 "
-        "++output_path=rl.jsonl ++filters.remove_len_outlier_problems=false",
-    ),
-)

@@ -18,9 +18,9 @@ from newskills.benchmarks.data import split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.folders import data_dir
-from newskills.commands.data.validate import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import ProgressBar
+from newskills.pipelines.data.validate_options import ValidateOptions
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
@@ -28,7 +28,7 @@ from newskills.run.validation.checks import KINDS, Validation, ValidationSamplin
 ALL = "all"
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[ValidateOptions]) -> int:
     """1 where a benchmark has a problem; one that lacks a package is left out. Raises NewskillsError."""
     options = parsed.options
     fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
@@ -62,7 +62,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 1 if wrong else 0
 
 
-def _chosen(options: Options, fetch: FetchOptions, root: Path) -> list[Benchmark]:
+def _chosen(options: ValidateOptions, fetch: FetchOptions, root: Path) -> list[Benchmark]:
     """Return the benchmarks that the options choose. Raises ConfigError, UnknownNameError."""
     if options.benchmarks == [ALL] or (options.category and not options.benchmarks):
         return _all(options.category, fetch, root)
