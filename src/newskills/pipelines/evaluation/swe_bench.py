@@ -13,10 +13,10 @@ from newskills.base.store import read_rows, write_rows
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
-from newskills.commands.evaluate.swe_bench import Options
 from newskills.config.command_line import Parsed
 from newskills.environments.config import EngineName, EnvironmentConfig
 from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.evaluation.swe_bench_options import SweBenchOptions
 from newskills.pipelines.pages import ledger_line
 from newskills.run.harnesses.swe_bench import (
     Harness,
@@ -31,7 +31,7 @@ from newskills.run.planning.spec import count
 from newskills.run.records.chunks import count_lines
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[SweBenchOptions]) -> int:
     """Run the command and return the exit code. Raises ConfigError for options that are missing, DataError for rows and
     reports."""
     options = parsed.options
@@ -53,7 +53,7 @@ def run(parsed: Parsed[Options]) -> int:
     return _write(target, with_reports(read_rows(source), read_reports(*reports)))
 
 
-def _in_containers(options: Options, engine: EngineName, source: Path) -> Iterator[Row]:
+def _in_containers(options: SweBenchOptions, engine: EngineName, source: Path) -> Iterator[Row]:
     environment = EnvironmentConfig(
         engine=engine,
         container_formatter=options.container_formatter,
@@ -63,7 +63,7 @@ def _in_containers(options: Options, engine: EngineName, source: Path) -> Iterat
     return grade_in_containers(read_rows(source), rows, environment, float(options.timeout))
 
 
-def _run(options: Options, source: Path, target: Path) -> list[Path]:
+def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
     """Where the reports are."""
     check_harness()
     folder = target.parent / "swe-bench-harness"
@@ -92,7 +92,7 @@ def _write(target: Path, records: Iterator[Row]) -> int:
     return 0
 
 
-def _steps(options: Options, source: Path, target: Path) -> list[Step]:
+def _steps(options: SweBenchOptions, source: Path, target: Path) -> list[Step]:
     steps: list[Step] = [("reads", source, f"{count_lines(source)} records")]
     if options.action == "report":
         steps.append(("reads", options.reports, "reports of the harness"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns swe_bench export|grade|report`: patches for the harness of SWE-bench, and its verdicts."""
+"""The options of `ns swe_bench`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import DryRun, doc
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class SweBenchOptions(Struct, frozen=True, kw_only=True):
     action: Annotated[
         Literal["export", "grade", "report"],
         doc(
@@ -49,19 +48,3 @@ class Options(Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, description="grade: time limit in seconds for the tests of one instance")
     ] = 1800
     dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="swe_bench",
-    summary="Grade patches as SWE-bench does: run the tests in containers and read their logs by the package "
-    "swebench, or export predictions for its harness and read its verdicts. An instance that could not be judged "
-    "is unscored, never wrong.",
-    options=Options,
-    run="newskills.commands.evaluate.swe_bench.work:run",
-    examples=(
-        "ns swe_bench export output.jsonl --output_file=predictions.jsonl --model_name=my-model",
-        "ns swe_bench report output.jsonl --reports=logs/run_evaluation/run --output_file=graded.jsonl",
-        "ns swe_bench grade output.jsonl --output_file=graded.jsonl --workers=8",
-        "ns swe_bench grade output.jsonl --output_file=graded.jsonl --engine=harness",
-    ),
-)

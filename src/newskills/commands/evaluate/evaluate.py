@@ -6,51 +6,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
-
-from msgspec import Struct
 
 from newskills.base.errors import UserError
 from newskills.commands.command import Command
-from newskills.pipelines.options import doc
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    config: Annotated[
-        str | None,
-        doc(
-            "config: a path, or the name of one in evaluate_configs/ or of one that ships with newskills",
-            {"short": "-c"},
-        ),
-    ] = None
-    run: Annotated[
-        str | None,
-        doc(
-            "profile of env.toml: submit there, show the logs, and exit with the exit code of the jobs",
-            {"short": "-r"},
-        ),
-    ] = None
-    batch: Annotated[
-        str | None, doc("profile of env.toml: submit there, and print the invocation id", {"short": "-b"})
-    ] = None
-    dry_run: Annotated[bool, doc("check everything and show what would be done; run nothing", {"short": "-d"})] = (
-        False
-    )
-    task: Annotated[
-        list[str],
-        doc(
-            "run only this task: every task of that name; or name.1 = the second task of the config, if its "
-            "name is `name`",
-            {"short": "-t"},
-        ),
-    ] = []
-    force_squash: Annotated[bool, doc("import the container images again")] = False
-
+from newskills.pipelines.nemo_evaluator.profile_options import ProfileEvaluateOptions
 
 _PLACE = re.compile(r"\[(\d+)\](?=[^=]*=)", re.ASCII)
 
 
-class _Evaluate(Command[Options], frozen=True, kw_only=True):
+class _Evaluate(Command[ProfileEvaluateOptions], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         """Run the command; a user error ends with exit code 1, as it does in the system whose command lines these
         are."""
@@ -72,8 +36,8 @@ COMMAND = _Evaluate(
     "env.toml, show it, and run its tasks on this machine or on the profile's cluster. key.sub=value "
     "changes the config. In Python: newskills.profile_evaluate. (To evaluate without such a config, "
     "use ns eval; that is newskills.evaluate in Python.)",
-    options=Options,
-    run="newskills.commands.evaluate.evaluate.work:run",
+    options=ProfileEvaluateOptions,
+    run="newskills.pipelines.nemo_evaluator.profile_evaluate:run",
     any_keys=True,
     examples=(
         "ns evaluate -c my-evaluation.yaml --dry-run",

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.terminal import printable
-from newskills.commands.evaluate.evaluate import Options
-from newskills.commands.evaluate.evaluate.compiled_view import show_compiled, show_tasks
 from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import CompileRequest, CompilerResult
 from newskills.interop.config import CompiledConfig, Dialect, Mode
@@ -36,12 +34,14 @@ from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
 from newskills.launch.validate import check
+from newskills.pipelines.nemo_evaluator.compiled_view import show_compiled, show_tasks
 from newskills.pipelines.nemo_evaluator.invocations import follow_foreign, follow_jobs, print_jobs
+from newskills.pipelines.nemo_evaluator.profile_options import ProfileEvaluateOptions
 from newskills.pipelines.notices import notice
 from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[ProfileEvaluateOptions]) -> int:
     """Run the command and return the exit code: the first of the compiled evaluations that is not 0.
 
     Raises ConfigError, DataError.
@@ -60,7 +60,9 @@ def run(parsed: Parsed[Options]) -> int:
     return next((code for code in codes if code), 0)
 
 
-def _one(parsed: Parsed[Options], made: CompilerResult, environ: Mapping[str, str], cwd: Path) -> int:
+def _one(
+    parsed: Parsed[ProfileEvaluateOptions], made: CompilerResult, environ: Mapping[str, str], cwd: Path
+) -> int:
     program = find_launcher(environ)
     foreign = needs_launcher(made.config)
     if parsed.explain:
@@ -80,7 +82,7 @@ def _one(parsed: Parsed[Options], made: CompilerResult, environ: Mapping[str, st
     return _submit(made.config, environ, cwd)
 
 
-def _asked(parsed: Parsed[Options]) -> CompileRequest:
+def _asked(parsed: Parsed[ProfileEvaluateOptions]) -> CompileRequest:
     options = parsed.options
     mode: Mode = "run" if options.run else "batch" if options.batch else "local"
     return CompileRequest(
@@ -95,7 +97,7 @@ def _asked(parsed: Parsed[Options]) -> CompileRequest:
     )
 
 
-def _words(options: Options) -> list[str]:
+def _words(options: ProfileEvaluateOptions) -> list[str]:
     """Return the options as a command line; `key=value` words are kept beside it."""
     named = {"--config": options.config, "--run": options.run, "--batch": options.batch}
     words = ["ns", "evaluate", *(word for name, value in named.items() if value for word in (name, value))]
