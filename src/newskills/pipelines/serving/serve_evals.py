@@ -19,9 +19,6 @@ from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
 from newskills.benchmarks import BenchmarkPlaces, expand
 from newskills.benchmarks.folders import data_dir as root
-from newskills.commands.evaluate.eval import COMMAND as EVAL
-from newskills.commands.serve.serve_evals import Options
-from newskills.commands.shared.token import check_reach, token_of, who
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment, ExperimentRecords
@@ -30,9 +27,11 @@ from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.evaluation import work
 from newskills.pipelines.evaluation.jobs import prepare
-from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.evaluation.options import EvalOptions, parse_words
 from newskills.pipelines.evaluation.specification import SPLIT, specification
 from newskills.pipelines.placement.cluster import target_cluster
+from newskills.pipelines.serving.serve_evals_options import ServeEvalsOptions
+from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.pipelines.submission.submit import submit_prepared
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.units.sandbox import check_sandbox
@@ -118,9 +117,9 @@ def _require_success(experiment: Experiment) -> None:
 
 
 class EvalPlanner:
-    """Options of the server → `ns eval` of one benchmark."""
+    """ServeEvalsOptions of the server → `ns eval` of one benchmark."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ServeEvalsOptions) -> None:
         """Split the words of the options. Raises ConfigError for `--eval_args` that the shell could not split."""
         self._options = options
         self._judge = _judge_words(options)
@@ -131,8 +130,7 @@ class EvalPlanner:
 
     def check(self) -> None:
         """Refuses options that no evaluation could be begun with. Raises NewskillsError."""
-        parsed = EVAL.parsed(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
-        EVAL.check(parsed)
+        parsed = parse_words(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
         resolve_config([user_layer(parsed.overrides, consumed=(SPLIT,))])
         target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
 
@@ -156,8 +154,7 @@ class EvalPlanner:
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
         words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
         command = masked(shlex.join(["ns", "eval", *words]))
-        parsed = EVAL.parsed(words)
-        EVAL.check(parsed)
+        parsed = parse_words(words)
         cluster = target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
             return ClusterEvaluation(command=command, parsed=parsed, cluster=cluster, folder=folder)
@@ -176,7 +173,7 @@ class EvalPlanner:
         )
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[ServeEvalsOptions]) -> int:
     options = parsed.options
     planner = EvalPlanner(options)
     planner.check()
@@ -204,7 +201,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 0
 
 
-def _judge_words(options: Options) -> list[str]:
+def _judge_words(options: ServeEvalsOptions) -> list[str]:
     """Return the judge's part of the command line."""
     kind = options.judge_server_type or (OPENAI if options.judge_server_address or options.judge_model else None)
     more = options.extra_judge_args

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns serve_evals`: evaluations for trainers, over HTTP."""
+"""The options of `ns serve_evals`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from newskills.commands.command import Command
-from newskills.commands.shared.token import Open, TokenFile
 from newskills.pipelines.options import NAME, DryRun, doc
+from newskills.pipelines.serving.token import Open, TokenFile
 
 JUDGE = {"group": "judge (for benchmarks that need one, such as hle and arena-hard)"}
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class ServeEvalsOptions(Struct, frozen=True, kw_only=True):
     host: Annotated[str, doc("address to listen on; 0.0.0.0 = all of this machine")] = "127.0.0.1"
     port: Annotated[Port, doc("port to listen on; 0 = a free one")] = 9050
     output_root: Annotated[str, doc("folder for the results; each request gets a folder in it")] = (
@@ -57,18 +56,3 @@ class Options(Struct, frozen=True, kw_only=True):
     )
     extra_judge_args: Annotated[str, doc("++ options for the judge, as one text", JUDGE)] = ""
     dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="serve_evals",
-    summary="Evaluate models during training: slime and similar trainers POST /evaluate, the benchmarks of a "
-    "request run in parallel against the trainer's router, and the metrics are returned. A repeated "
-    "request joins the job that already runs.",
-    options=Options,
-    run="newskills.commands.serve.serve_evals.work:run",
-    examples=(
-        "ns serve_evals --host=0.0.0.0 --open --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",
-        "ns serve_evals --judge-server-address=http://judge:8000/v1 --judge-model=my-judge",
-        "ns serve_evals --token-file=/run/secrets/evals --eval-args='++max_samples=50'",
-    ),
-)
