@@ -94,7 +94,7 @@ def test_circles_are_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     assert "newskills.commands.command" in facts("newskills.commands.loading").imports  # for types only
     assert (
-        "newskills.commands.shared.benchmark_list" in facts("newskills.commands.loading").imports
+        "newskills.pipelines.start.benchmark_list" in facts("newskills.commands.loading").imports
     )  # within a function
 
 

@@ -7,13 +7,13 @@ import os
 import sys
 
 from newskills.base.errors import NewskillsError
-from newskills.commands.start.setup.interview import Interview, compose_config, try_and_tell, write
-from newskills.commands.start.setup.options import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.start.interview import Interview, compose_config, try_and_tell, write
+from newskills.pipelines.start.setup_options import SetupOptions
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[SetupOptions]) -> int:
     interview = Interview(parsed.options, parsed.given, os.environ, ask=_ask, say=_say)
     answers = interview.answers()
     if parsed.options.dry_run:
@@ -28,7 +28,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 0 if ok else 1
 
 
-def result(parsed: Parsed[Options]) -> None:
+def result(parsed: Parsed[SetupOptions]) -> None:
     """For Python: raises NewskillsError where the cluster lacks what its config promises."""
     if run(parsed):
         raise NewskillsError("The config was written, but some of what it names does not exist.")

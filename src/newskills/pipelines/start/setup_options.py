@@ -14,7 +14,7 @@ SLURM = {"group": "slurm"}
 JOBS = {"group": "what jobs get"}
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class SetupOptions(Struct, frozen=True, kw_only=True):
     non_interactive: Annotated[bool, doc("ask nothing: use options and defaults")] = False
     test: Annotated[bool, doc("test the cluster after writing: ssh, sbatch or container engine, folders")] = True
     dry_run: Annotated[bool, doc("ask, check and show the file; write and test nothing")] = False

@@ -20,7 +20,7 @@ from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.trial import ENGINES, engine_of, try_cluster
 
 if TYPE_CHECKING:
-    from newskills.commands.start.setup.options import Options
+    from newskills.pipelines.start.setup_options import SetupOptions
 
 EXECUTORS = ("none", "local", "slurm", "ray")
 Answers = dict[str, Any]
@@ -49,7 +49,7 @@ class Interview:
 
     def __init__(
         self,
-        options: Options,
+        options: SetupOptions,
         given_names: frozenset[str],
         environ: Mapping[str, str],
         *,

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.start.setup.options import Options
+from newskills.pipelines.start.setup_options import SetupOptions
 
 COMMAND = Command(
     name="setup",
     summary="Describe a cluster: asks questions, writes <config_dir>/<name>.yaml, and tests it. Each answer "
     "can also be given as an option.",
-    options=Options,
-    run="newskills.commands.start.setup.work:run",
-    result="newskills.commands.start.setup.work:result",
+    options=SetupOptions,
+    run="newskills.pipelines.start.setup:run",
+    result="newskills.pipelines.start.setup:result",
     examples=(
         "ns setup",
         "ns setup --non_interactive --executor=slurm --name=big --ssh_host=login --job_dir=/lustre/me/jobs "
