@@ -125,7 +125,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("import newskills\nnewskills.prep", {"prepare_data", "prepare_training_data"}),
+        ("import newskills\nnewskills.prepare", {"PreparedData", "prepare_data", "prepare_training_data"}),
         ("import newskills\nnewskills.evaluate(bench", {"benchmarks="}),
         ("from newskills import generate\ngenerate(input_file='x', random_s", {"random_seeds="}),
         ("import newskills\nnewskills.evaluate(benchmarks='x').rep", {"reports"}),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         grpo,
         grpo_nemo_rl,
         improve,
+        merge_chunks,
         nemo_gym_rollouts,
         plan_eval,
         ppo_verl,
@@ -45,23 +46,29 @@ if TYPE_CHECKING:
         summarize_results,
         summarize_robustness,
         train_megatron_lm,
+        validate,
         why,
         wrap_arguments,
     )
     from newskills._api.objects import Model
     from newskills.base.benchmark import Benchmark, Group
     from newskills.base.records import Report
+    from newskills.benchmarks.data import PreparedData
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
     from newskills.launch.experiments import Experiment
     from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
     from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.scripts.unit_clients import EvalClientScript
+    from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
+    from newskills.pipelines.data.merge_chunks import MergedChunks
+    from newskills.pipelines.data.retrieve_similar import SimilarFile
     from newskills.pipelines.evaluation.evaluation import Evaluation
     from newskills.pipelines.grading.work import Graded
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
     from newskills.run.reporting.summarize import Summary
+    from newskills.run.validation.checks import Validation
     from newskills.train.data.card import Card
     from newskills.view.comparison.paired_runs import Comparison
     from newskills.view.comparison.planning import EvalPlan
@@ -70,6 +77,7 @@ if TYPE_CHECKING:
     from newskills.view.samples import SelectedSample
 
 OBJECTS = {
+    "AggregatedAnswers": "newskills.pipelines.data.aggregate_answers",
     "BaseJobScript": "newskills.launch.scripts.script",
     "Benchmark": "newskills.base.benchmark",
     "Card": "newskills.train.data.card",
@@ -87,9 +95,11 @@ OBJECTS = {
     "Graded": "newskills.pipelines.grading.work",
     "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
+    "MergedChunks": "newskills.pipelines.data.merge_chunks",
     "Model": "newskills._api.objects",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
     "Pipeline": "newskills.launch.declarative",
+    "PreparedData": "newskills.benchmarks.data",
     "Regraded": "newskills.view.comparison.regrade",
     "Report": "newskills.base.records",
     "RobustnessSummary": "newskills.run.reporting.robustness",
@@ -98,11 +108,14 @@ OBJECTS = {
     "SelectedSample": "newskills.view.samples",
     "ServerScript": "newskills.launch.scripts.script",
     "SummarizeScript": "newskills.launch.scripts.clients",
+    "SimilarFile": "newskills.pipelines.data.retrieve_similar",
     "Summary": "newskills.run.reporting.summarize",
+    "Validation": "newskills.run.validation.checks",
 }
 """What pipelines are made of, and what functions return → the module that has it."""
 
 __all__ = [
+    "AggregatedAnswers",
     "Arguments",
     "BaseJobScript",
     "Benchmark",
@@ -121,9 +134,11 @@ __all__ = [
     "Graded",
     "Group",
     "HardwareConfig",
+    "MergedChunks",
     "Model",
     "NemoGymRolloutsScript",
     "Pipeline",
+    "PreparedData",
     "Regraded",
     "Report",
     "RobustnessSummary",
@@ -131,8 +146,10 @@ __all__ = [
     "SandboxScript",
     "SelectedSample",
     "ServerScript",
+    "SimilarFile",
     "SummarizeScript",
     "Summary",
+    "Validation",
     "__version__",
     "aevaluate",
     "agenerate",
@@ -152,6 +169,7 @@ __all__ = [
     "grpo_nemo_rl",
     "improve",
     "kto",
+    "merge_chunks",
     "nemo_gym_rollouts",
     "plan_eval",
     "ppo_verl",
@@ -171,6 +189,7 @@ __all__ = [
     "summarize_results",
     "summarize_robustness",
     "train_megatron_lm",
+    "validate",
     "why",
     "wrap_arguments",
 ]

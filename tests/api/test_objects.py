@@ -130,7 +130,10 @@ def test_rows_that_a_benchmark_makes_are_prepared_by_the_object(
     options = {"output_dir": tmp_path / "out", "data_dir": tmp_path / "data"}
     with pytest.raises(DataError, match=r"newskills\.prepare_data\(benchmarks="):
         evaluate(benchmarks=[benchmark], model=model_at(server), **options)
-    newskills.prepare_data(benchmarks=[benchmark], data_dir=tmp_path / "data")
+    (prepared,) = newskills.prepare_data(benchmarks=[benchmark], data_dir=tmp_path / "data")
+    assert (prepared.benchmark, prepared.folder) == ("made", tmp_path / "data" / "made")
+    assert [(split.split, split.provenance.rows) for split in prepared.splits] == [("test", 10)]
+    assert newskills.prepare_data(benchmarks=[benchmark], data_dir=tmp_path / "data", dry_run=True) is None
     evaluation = evaluate(benchmarks=[benchmark], model=model_at(server), **options)
     assert evaluation.scores["made"].value == 100.0
 
@@ -203,6 +206,31 @@ def test_rows_are_graded_in_memory_and_files_on_disk(
         grade(rows=rows, input_files=tmp_path / "in.jsonl")
     with pytest.raises(DataError, match="no rows to grade"):
         grade(rows=[])
+
+
+def test_files_that_are_made_of_others_are_returned(tmp_path: Path) -> None:
+    for chunk in range(2):
+        write(tmp_path / f"output_chunk_{chunk}.jsonl", QUESTIONS[5 * chunk : 5 * chunk + 5])
+    merged = newskills.merge_chunks(merged=str(tmp_path / "output.jsonl"))
+    assert (rows_of(merged.output), merged.rows) == (QUESTIONS, 10)
+    for seed, answer in enumerate(("1", "2", "2")):
+        rows = [{"id": "a", "problem": "1+1?", "predicted_answer": answer, "generation": answer}]
+        write(tmp_path / "votes" / f"output-rs{seed}.jsonl", rows)
+    voted = newskills.aggregate_answers(input_dir=tmp_path / "votes", mode="extract")
+    (output,) = voted.outputs
+    assert voted.problems == 1
+    assert [row["predicted_answer"] for row in rows_of(output)] == ["2"]
+    similar = newskills.retrieve_similar(
+        retrieve_from=str(output), compare_to=str(output), output_file=tmp_path / "similar.jsonl"
+    )
+    assert (similar.problems, len(rows_of(similar.output))) == (1, 1)
+
+
+def test_a_benchmark_of_this_process_is_validated(tmp_path: Path) -> None:
+    (validation,) = newskills.validate(benchmarks=[own_benchmark(tmp_path)])
+    assert (validation.benchmark, validation.rows, validation.problems) == ("sums", 10, [])
+    (faulty,) = newskills.validate(benchmarks=[own_benchmark(tmp_path, grader="multichoice")])
+    assert faulty.problems
 
 
 def test_what_cannot_be_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -10,12 +10,17 @@ from newskills._api.objects import Model
 from newskills.base.benchmark import Benchmark
 from newskills.base.benchmark import Group
 from newskills.base.records import Report
+from newskills.benchmarks.data import PreparedData
 from newskills.launch.experiments import Experiment
+from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
+from newskills.pipelines.data.merge_chunks import MergedChunks
+from newskills.pipelines.data.retrieve_similar import SimilarFile
 from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.grading.work import Graded
 from newskills.run.planning.spec import RunResult
 from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
+from newskills.run.validation.checks import Validation
 from newskills.train.data.card import Card
 from newskills.view.comparison.paired_runs import Comparison
 from newskills.view.comparison.planning import EvalPlan
@@ -498,7 +503,7 @@ def aggregate_answers(
     use_highest_rm_score: bool = False,
     require_num_files: int | None = None,
     dry_run: bool = False,
-) -> None:
+) -> AggregatedAnswers:
     """Find the common answer of several runs to each problem, by votes or by the scores of a reward model,
     and write it as the expected answer of all records (fill), or write one record per problem that
     gives it (extract). Answers of the same value vote together. A problem without any answer gets null.
@@ -522,7 +527,7 @@ def aggregate_answers(
         dry_run: check everything and show what would be done; run nothing
 
     Returns:
-        None.
+        `outputs`, the files; `problems` and `records`, how many were changed. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1766,6 +1771,40 @@ def kto(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def merge_chunks(
+    ctx: Arguments | None = None,
+    *,
+    merged: str,
+    chunks: str | Sequence[str] = (),
+    expected: int | None = None,
+    dry_run: bool = False,
+) -> MergedChunks:
+    """Join chunk files by hand, in the order given. Runs merge their own chunks; use this for chunks that
+    were computed in different places.
+
+    `ns merge_chunks` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        merged: file to write (required)
+        chunks: chunk files, in order; deleted once the merged file is complete (default: the files
+            beside MERGED, _chunk_0, _chunk_1, … or -chunk0, -chunk1, …)
+        expected: number of rows that the merged file must have
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `output`, the file, and its number of `rows`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def nemo_gym_rollouts(
     ctx: Arguments | None = None,
     *,
@@ -2162,7 +2201,7 @@ def prepare_data(
     num_gpus: int | None = None,
     num_nodes: int = 1,
     **further_options: object,
-) -> Experiment | None:
+) -> list[PreparedData]:
     """Download benchmark data, check it, and write it as <data_dir>/<name>/<split>.jsonl with a record of
     where it came from. Needs no other set-up. With `cluster`, a job does it there. Some benchmarks have
     options of their own: ns prepare_data NAME --help shows them.
@@ -2216,7 +2255,8 @@ def prepare_data(
         **further_options: options of the benchmarks themselves
 
     Returns:
-        On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+        The benchmarks that are prepared, each with its `folder` and `splits`. On a cluster: the
+        experiment that was submitted, None where nothing was left to do. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2424,7 +2464,7 @@ def retrieve_similar(
     model: str | None = None,
     batch_size: int = 32,
     dry_run: bool = False,
-) -> None:
+) -> SimilarFile:
     """For each problem of one data set, find the most similar problems of another, by shared words (TF-
     IDF) or, with `model`, by meaning (embeddings). A model then decides which are the same: ns generate
     --generation_type=check_contamination.
@@ -2445,7 +2485,7 @@ def retrieve_similar(
         dry_run: check everything and show what would be done; run nothing
 
     Returns:
-        None.
+        `output`, the file, and `problems`, the number of its lines. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -3418,6 +3458,54 @@ def train_megatron_lm(
 
     Returns:
         On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def validate(
+    ctx: Arguments | None = None,
+    *,
+    benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group] = (),
+    category: str | None = None,
+    data_dir: str | Path | None = None,
+    mirror: str | None = None,
+    offline: bool | None = None,
+    extra_benchmark_map: str | None = None,
+    max_samples: int | None = None,
+    json: str | None = None,
+    dry_run: bool = False,
+) -> list[Validation]:
+    """Check benchmarks without a model. Rows: the expected number, none missing, none duplicated, a prompt
+    for each. Replies: a row's own answer is graded correct, in several spellings; an empty reply, the
+    prompt itself, one reply for all rows, the answers of other rows, and replies that name many answers
+    are graded correct no more often than by chance. The exit code is 1 if a check fails.
+
+    `ns validate` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        benchmarks: names, groups, or your own files; `all` = every benchmark whose data is on this
+            machine or in the mirror
+        category: with `all`: only benchmarks of these categories, comma separated
+        data_dir: folder of prepared data (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
+        mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
+        offline: never use the network
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        max_samples: rows per benchmark whose replies are graded; -1 = all (default: 200; 25 where code
+            is run)
+        json: file for all findings, as a JSON list
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        A validation of each benchmark; what is wrong with it is in `problems`. None with
+        `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

@@ -85,21 +85,21 @@ def python_function(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
     command = load(function.command)
 
-    def result(ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
+    def call(ctx: Arguments | None = None, **options: Any) -> Any:
         try:
+            if takes_settings(command) and within_loop():
+                return beside_loop(lambda: _result(name, command, ctx, options), command)
             return _result(name, command, ctx, options)
         except (
             NewskillsError
         ) as error:  # its sentence is for people: our own frames would only push it off the screen
             raise error.with_traceback(None) from error.__cause__
 
-    def call(ctx: Arguments | None = None, **options: Any) -> Any:
-        if takes_settings(command) and within_loop():
-            return beside_loop(lambda: result(ctx, options), command)
-        return result(ctx, options)
-
     async def awaited(ctx: Arguments | None = None, **options: Any) -> Any:
-        return await on_a_thread(lambda: result(ctx, options), command)
+        try:
+            return await on_a_thread(lambda: _result(name, command, ctx, options), command)
+        except NewskillsError as error:  # as above
+            raise error.with_traceback(None) from error.__cause__
 
     made: Any = awaited if function.awaited else call
     made.__name__ = made.__qualname__ = name

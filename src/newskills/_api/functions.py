@@ -61,7 +61,11 @@ FUNCTIONS = {
         awaited=True,
         note="`generate`, awaited within a running event loop, as `aevaluate`.",
     ),
-    "aggregate_answers": Function(command="aggregate_answers"),
+    "aggregate_answers": Function(
+        command="aggregate_answers",
+        returns="AggregatedAnswers",
+        meaning="`outputs`, the files; `problems` and `records`, how many were changed.",
+    ),
     "average_checkpoints": Function(command="average_checkpoints"),
     "compare": Function(
         command="compare",
@@ -97,12 +101,20 @@ FUNCTIONS = {
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
     "improve": Function(command="improve"),
     "kto": Function(command="kto"),
+    "merge_chunks": Function(
+        command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
+    ),
     "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
     ),
     "ppo_verl": Function(command="ppo_verl", submits=True),
-    "prepare_data": Function(command="prepare_data", submits=True),
+    "prepare_data": Function(
+        command="prepare_data",
+        returns="list[PreparedData]",
+        meaning="The benchmarks that are prepared, each with its `folder` and `splits`.",
+        submits=True,
+    ),
     "prepare_training_data": Function(
         command="prepare_training_data",
         returns="Card",
@@ -115,7 +127,11 @@ FUNCTIONS = {
     "report": Function(
         command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
     ),
-    "retrieve_similar": Function(command="retrieve_similar"),
+    "retrieve_similar": Function(
+        command="retrieve_similar",
+        returns="SimilarFile",
+        meaning="`output`, the file, and `problems`, the number of its lines.",
+    ),
     "reward_model": Function(command="reward_model"),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
@@ -137,6 +153,11 @@ FUNCTIONS = {
         command="summarize_robustness", returns="RobustnessSummary", meaning=ROBUSTNESS
     ),
     "train_megatron_lm": Function(command="train_megatron_lm", submits=True),
+    "validate": Function(
+        command="validate",
+        returns="list[Validation]",
+        meaning="A validation of each benchmark; what is wrong with it is in `problems`.",
+    ),
     "why": Function(
         command="why",
         returns="list[Explanation]",

@@ -61,7 +61,7 @@ OBJECTS = {
     "model": "str | Model | Sequence[str | Model]",
 }
 """Options of evaluations and generations that take objects as well → their types."""
-BENCHMARK_COMMANDS = ("eval", "robust_eval", "prepare_data")
+BENCHMARK_COMMANDS = ("eval", "robust_eval", "prepare_data", "validate")
 """Commands whose benchmarks may be objects."""
 PATHS = ("_dir", "_file", "_files", "_path")
 """Endings of options that are paths of files or folders."""

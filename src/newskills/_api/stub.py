@@ -23,6 +23,7 @@ from typing import Any, Literal
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
 """
 RESULTS = (
+    "AggregatedAnswers",
     "Benchmark",
     "Card",
     "Comparison",
@@ -32,13 +33,17 @@ RESULTS = (
     "Explanation",
     "Graded",
     "Group",
+    "MergedChunks",
     "Model",
+    "PreparedData",
     "Regraded",
     "Report",
     "RobustnessSummary",
     "RunResult",
     "SelectedSample",
+    "SimilarFile",
     "Summary",
+    "Validation",
 )
 """Types that functions take and return."""
 

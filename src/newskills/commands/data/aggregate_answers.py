@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.aggregate_answers import AggregateAnswersOptions, run
+from newskills.pipelines.data.aggregate_answers import AggregateAnswersOptions, result, run
 
 COMMAND = Command(
     name="aggregate_answers",
@@ -13,6 +13,7 @@ COMMAND = Command(
     "Answers of the same value vote together. A problem without any answer gets null.",
     options=AggregateAnswersOptions,
     run=run,
+    result=result,
     examples=(
         "ns aggregate_answers solutions --output_dir=with-majority",
         "ns aggregate_answers solutions --mode=extract --use_highest_rm_score",

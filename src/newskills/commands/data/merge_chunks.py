@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.merge_chunks import MergeChunksOptions, run
+from newskills.pipelines.data.merge_chunks import MergeChunksOptions, result, run
 
 COMMAND = Command(
     name="merge_chunks",
@@ -12,6 +12,7 @@ COMMAND = Command(
     "that were computed in different places.",
     options=MergeChunksOptions,
     run=run,
+    result=result,
     examples=(
         "ns merge_chunks output-rs0.jsonl",
         "ns merge_chunks output-rs0.jsonl output-rs0_chunk_0.jsonl output-rs0_chunk_1.jsonl",

@@ -14,6 +14,7 @@ COMMAND = Command(
     "many answers are graded correct no more often than by chance. The exit code is 1 if a check fails.",
     options=ValidateOptions,
     run="newskills.pipelines.data.validate:run",
+    result="newskills.pipelines.data.validate:result",
     examples=(
         "ns validate gsm8k mmlu",
         "ns validate ./sums.py",

@@ -51,8 +51,22 @@ class AggregateAnswersOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
+class AggregatedAnswers(Struct, frozen=True, kw_only=True):
+    """The files that were written; how many problems were aggregated (or changed), and how many records changed."""
+
+    outputs: list[Path]
+    problems: int
+    records: int = 0
+
+
 def run(parsed: Parsed[AggregateAnswersOptions]) -> int:
     """Run the command and return the exit code. Raises ConfigError, DataError, StorageError."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
+    """For Python: what was written, None for a dry run. Raises ConfigError, DataError, StorageError."""
     from newskills.run.reporting.aggregation import AGGREGATED, FillOptions, extract_best, fill
 
     options = parsed.options
@@ -67,13 +81,13 @@ def run(parsed: Parsed[AggregateAnswersOptions]) -> int:
         outputs = [target / file.relative_to(folder) for file in files]
     if options.dry_run:
         show_dry_run([*(("reads", path, "") for path in files), *(("writes", path, way) for path in outputs)])
-        return 0
+        return None
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
     if options.mode == EXTRACT:
         problems = extract_best(files, outputs[0], way, options.fill_key or "predicted_answer")
         sys.stdout.write(f"{outputs[0]}: {counted(problems, 'problem')}\n")
-        return 0
+        return AggregatedAnswers(outputs=outputs, problems=problems)
     filling = FillOptions(
         key=options.fill_key or "expected_answer",
         keep_filled=options.ignore_if_not_none,
@@ -84,7 +98,7 @@ def run(parsed: Parsed[AggregateAnswersOptions]) -> int:
         f"{target}: {counted(len(files), 'file')}; changed: {counted(problems, 'problem')}, "
         f"{counted(records, 'record')}\n"
     )
-    return 0
+    return AggregatedAnswers(outputs=outputs, problems=problems, records=records)
 
 
 def _way(options: AggregateAnswersOptions) -> Way:

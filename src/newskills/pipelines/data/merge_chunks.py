@@ -33,8 +33,21 @@ class MergeChunksOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
+class MergedChunks(Struct, frozen=True):
+    """The file that was written of chunks, and its number of rows."""
+
+    output: Path
+    rows: int
+
+
 def run(parsed: Parsed[MergeChunksOptions]) -> int:
-    """Run the command and return the exit code.
+    """Run the command and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[MergeChunksOptions]) -> MergedChunks | None:
+    """For Python: what was written, None for a dry run.
 
     Raises ConfigError where the merged file exists, DataError for chunks that do not fit.
     """
@@ -48,7 +61,7 @@ def run(parsed: Parsed[MergeChunksOptions]) -> int:
         rows_by_chunk = {chunk: counted(count_lines(chunk), "row") for chunk in chunks}
         steps: list[Step] = [("reads", chunk, f"{held}; then deletes it") for chunk, held in rows_by_chunk.items()]
         show_dry_run([*steps, ("writes", merged, counted(rows, "row")), ("writes", done_path(merged), "empty")])
-        return 0
+        return None
     rows = merge_chunks(merged, chunks, expected=options.expected)
     sys.stdout.write(f"{merged}: {counted(rows, 'row')}\n")
-    return 0
+    return MergedChunks(merged, rows)

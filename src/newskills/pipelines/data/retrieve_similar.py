@@ -39,20 +39,33 @@ class RetrieveSimilarOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
+class SimilarFile(Struct, frozen=True):
+    """The file that was written: a line for each problem, with the texts that are most similar to it."""
+
+    output: Path
+    problems: int
+
+
 def run(parsed: Parsed[RetrieveSimilarOptions]) -> int:
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[RetrieveSimilarOptions]) -> SimilarFile | None:
+    """For Python: what was written, None for a dry run. Raises DataError, ConfigError."""
     options = parsed.options
     sources, compared = _paths(options.retrieve_from), _paths(options.compare_to)
     output = Path(options.output_file)
     if options.dry_run:
         steps = [("reads", path, options.retrieve_key) for path in (*sources, *compared)]
         show_dry_run([*steps, ("writes", output, f"top {options.top_k}")])
-        return 0
+        return None
     index_of = SimilarTexts if options.model is None else _by_meaning(options.model, options.batch_size)
     rows = retrieve_similar(sources, compared, key=options.retrieve_key, top_k=options.top_k, index_of=index_of)
     output.parent.mkdir(parents=True, exist_ok=True)
     count = write_rows(output, rows)
     sys.stdout.write(f"{output}: {count} problems\n")
-    return 0
+    return SimilarFile(output, count)
 
 
 def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], TextIndex]:

@@ -30,13 +30,18 @@ ALL = "all"
 
 def run(parsed: Parsed[ValidateOptions]) -> int:
     """1 where a benchmark has a problem; one that lacks a package is left out. Raises NewskillsError."""
+    return int(any(validation.problems for validation in result(parsed) or ()))
+
+
+def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
+    """For Python: what is wrong with each benchmark, in its `problems`; None for a dry run. Raises NewskillsError."""
     options = parsed.options
     fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
     root = data_dir(options.data_dir)
-    benchmarks = _chosen(options, fetch, root)
+    benchmarks = _chosen(parsed, fetch, root)
     if options.dry_run:
         show_dry_run(("checks", benchmark.name, str(split_folder(benchmark, root))) for benchmark in benchmarks)
-        return 0
+        return None
     bar = ProgressBar()
     validations: list[Validation] = []
     sampling, most = ValidationSampling(data_dir=root, fetch=fetch), options.max_samples
@@ -59,18 +64,19 @@ def run(parsed: Parsed[ValidateOptions]) -> int:
     left = sum(bool(validation.left_out) for validation in validations if not validation.problems)
     more = f", {left} left out for want of packages" if left else ""
     sys.stdout.write(f"\n{len(validations) - wrong - left} of {len(validations)} benchmarks pass{more}\n")
-    return 1 if wrong else 0
+    return validations
 
 
-def _chosen(options: ValidateOptions, fetch: FetchOptions, root: Path) -> list[Benchmark]:
+def _chosen(parsed: Parsed[ValidateOptions], fetch: FetchOptions, root: Path) -> list[Benchmark]:
     """Return the benchmarks that the options choose. Raises ConfigError, UnknownNameError."""
+    options = parsed.options
     if options.benchmarks == [ALL] or (options.category and not options.benchmarks):
         return _all(options.category, fetch, root)
     if options.category:
         raise ConfigError("--category selects among all benchmarks: do not give names with it.")
     if not options.benchmarks:
         raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
-    places = BenchmarkPlaces(options.extra_benchmark_map, root)
+    places = BenchmarkPlaces(options.extra_benchmark_map, root, objects=parsed.objects)
     return list(
         {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
     )
