@@ -286,6 +286,14 @@ def test_settings_take_every_key_of_the_command_line() -> None:
     assert repr(Generation(temperature=1)) == "Generation(temperature=1)"
 
 
+def test_keys_are_not_shown() -> None:
+    secret = {"api_key": "secret", "max_retries": 1}
+    assert repr(Model("m", gpus=2, settings=secret)) == (
+        "Model('m', gpus=2, settings={'api_key': '***', 'max_retries': 1})"
+    )
+    assert repr(Generation(server=secret)) == "Generation(server={'api_key': '***', 'max_retries': 1})"
+
+
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ["null", "None", "true", "1", "0.5", "[a]", "{a:1}", "'a'", '"', "\\", "a,b", " a ", "{'a': 1}"]
 )

@@ -8,11 +8,13 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from newskills._api.signatures import Annotation, key_type
 from newskills.base.errors import suggest
 from newskills.config.fields import Leaf, branches, leaves
 from newskills.config.values import Text, convert, written
+from newskills.models.config import MASK
 from newskills.run.planning.config import ALIASES, GenerationConfig
 
 FIRST = "inference."
@@ -42,6 +44,11 @@ class Model(Struct, frozen=True):
     entrypoint: str | None = None
     container: str | None = None
     settings: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        """Return the call that makes it, without an API key."""
+        more = {name: value for name, value in asdict(self).items() if name != "name" and value not in (None, {})}
+        return f"Model({', '.join([repr(self.name), *_shown(more)])})"
 
     def server_options(self) -> dict[str, Any]:
         """Return the values of the `server_…` options that are set."""
@@ -75,13 +82,21 @@ class Generation:
         self.overrides = dict(setting_texts(values, "Generation"))
 
     def __repr__(self) -> str:
-        return f"Generation({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
+        return f"Generation({', '.join(_shown(self.values))})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Generation) and self.overrides == other.overrides
 
     def __hash__(self) -> int:
         return hash(frozenset(self.overrides.items()))
+
+
+def _shown(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield `values` as keywords of a call, without API keys."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and "api_key" in value:
+            value = {**value, "api_key": MASK}
+        yield f"{name}={value!r}"
 
 
 def key_leaves(prefix: str = "") -> dict[str, Leaf]:
