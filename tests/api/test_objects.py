@@ -168,6 +168,27 @@ def test_a_generation_returns_its_files_and_rows(tmp_path: Path, fake_server: Fa
     assert {json.dumps(record.body["stop"]) for record in server.records if record.body} == {'["null"]'}
 
 
+def test_rows_are_answered_and_graded_without_files(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(adding())
+    call = {
+        "model": model_at(server),
+        "settings": Generation(prompt_config="generic/math"),
+        "output_dir": tmp_path / "out",
+    }
+    assert generate(rows=iter(QUESTIONS), dry_run=True, **call) is None
+    assert not (tmp_path / "out").exists()
+    done = generate(rows=iter(QUESTIONS), **call)
+    assert grade(rows=done.rows()).ledger.correct == 10
+    assert rows_of(tmp_path / "out" / "input.jsonl") == QUESTIONS
+    again = generate(rows=[*QUESTIONS, {"id": "more", "problem": "Add 1 and 1.", "expected_answer": "2"}], **call)
+    assert len(server.records) == 11
+    assert [row["id"] for row in again.rows()][-1] == "more"
+    with pytest.raises(ConfigError, match="leave out input_file"):
+        generate(rows=QUESTIONS, input_file=tmp_path / "in.jsonl", **call)
+    with pytest.raises(ConfigError, match="cannot see rows of this process"):
+        generate(rows=QUESTIONS, cluster={"executor": "slurm", "job_dir": str(tmp_path)}, **call)
+
+
 def test_several_models_have_their_own_servers(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     servers = fake_server(adding()), fake_server(adding())
     (tmp_path / "both.py").write_text(BOTH)

@@ -333,6 +333,7 @@ async def agenerate(
     ctx: Arguments | None = None,
     *,
     settings: Generation | None = None,
+    rows: Iterable[Mapping[str, Any]] | None = None,
     expname: str | None = None,
     log_dir: str | Path | None = None,
     dry_run: bool = False,
@@ -402,6 +403,7 @@ async def agenerate(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns generate --help` lists them
         settings: how answers are generated, such as `Generation(temperature=0.7)`
+        rows: rows as objects, instead of files
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
@@ -1172,6 +1174,7 @@ def generate(
     ctx: Arguments | None = None,
     *,
     settings: Generation | None = None,
+    rows: Iterable[Mapping[str, Any]] | None = None,
     expname: str | None = None,
     log_dir: str | Path | None = None,
     dry_run: bool = False,
@@ -1241,6 +1244,7 @@ def generate(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns generate --help` lists them
         settings: how answers are generated, such as `Generation(temperature=0.7)`
+        rows: rows as objects, instead of files
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
@@ -1348,7 +1352,7 @@ def grade(
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns grade --help` lists them
-        rows: rows of answers as objects, instead of `input_files`
+        rows: rows as objects, instead of files
         grader: name, module::Class or file.py::Class (default 'math')
         input_files: files of rows (as in ns generate); none or - = standard input
         output_file: JSONL file to write (default: standard output)

@@ -78,7 +78,7 @@ CONTEXT = Parameter(
     "ctx", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotation("Arguments | None")
 )
 ROWS = "rows"
-"""Keyword of `grade`: rows of this process in place of files."""
+"""Keyword of `generate` and `grade`: rows of this process in place of files."""
 ROWS_PARAMETER = Parameter(
     ROWS, Parameter.KEYWORD_ONLY, default=None, annotation=Annotation("Iterable[Mapping[str, Any]] | None")
 )
@@ -104,7 +104,7 @@ def takes_models(command: Command[Any]) -> bool:
 
 def takes_rows(command: Command[Any]) -> bool:
     """Whether rows may be objects of this process."""
-    return command.name == "grade"
+    return command.name in ("generate", "grade")
 
 
 def takes_benchmarks(command: Command[Any]) -> bool:
@@ -189,7 +189,7 @@ def docstring(function: Function, command: Command[Any]) -> str:
     if takes_settings(command):
         parts.append(_entry(SETTINGS, "how answers are generated, such as `Generation(temperature=0.7)`"))
     if takes_rows(command):
-        parts.append(_entry(ROWS, "rows of answers as objects, instead of `input_files`"))
+        parts.append(_entry(ROWS, "rows as objects, instead of files"))
     parts += [_entry(leaf.path, _meaning(leaf, options)) for leaf in _ordered(command)]
     if command.more_help:
         parts.append(_entry(f"**{FURTHER}", "options of the benchmarks themselves"))
