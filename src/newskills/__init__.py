@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         agenerate,
         aggregate_answers,
         average_checkpoints,
+        cancel,
         compare,
         compute_metrics,
         convert,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         eval,
         evaluate,
         evaluate_async,
+        experiments,
         generate,
         grade,
         grpo,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         sft,
         sft_nemo_rl,
         start_server,
+        status,
         summarize_results,
         summarize_robustness,
         train_megatron_lm,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.scripts.unit_clients import EvalClientScript
+    from newskills.launch.states import JobState
     from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
     from newskills.pipelines.data.merge_chunks import MergedChunks
     from newskills.pipelines.data.retrieve_similar import SimilarFile
@@ -95,6 +99,7 @@ OBJECTS = {
     "Graded": "newskills.pipelines.grading.work",
     "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
+    "JobState": "newskills.launch.states",
     "MergedChunks": "newskills.pipelines.data.merge_chunks",
     "Model": "newskills._api.objects",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
@@ -134,6 +139,7 @@ __all__ = [
     "Graded",
     "Group",
     "HardwareConfig",
+    "JobState",
     "MergedChunks",
     "Model",
     "NemoGymRolloutsScript",
@@ -155,6 +161,7 @@ __all__ = [
     "agenerate",
     "aggregate_answers",
     "average_checkpoints",
+    "cancel",
     "compare",
     "compute_metrics",
     "convert",
@@ -163,6 +170,7 @@ __all__ = [
     "eval",
     "evaluate",
     "evaluate_async",
+    "experiments",
     "generate",
     "grade",
     "grpo",
@@ -186,6 +194,7 @@ __all__ = [
     "sft",
     "sft_nemo_rl",
     "start_server",
+    "status",
     "summarize_results",
     "summarize_robustness",
     "train_megatron_lm",

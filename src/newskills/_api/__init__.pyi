@@ -12,6 +12,7 @@ from newskills.base.benchmark import Group
 from newskills.base.records import Report
 from newskills.benchmarks.data import PreparedData
 from newskills.launch.experiments import Experiment
+from newskills.launch.states import JobState
 from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
 from newskills.pipelines.data.merge_chunks import MergedChunks
 from newskills.pipelines.data.retrieve_similar import SimilarFile
@@ -631,6 +632,39 @@ def average_checkpoints(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def cancel(
+    ctx: Arguments | None = None,
+    *,
+    name: str | Experiment,
+    job: str | None = None,
+    dry_run: bool = False,
+) -> list[JobState]:
+    """Cancel submitted jobs, waiting and running. Running clients save what they have. Files stay, and the
+    same command line, submitted again, resumes from there.
+
+    `ns cancel` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        name: experiment: its name (the latest one of that name), the beginning of a name, or
+            NAME/STAMP; or an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX
+            (required)
+        job: only this job
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The jobs that were cancelled, as they were before. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def compare(
     ctx: Arguments | None = None,
     *,
@@ -1159,6 +1193,35 @@ def evaluate(
         `scores`, `samples()`, `table()`; `reports`, one for each benchmark, and `result`, the units of
         work. On a cluster: the experiment that was submitted, None where nothing was left to do. None
         with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def experiments(
+    ctx: Arguments | None = None,
+    *,
+    name: str | None = None,
+    last: int = 50,
+) -> list[Experiment]:
+    """List the experiments submitted from this machine, latest first. This reads local records only; ns
+    status asks the cluster.
+
+    `ns experiments` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        name: only experiments of this name
+        last: largest number of experiments to show (default 50)
+
+    Returns:
+        What was submitted from this machine, the latest first. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -3235,6 +3298,42 @@ def start_server(
 
     Returns:
         None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def status(
+    ctx: Arguments | None = None,
+    *,
+    name: str | Experiment | None = None,
+    job: str | None = None,
+    all: bool = False,
+    json: bool = False,
+    last: int = 10,
+) -> list[JobState]:
+    """Show the state of submitted jobs: state, exit code, seconds, and the folder of their logs.
+
+    `ns status` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        name: experiment: its name (the latest one of that name), the beginning of a name, or
+            NAME/STAMP; without a name: the latest experiments. Or an invocation of ns evaluate: its id,
+            the beginning of an id, or ID.INDEX
+        job: only this job
+        all: show all jobs; without it: one screen, failed jobs first
+        json: for an invocation: print JSON as nemo-evaluator-launcher status `json` does
+        last: number of experiments to show if no name is given (default 10)
+
+    Returns:
+        Each job with its `state`, `exit_code` and whether it has `ended`. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

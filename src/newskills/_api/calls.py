@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills._api.expansion import expanded, merged
 from newskills._api.functions import FUNCTIONS
 from newskills._api.running import beside_loop, on_a_thread, within_loop
-from newskills._api.signatures import HANDLES, docstring, signature, takes_settings
+from newskills._api.signatures import docstring, is_handle, signature, takes_settings
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands.loading import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
@@ -119,7 +119,7 @@ def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Ma
     if ctx is not None and ctx.command:
         arguments = _with_command(ctx, arguments, command)
     check_keywords(command.options, arguments, name)
-    plain = {key: _named(value) if key in HANDLES else value for key, value in arguments.items()}
+    plain = {key: _named(value) if is_handle(key, command) else value for key, value in arguments.items()}
     values = {key: value for key, value in plain.items() if value is not None}
     parsed = Parsed(
         build(command.options, values, command=command.name),

@@ -67,6 +67,9 @@ FUNCTIONS = {
         meaning="`outputs`, the files; `problems` and `records`, how many were changed.",
     ),
     "average_checkpoints": Function(command="average_checkpoints"),
+    "cancel": Function(
+        command="cancel", returns="list[JobState]", meaning="The jobs that were cancelled, as they were before."
+    ),
     "compare": Function(
         command="compare",
         returns="Comparison",
@@ -85,6 +88,12 @@ FUNCTIONS = {
         meaning=EVALUATION,
         submits=True,
         note="`ns evaluate` is another command: `profile_evaluate`.",
+    ),
+    "experiments": Function(
+        command="experiments",
+        returns="list[Experiment]",
+        meaning="What was submitted from this machine, the latest first.",
+        always=True,
     ),
     "generate": Function(
         command="generate",
@@ -144,6 +153,12 @@ FUNCTIONS = {
     "sft": Function(command="sft"),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(command="start_server"),
+    "status": Function(
+        command="status",
+        returns="list[JobState]",
+        meaning="Each job with its `state`, `exit_code` and whether it has `ended`.",
+        always=True,
+    ),
     "summarize_results": Function(
         command="summarize_results",
         returns="Summary",

@@ -22,6 +22,9 @@ HANDLES = {
 }
 """Keywords that take what an earlier call returned, which is None where nothing was left to do → their types."""
 
+FOLLOWING = ("cancel", "status")
+"""Commands whose `name` may be an experiment."""
+
 JSON, WORDS, NUMBERS = "str | dict[str, Any]", "str | Sequence[str]", "str | Sequence[int]"
 TEXTS = {
     "allow": WORDS,
@@ -92,6 +95,11 @@ def signature(function: Function, command: Command[Any]) -> Signature:
     return Signature([*_parameters(command)], return_annotation=Annotation(function.annotation))
 
 
+def is_handle(option: str, command: Command[Any]) -> bool:
+    """Whether the option may be what an earlier call returned."""
+    return option in HANDLES or (option == "name" and command.name in FOLLOWING)
+
+
 def takes_settings(command: Command[Any]) -> bool:
     """Whether the `++` keys of the command are those of a generation, which `Generation` holds."""
     return command.config is not None and command.config.__name__ == "GenerationConfig"
@@ -143,6 +151,8 @@ def type_of(leaf: Leaf, command: Command[Any]) -> str:
     """Return the type that the keyword takes, as an annotation: a list may be any sequence, or one value alone."""
     if leaf.path in HANDLES:
         return HANDLES[leaf.path]
+    if is_handle(leaf.path, command):
+        return "str | Experiment" if leaf.required else "str | Experiment | None"
     takes = takes_benchmarks if leaf.path == BENCHMARKS else takes_models
     if leaf.path in OBJECTS and takes(command):
         return OBJECTS[leaf.path]

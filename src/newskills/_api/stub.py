@@ -33,6 +33,7 @@ RESULTS = (
     "Explanation",
     "Graded",
     "Group",
+    "JobState",
     "MergedChunks",
     "Model",
     "PreparedData",

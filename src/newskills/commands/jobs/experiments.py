@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.jobs.experiments import ExperimentsOptions, run
+from newskills.pipelines.jobs.experiments import ExperimentsOptions, result, run
 
 COMMAND = Command(
     name="experiments",
@@ -12,5 +12,6 @@ COMMAND = Command(
     "ns status asks the cluster.",
     options=ExperimentsOptions,
     run=run,
+    result=result,
     examples=("ns experiments", "ns experiments my-eval"),
 )

@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Cause, Number, Outcome, Report, Row
+from newskills.pipelines.notices import notice
 from newskills.run.evaluate import EvaluationOutcome
 from newskills.run.reporting.tables import NO_ANSWER, render
 
@@ -66,6 +67,7 @@ class Evaluation(EvaluationOutcome, kw_only=True):
         number: int | None = None,
     ) -> list[SelectedSample]:
         """Return the samples that fit, `number` at most, each with its record: what was asked, answered and graded.
+        Lines that cannot be read are told of on standard error.
 
         Raises UnknownNameError for a benchmark that was not evaluated, DataError where its files are gone.
         """
@@ -73,7 +75,11 @@ class Evaluation(EvaluationOutcome, kw_only=True):
 
         names = tuple(report.benchmark for report in self.reports) if benchmark is None else (benchmark,)
         selection = SampleFilter(benchmarks=names, outcome=outcome, cause=cause, seed=seed, search=search)
-        return list(islice(select(self.output_dir, selection, []), number))
+        notes: list[str] = []
+        samples = list(islice(select(self.output_dir, selection, notes), number))
+        for note in notes:
+            notice(note)
+        return samples
 
     def __str__(self) -> str:
         return self.table()

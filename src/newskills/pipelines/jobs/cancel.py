@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.config.command_line import Parsed
+from newskills.launch.states import JobState
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.nemo_evaluator.invocations import cancel_jobs, meant
 from newskills.pipelines.options import DryRun, doc
@@ -43,3 +44,16 @@ def run(parsed: Parsed[CancelOptions]) -> int:
         f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'no job is running or waiting'}\n"
     )
     return 0
+
+
+def result(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
+    """For Python: the jobs of an experiment that were cancelled, as they were before; None for a dry run. Raises
+    UnknownNameError, ConfigError, RemoteError."""
+    options = parsed.options
+    if options.dry_run:
+        run(parsed)
+        return None
+    chosen = find_submitted(options.name)
+    jobs = [job for job in chosen.states(options.job) if not job.ended]
+    chosen.executor.cancel([job.job.handle for job in jobs])
+    return jobs

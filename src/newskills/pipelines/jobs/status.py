@@ -15,6 +15,7 @@ from newskills.base.tables import print_table, print_text
 from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, ExperimentRecords
+from newskills.launch.states import JobState
 from newskills.pipelines.nemo_evaluator.invocations import meant, show_status
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import (
@@ -62,6 +63,16 @@ def run(parsed: Parsed[StatusOptions]) -> int:
         sys.stdout.write(f"… and {len(jobs) - len(shown):,} more: ns status {options.name} --all\n")
         return 0
     return _overview(options.last)
+
+
+def result(parsed: Parsed[StatusOptions]) -> list[JobState]:
+    """For Python: the jobs of an experiment and what they do; without a name, those of the latest experiments. Raises
+    UnknownNameError, ConfigError, RemoteError."""
+    options = parsed.options
+    if options.name is not None:
+        return find_submitted(options.name).states(options.job)
+    latest = itertools.islice(ExperimentRecords(os.environ).latest(), options.last)
+    return [state for experiment in latest for state in ask_about(experiment).states()]
 
 
 def _overview(last: int) -> int:
