@@ -13,6 +13,7 @@ import pytest
 
 import newskills
 from newskills._api.functions import FUNCTIONS, SPELLINGS
+from newskills._api.objects import generation_signature
 from newskills._api.signatures import JSON, NUMBERS, TEXTS, WORDS
 from newskills._api.stub import RESULTS
 from newskills.commands.command import resolve
@@ -27,6 +28,17 @@ def defined() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
     return {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
+def test_the_stub_says_what_settings_there_are() -> None:
+    (node,) = (node for node in STUB.body if isinstance(node, ast.ClassDef))
+    (made,) = (item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__")
+    assert node.name == "Generation"
+    assert ast.get_docstring(node) == inspect.getdoc(newskills.Generation)
+    assert {each.arg: unparsed(each.annotation) for each in made.args.kwonlyargs} == {
+        name: unparsed(ast.parse(each.annotation, mode="eval").body)
+        for name, each in generation_signature().parameters.items()
+    }
+
+
 def function(name: str) -> FunctionType:
     made = getattr(newskills, name)
     assert isinstance(made, FunctionType)
@@ -38,6 +50,7 @@ def test_all_names_are_there() -> None:
     assert {*FUNCTIONS, *SPELLINGS, *RESULTS, *newskills.OBJECTS} < {*newskills.__all__}
     assert all(getattr(newskills, name) is not None for name in newskills.__all__)
     assert newskills.eval is newskills.evaluate
+    assert newskills.evaluate_async is newskills.aevaluate
     assert defined().keys() == FUNCTIONS.keys()
     with pytest.raises(AttributeError, match="no attribute 'evaluat'"):
         _ = newskills.evaluat  # type: ignore[attr-defined]
@@ -99,7 +112,7 @@ def test_the_result_is_that_of_the_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_name_that_is_no_argument_is_refused(name: str) -> None:
-    if name in ("prepare_data", "evaluate_async"):  # takes options of benchmarks; is awaited
+    if name in ("prepare_data", "aevaluate", "agenerate"):  # takes options of benchmarks; are awaited
         return
     with pytest.raises(TypeError, match=rf"^{name}\(\) has no argument 'no_such_thing'"):
         function(name)(no_such_thing=1)

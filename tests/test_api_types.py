@@ -12,10 +12,13 @@ from mypy import api as mypy
 
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
+EXAMPLE = PAGE.parent / "examples" / "python" / "evaluate_sums.py"
 
 RIGHT = """
 import newskills
-from newskills import Evaluation, Experiment, evaluate, evaluate_async, generate, run_cmd, wrap_arguments
+from pathlib import Path
+from newskills import Benchmark, Evaluation, Experiment, Generation, Model, aevaluate, evaluate, evaluate_async
+from newskills import generate, grade, run_cmd, wrap_arguments
 
 done = evaluate(
     ctx=wrap_arguments("++inference.temperature=0.6"),
@@ -26,6 +29,18 @@ done = evaluate(
 )
 score: float = done.reports[0].numbers["pass@1"]["symbolic_correct"].value
 lost: int = newskills.eval(benchmarks="gsm8k").result.ledger.lost
+mine = evaluate(
+    benchmarks=[Benchmark(name="mine", category="math", title="Mine"), "gsm8k:4"],
+    model=Model("policy", server="vllm", address=["http://a:8000", "http://b:8000"]),
+    judge_model=Model("judge", server="openai"),
+    settings=Generation(temperature=0.7, tool_modules=["python"], sandbox={"host": "node"}),
+    output_dir=Path("results"),
+)
+values: dict[str, float] = {name: number.value for name, number in mine.scores.items()}
+replies: list[object] = [sample.record["generation"] for sample in mine.samples(outcome="wrong", number=3)]
+table: str = mine.table()
+files: list[Path] = generate(model=[Model("a"), "b"], input_file=Path("in.jsonl")).outputs
+right: int = grade(rows=[{"generation": "4", "expected_answer": "4"}]).ledger.correct
 first = run_cmd(ctx=wrap_arguments("echo HI"), cluster="slurm")
 rows = generate(input_file="in.jsonl", cluster={"executor": "slurm"}, run_after=[first, "earlier"])
 assert isinstance(rows, Experiment)
@@ -35,17 +50,24 @@ newskills.profile_evaluate(config="mine.yaml", batch="my-cluster")
 
 
 async def at_a_checkpoint() -> Evaluation:
-    return await evaluate_async(benchmarks="gsm8k")
+    await evaluate_async(benchmarks="gsm8k")
+    return await aevaluate(benchmarks="gsm8k")
 """
 
 WRONG = {
     "newskills.evaluate(benchmark='gsm8k')": 'Unexpected keyword argument "benchmark" for "evaluate"',
     "newskills.evaluate(model='x')": 'Missing named argument "benchmarks"',
     "newskills.evaluate(benchmarks='x', num_chunks='two')": 'Argument "num_chunks" to "evaluate" has incompatible type',
-    "newskills.generate(input_file=3)": 'expected "str | None"',
+    "newskills.generate(input_file=3)": 'expected "str | Path | None"',
     "newskills.convert(input_model='a', output_model='b', convert_from='hf', convert_to='pt')": "Literal['pt']",
-    "newskills.evaluate(benchmarks='x').report": '"Evaluation" of "Evaluation | Any" has no attribute "report"',
-    "score: int = newskills.compute_metrics(prediction_jsonl_files='x', benchmark='y')[0].ledger": '"Ledger | Any"',
+    "newskills.evaluate(benchmarks='x').report": '"Evaluation" has no attribute "report"',
+    "newskills.evaluate(benchmarks=[3])": 'expected "str | Benchmark | Group"',
+    "newskills.evaluate(benchmarks='x', settings={'temperature': 1})": 'expected "Generation | None"',
+    "newskills.Generation(temprature=1)": 'Unexpected keyword argument "temprature" for "Generation"',
+    "newskills.Generation(temperature='hot')": 'expected "float | None"',
+    "newskills.Model('x', adress='y')": 'Unexpected keyword argument "adress" for "Model"',
+    "verdicts: str = newskills.grade(rows=[])": 'variable has type "str"',
+    "lost: int = newskills.generate(input_file='x').ledger": 'expression has type "Ledger"',
     "newskills.run_cmd(command='x').jobs": '"None" of "Experiment | None"',
     "newskills.wrap_arguments(3)": "incompatible type",
     "newskills.evaluates": "Module has no attribute",
@@ -80,6 +102,11 @@ def test_mypy_passes_the_examples_of_the_page(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_mypy_passes_the_example_that_runs(folder: Path) -> None:
+    assert checked(EXAMPLE.read_text(encoding="utf-8"), folder) == []
+
+
+@pytest.mark.slow
 def test_mypy_finds_what_is_wrong(folder: Path) -> None:
     errors = checked("\n".join(["import newskills", *WRONG]), folder)
     assert len(errors) == len(WRONG)
@@ -98,10 +125,11 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("import newskills\nnewskills.prep", {"prepare_data", "prepare_training_data"}),
+        ("import newskills\nnewskills.prepare", {"PreparedData", "prepare_data", "prepare_training_data"}),
         ("import newskills\nnewskills.evaluate(bench", {"benchmarks="}),
         ("from newskills import generate\ngenerate(input_file='x', random_s", {"random_seeds="}),
         ("import newskills\nnewskills.evaluate(benchmarks='x').rep", {"reports"}),
+        ("from newskills import Generation\nGeneration(temper", {"temperature="}),
         (
             "from newskills import summarize_results\nsummarize_results(results_dir='x').reports[0].num",
             {"numbers"},
@@ -117,6 +145,6 @@ def test_an_editor_completes(text: str, expected: set[str], editor: Path) -> Non
 @pytest.mark.slow
 def test_an_editor_shows_arguments_and_their_meaning(editor: Path) -> None:
     (shown,) = jedi.Script("import newskills\nnewskills.evaluate(", path=editor).get_signatures()
-    assert "benchmarks: str | Sequence[str]" in shown.to_string()
+    assert "benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group]" in shown.to_string()
     assert "server_timeout: float=1800.0" in shown.to_string()
     assert "seconds to wait for a started server" in shown.docstring()

@@ -94,7 +94,7 @@ def test_circles_are_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     assert "newskills.commands.command" in facts("newskills.commands.loading").imports  # for types only
     assert (
-        "newskills.commands.shared.benchmark_list" in facts("newskills.commands.loading").imports
+        "newskills.pipelines.start.benchmark_list" in facts("newskills.commands.loading").imports
     )  # within a function
 
 
@@ -200,6 +200,28 @@ def test_a_command_is_where_its_words_say(name: str) -> None:
         assert function is None or callable(resolve(function))
 
 
+WITH_FUNCTIONS = {
+    "evaluate/evaluate": "reads words as Hydra does",
+    "jobs/plan": "runs another command",
+    "jobs/rehearse": "runs another command",
+    "jobs/run_cmd": "reads the words of a command of the user's",
+    "serve/serve_rewards/work": "until training has left the commands",
+    "shell/completion": "reads half a command line",
+    "start/quickstart/work": "until training has left the commands",
+}
+"""Files of commands that do more than to name options and a function of pipelines, and why."""
+
+
+def test_commands_name_options_and_one_function_of_pipelines() -> None:
+    commands = ROOT / "commands"
+    working = {
+        path.relative_to(commands).with_suffix("").as_posix()
+        for path in commands.glob("*/**/*.py")
+        if re.search(r"^ *def ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert {name for name in working if not name.startswith(("train/", "shared/"))} <= WITH_FUNCTIONS.keys()
+
+
 def test_rooms_are_the_groups_of_the_help() -> None:
     rooms = {path.name for path in (ROOT / "commands").iterdir() if (path / "__init__.py").is_file()}
     assert rooms == {*GROUPS, "shared"}
@@ -285,6 +307,7 @@ SHARED_NAMES = {
     "Options": "of each command, in its own file",
     "Command": "what is typed; what a job runs; NeMo-Skills' word in Python plans",
     "CommandGroup": "NeMo-Skills' word in Python plans",
+    "Model": "what answers, which plug-ins write; its name and server, in Python calls",
     "Pipeline": "NeMo-Skills' word in Python plans",
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
     "Group": "of benchmarks, which users write; of answers to one problem, as GRPO calls it",

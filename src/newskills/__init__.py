@@ -10,8 +10,12 @@ from newskills._version import __version__
 if TYPE_CHECKING:
     from newskills._api import (
         Arguments,
+        Generation,
+        aevaluate,
+        agenerate,
         aggregate_answers,
         average_checkpoints,
+        cancel,
         compare,
         compute_metrics,
         convert,
@@ -19,11 +23,13 @@ if TYPE_CHECKING:
         eval,
         evaluate,
         evaluate_async,
+        experiments,
         generate,
         grade,
         grpo,
         grpo_nemo_rl,
         improve,
+        merge_chunks,
         nemo_gym_rollouts,
         plan_eval,
         ppo_verl,
@@ -39,25 +45,36 @@ if TYPE_CHECKING:
         sft,
         sft_nemo_rl,
         start_server,
+        status,
         summarize_results,
         summarize_robustness,
         train_megatron_lm,
+        validate,
         why,
         wrap_arguments,
     )
+    from newskills._api.objects import Model
+    from newskills.base.benchmark import Benchmark, Group
     from newskills.base.records import Report
+    from newskills.benchmarks.data import PreparedData
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
     from newskills.launch.experiments import Experiment
     from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
     from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.scripts.unit_clients import EvalClientScript
+    from newskills.launch.states import JobState
+    from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
+    from newskills.pipelines.data.merge_chunks import MergedChunks
+    from newskills.pipelines.data.retrieve_similar import SimilarFile
+    from newskills.pipelines.evaluation.evaluation import Evaluation
+    from newskills.pipelines.grading.work import Graded
     from newskills.pipelines.training.methods.running import TrainingOutcome
     from newskills.recipes.improve.loop import Improvement
-    from newskills.run.evaluate import Evaluation
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
     from newskills.run.reporting.summarize import Summary
+    from newskills.run.validation.checks import Validation
     from newskills.train.data.card import Card
     from newskills.view.comparison.paired_runs import Comparison
     from newskills.view.comparison.planning import EvalPlan
@@ -66,7 +83,9 @@ if TYPE_CHECKING:
     from newskills.view.samples import SelectedSample
 
 OBJECTS = {
+    "AggregatedAnswers": "newskills.pipelines.data.aggregate_answers",
     "BaseJobScript": "newskills.launch.scripts.script",
+    "Benchmark": "newskills.base.benchmark",
     "Card": "newskills.train.data.card",
     "Command": "newskills.launch.declarative",
     "CommandGroup": "newskills.launch.declarative",
@@ -74,14 +93,21 @@ OBJECTS = {
     "EvalClientScript": "newskills.launch.scripts.unit_clients",
     "EvalPlan": "newskills.view.comparison.planning",
     "EvalScript": "newskills.launch.scripts.clients",
-    "Evaluation": "newskills.run.evaluate",
+    "Evaluation": "newskills.pipelines.evaluation.evaluation",
     "Experiment": "newskills.launch.experiments",
     "Explanation": "newskills.view.comparison.why",
+    "Generation": "newskills._api.objects",
     "GenerationClientScript": "newskills.launch.scripts.clients",
+    "Graded": "newskills.pipelines.grading.work",
+    "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
     "Improvement": "newskills.recipes.improve.loop",
+    "JobState": "newskills.launch.states",
+    "MergedChunks": "newskills.pipelines.data.merge_chunks",
+    "Model": "newskills._api.objects",
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
     "Pipeline": "newskills.launch.declarative",
+    "PreparedData": "newskills.benchmarks.data",
     "Regraded": "newskills.view.comparison.regrade",
     "Report": "newskills.base.records",
     "RobustnessSummary": "newskills.run.reporting.robustness",
@@ -90,14 +116,18 @@ OBJECTS = {
     "SelectedSample": "newskills.view.samples",
     "ServerScript": "newskills.launch.scripts.script",
     "SummarizeScript": "newskills.launch.scripts.clients",
+    "SimilarFile": "newskills.pipelines.data.retrieve_similar",
     "Summary": "newskills.run.reporting.summarize",
     "TrainingOutcome": "newskills.pipelines.training.methods.running",
+    "Validation": "newskills.run.validation.checks",
 }
 """What pipelines are made of, and what functions return → the module that has it."""
 
 __all__ = [
+    "AggregatedAnswers",
     "Arguments",
     "BaseJobScript",
+    "Benchmark",
     "Card",
     "Command",
     "CommandGroup",
@@ -108,11 +138,18 @@ __all__ = [
     "Evaluation",
     "Experiment",
     "Explanation",
+    "Generation",
     "GenerationClientScript",
+    "Graded",
+    "Group",
     "HardwareConfig",
     "Improvement",
+    "JobState",
+    "MergedChunks",
+    "Model",
     "NemoGymRolloutsScript",
     "Pipeline",
+    "PreparedData",
     "Regraded",
     "Report",
     "RobustnessSummary",
@@ -120,12 +157,17 @@ __all__ = [
     "SandboxScript",
     "SelectedSample",
     "ServerScript",
+    "SimilarFile",
     "SummarizeScript",
     "Summary",
     "TrainingOutcome",
+    "Validation",
     "__version__",
+    "aevaluate",
+    "agenerate",
     "aggregate_answers",
     "average_checkpoints",
+    "cancel",
     "compare",
     "compute_metrics",
     "convert",
@@ -134,12 +176,14 @@ __all__ = [
     "eval",
     "evaluate",
     "evaluate_async",
+    "experiments",
     "generate",
     "grade",
     "grpo",
     "grpo_nemo_rl",
     "improve",
     "kto",
+    "merge_chunks",
     "nemo_gym_rollouts",
     "plan_eval",
     "ppo_verl",
@@ -156,9 +200,11 @@ __all__ = [
     "sft",
     "sft_nemo_rl",
     "start_server",
+    "status",
     "summarize_results",
     "summarize_robustness",
     "train_megatron_lm",
+    "validate",
     "why",
     "wrap_arguments",
 ]

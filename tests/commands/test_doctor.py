@@ -15,8 +15,8 @@ from tests.launch.sshd import HOST, Sshd
 from tests.server import Script
 
 from newskills.base.errors import RemoteError
-from newskills.commands.start import doctor
-from newskills.commands.start.doctor import EXTRAS
+from newskills.pipelines.start import doctor
+from newskills.pipelines.start.doctor import EXTRAS
 
 
 def lines(done: CompletedProcess[str]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def test_a_half_installed_extra_is_not_called_ok(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         doctor, "EXTRAS", {"mine": (("json", "no_such_module"), "tests"), "none": (("nothing",), "x")}
     )
-    found = {item.what: (item.state, item.text) for item in doctor.examine(doctor.Options())}
+    found = {item.what: (item.state, item.text) for item in doctor.examine(doctor.DoctorOptions())}
     assert found["extra mine"] == ("note", "tests: pip install 'newskills[mine]' (no_such_module missing)")
     assert found["extra none"] == ("note", "x: pip install 'newskills[none]'")
 

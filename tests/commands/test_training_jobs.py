@@ -145,6 +145,8 @@ def test_python_gets_what_was_trained(disk: Path, monkeypatch: pytest.MonkeyPatc
     *_, last = read_rows(disk / "out/metrics.jsonl")
     assert outcome.metrics == {name: value for name, value in last.items() if name != "step"}
     assert (outcome.model / "model.safetensors").is_file()
-    shown = newskills.sft(keys, model="base", training_data="texts.jsonl", output_dir="other", dry_run=True)
+    shown: object = newskills.sft(
+        keys, model="base", training_data="texts.jsonl", output_dir="other", dry_run=True
+    )
     assert shown is None
     assert not (disk / "other").exists()

@@ -10,8 +10,8 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.base.store import write_rows
-from newskills.commands.results.summarize_results.work import metric_for
 from newskills.interop.importers import ImportSource, read, write
+from newskills.pipelines.results.summarize_results import metric_for
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 
 YES, NO = "Judgement: Yes", "Judgement: No\n\nOne root is missing."

@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by docs/generate.py from the options of the commands.
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
+from newskills._api.objects import Model
+from newskills.base.benchmark import Benchmark
+from newskills.base.benchmark import Group
 from newskills.base.records import Report
+from newskills.benchmarks.data import PreparedData
 from newskills.launch.experiments import Experiment
+from newskills.launch.states import JobState
+from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
+from newskills.pipelines.data.merge_chunks import MergedChunks
+from newskills.pipelines.data.retrieve_similar import SimilarFile
+from newskills.pipelines.evaluation.evaluation import Evaluation
+from newskills.pipelines.grading.work import Graded
 from newskills.pipelines.training.methods.running import TrainingOutcome
 from newskills.recipes.improve.loop import Improvement
-from newskills.run.evaluate import Evaluation
 from newskills.run.planning.spec import RunResult
 from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
+from newskills.run.validation.checks import Validation
 from newskills.train.data.card import Card
 from newskills.view.comparison.paired_runs import Comparison
 from newskills.view.comparison.planning import EvalPlan
@@ -21,13 +31,476 @@ from newskills.view.comparison.regrade import Regraded
 from newskills.view.comparison.why import Explanation
 from newskills.view.samples import SelectedSample
 
+class Generation:
+    """How answers are generated: the `++` keys as typed keywords; what is not set is left to the benchmark.
+
+    Groups of keys are mappings: `Generation(temperature=0.7, sandbox={"host": "node1"})`.
+
+    Raises:
+        TypeError: there is no such key; the nearest one is named
+        ConfigError: a value is not of the key's type
+    """
+
+    @property
+    def values(self) -> dict[str, Any]: ...
+    def __init__(
+        self,
+        *,
+        endpoint_type: Literal['chat', 'text', 'responses'] = ...,
+        temperature: float | None = ...,
+        top_p: float | None = ...,
+        top_k: int | None = ...,
+        min_p: float | None = ...,
+        random_seed: int | None = ...,
+        tokens_to_generate: int | None = ...,
+        repetition_penalty: float | None = ...,
+        top_logprobs: int | None = ...,
+        reasoning_effort: str | None = ...,
+        extra_body: Mapping[str, Any] = ...,
+        input_file: str = ...,
+        output_file: str = ...,
+        prompt_config: str | Mapping[str, Any] | None = ...,
+        prompt_format: Literal['ns', 'openai'] = ...,
+        prompt_source: Literal['official', 'newskills'] | None = ...,
+        official_prompts: str = ...,
+        prompt_suffix: str = ...,
+        system_message: str | None = ...,
+        user_message: str | None = ...,
+        examples_type: str | None = ...,
+        few_shot_examples: Mapping[str, Any] = ...,
+        code_tags: str | None = ...,
+        start_assistant_response_key: str | None = ...,
+        tokenizer: str | None = ...,
+        chat_template_kwargs: Mapping[str, Any] = ...,
+        models: Mapping[str, Any] = ...,
+        max_samples: int = ...,
+        skip_filled: bool = ...,
+        max_concurrent_requests: int = ...,
+        most_concurrent_requests: int = ...,
+        context_overflow: Literal['unscored', 'wrong'] = ...,
+        num_chunks: int | None = ...,
+        chunk_id: int | None = ...,
+        add_generation_stats: bool = ...,
+        count_prompt_tokens: bool = ...,
+        generation_key: str = ...,
+        async_position_key: str = ...,
+        dry_run: bool = ...,
+        solver: str = ...,
+        solver_config: Mapping[str, Any] = ...,
+        code_execution: bool = ...,
+        total_code_executions_in_prompt: int | Sequence[int] | None = ...,
+        override_max_code_executions: bool = ...,
+        use_client_parsing: bool = ...,
+        tool_modules: Sequence[str] | None = ...,
+        tool_overrides: Mapping[str, Any] = ...,
+        schema_overrides: Mapping[str, Any] = ...,
+        max_tool_calls: int = ...,
+        agent: str | None = ...,
+        agent_config: Mapping[str, Any] = ...,
+        agent_max_turns: int = ...,
+        wait_for_sandbox: bool = ...,
+        stop_phrase: str | None = ...,
+        remove_stop_phrases: bool = ...,
+        parse_reasoning: bool = ...,
+        end_reasoning_string: str = ...,
+        eval_type: str | None = ...,
+        eval_config: Mapping[str, Any] = ...,
+        structured_output: Literal['HLE_JUDGE_AA'] | None = ...,
+        enable_audio: bool = ...,
+        enable_audio_chunking: bool = ...,
+        audio_chunk_task_types: Sequence[str] | None = ...,
+        chunk_audio_threshold_sec: float = ...,
+        drop_content_types: Sequence[str] = ...,
+        enable_litellm_cache: bool = ...,
+        max_total_tokens: int | None = ...,
+        max_cost: float | None = ...,
+        endpoint_patience: float | None = ...,
+        log_level: Literal['debug', 'info', 'warning', 'error'] = ...,
+        environment: Mapping[str, Any] = ...,
+        inference: Mapping[str, Any] = ...,
+        parallel_thinking: Mapping[str, Any] = ...,
+        sandbox: Mapping[str, Any] = ...,
+        server: Mapping[str, Any] = ...,
+    ) -> None: ...
+
+async def aevaluate(
+    ctx: Arguments | None = None,
+    *,
+    benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group],
+    settings: Generation | None = None,
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
+    dry_run: bool = False,
+    single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
+    output_dir: str | Path | None = None,
+    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    generation_module: str | None = None,
+    data_dir: str | Path | None = None,
+    split: str | None = None,
+    extra_benchmark_map: str | None = None,
+    prompt_source: Literal['official', 'newskills'] | None = None,
+    auto_summarize_results: bool = True,
+    metric_type: str | None = None,
+    metrics_kwargs: str | dict[str, Any] = '',
+    accept_lost: float = 1.0,
+    until: str | None = None,
+    model: str | Model | Sequence[str | Model] = (),
+    server_type: str | Sequence[str] = (),
+    server_address: str | Sequence[str] = (),
+    server_gpus: int | Sequence[int] = (),
+    server_nodes: int | Sequence[int] = (),
+    server_args: str | Sequence[str] = (),
+    server_entrypoint: str | Sequence[str] = (),
+    server_container: str | Sequence[str] = (),
+    server_timeout: float = 1800.0,
+    num_servers: int = 1,
+    with_sandbox: bool = False,
+    sandbox_env_overrides: str | Sequence[str] = (),
+    num_jobs: int | None = None,
+    work_queue: bool = False,
+    starting_seed: int = 0,
+    num_chunks: int | None = None,
+    chunk_ids: str | Sequence[int] | None = None,
+    rerun_done: bool = False,
+    wandb_name: str | None = None,
+    wandb_group: str | None = None,
+    wandb_project: str = 'nemo-skills',
+    log_samples: bool = False,
+    judge_model: str | Model | None = None,
+    judge_server_type: str | None = None,
+    judge_server_address: str | None = None,
+    judge_server_gpus: int | None = None,
+    judge_server_nodes: int | None = None,
+    judge_server_args: str | None = None,
+    judge_server_entrypoint: str | None = None,
+    judge_server_container: str | None = None,
+    judge_container: str | None = None,
+    judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
+    judge_generation_type: Literal['generate', 'math_judge'] | None = None,
+    judge_generation_module: str | None = None,
+    judge_step_fn: str | None = None,
+    extra_judge_args: str = '',
+    judge_pipeline_kwargs: str | dict[str, Any] = '',
+    judge_sbatch_kwargs: str | dict[str, Any] = '',
+    judge_all: bool = False,
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    summarize_sbatch_kwargs: str | dict[str, Any] = '',
+) -> Evaluation:
+    """Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals.
+    An interrupted run resumes where it stopped. A failed request is unscored, never a wrong answer. In
+    Python: newskills.evaluate. (ns evaluate is another command: it runs NeMo Evaluator configs.)
+
+    `ns eval` as a function. `evaluate`, awaited within a running event loop, on a thread of its own.
+    Cancelling it stops the evaluation: what is done is on disk, and the same call goes on from there.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
+            greedy (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        single_node_mode: run the units of one process in parallel or one after the other (default
+            'parallel')
+        output_dir: folder for the results (default: results/<expname>)
+        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
+            answer to one request; the others combine several samples into one answer
+        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
+            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
+        data_dir: folder of prepared data
+        split: data split to evaluate (default: the benchmark's own)
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        prompt_source: wording of prompts that are published: official, newskills (default: official
+            where ns prepare_data has downloaded it)
+        auto_summarize_results: print tables and write metrics.json after the run (default True)
+        metric_type: another metrics class (name or module::Class)
+        metrics_kwargs: JSON of arguments for the metrics class
+        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
+            graders) before the command fails (default 1.0)
+        until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
+            RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
+            the same command continues
+        model: name or path of the model (ns generate with `generation_module`: of several models)
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
+        server_nodes: nodes per model
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
+        server_container: container image of the server (clusters)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
+            1)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
+        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
+        starting_seed: first seed (default 0)
+        num_chunks: split the input into this many chunks
+        chunk_ids: only these chunks: 1,2,5 or 0..4
+        rerun_done: ignore .done markers and run again
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
+        wandb_group: group of the run
+        wandb_project: project of the run (default 'nemo-skills')
+        log_samples: also log 200 records
+        judge_model: name or path of the judge model (default: the benchmark's own)
+        judge_server_type: server type of the judge, as in `server_type`
+        judge_server_address: address of a running judge
+        judge_server_gpus: host the judge on this many GPUs per node
+        judge_server_nodes: nodes for the judge's server
+        judge_server_args: more arguments for the judge's engine, passed on unchanged
+        judge_server_entrypoint: another start command for the judge's engine
+        judge_server_container: container image of the judge's server (clusters)
+        judge_container: container image of the judge's client (clusters)
+        judge_type: llm: one question per answer; math_judge: the same, but no question where the
+            answers are equal as text; comet, nvembed: a trained model instead of questions
+            (translation; multiple choice); arena: pairwise comparison
+        judge_generation_type: older form of `judge_type`
+        judge_generation_module: your own judge: FILE.py or MODULE, with SOLVER or ::MAKER
+        judge_step_fn: your own function, FILE.py::NAME: takes records, returns a text with a verdict
+            for each
+        extra_judge_args: ++ options for the judge, as one text
+        judge_pipeline_kwargs: JSON of options for the judge's jobs: model, server_*, partition,
+            num_jobs, …
+        judge_sbatch_kwargs: JSON of sbatch settings for the judge's jobs
+        judge_all: also judge benchmarks that need no judge
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
+
+    Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
+
+    Returns:
+        `scores`, `samples()`, `table()`; `reports`, one for each benchmark, and `result`, the units of
+        work. On a cluster: the experiment that was submitted, None where nothing was left to do. None
+        with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+async def agenerate(
+    ctx: Arguments | None = None,
+    *,
+    settings: Generation | None = None,
+    rows: Iterable[Mapping[str, Any]] | None = None,
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
+    dry_run: bool = False,
+    single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
+    output_dir: str | Path | None = None,
+    input_file: str | Path | None = None,
+    input_dir: str | Path | None = None,
+    generation_type: Literal['generate', 'math_judge', 'check_contamination', 'autoformalize', 'prover', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
+    prompt_source: Literal['official', 'newskills'] | None = None,
+    generation_module: str | None = None,
+    preprocess_cmd: str | None = None,
+    postprocess_cmd: str | None = None,
+    model: str | Model | Sequence[str | Model] = (),
+    server_type: str | Sequence[str] = (),
+    server_address: str | Sequence[str] = (),
+    server_gpus: int | Sequence[int] = (),
+    server_nodes: int | Sequence[int] = (),
+    server_args: str | Sequence[str] = (),
+    server_entrypoint: str | Sequence[str] = (),
+    server_container: str | Sequence[str] = (),
+    server_timeout: float = 1800.0,
+    num_servers: int = 1,
+    with_sandbox: bool = False,
+    sandbox_env_overrides: str | Sequence[str] = (),
+    num_jobs: int | None = None,
+    work_queue: bool = False,
+    starting_seed: int = 0,
+    num_chunks: int | None = None,
+    chunk_ids: str | Sequence[int] | None = None,
+    rerun_done: bool = False,
+    num_random_seeds: int | None = None,
+    random_seeds: str | Sequence[int] | None = None,
+    wandb_name: str | None = None,
+    wandb_group: str | None = None,
+    wandb_project: str = 'nemo-skills',
+    log_samples: bool = False,
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+) -> RunResult:
+    """Run a model over a JSONL file: fill the prompt for each row, send it, and write each row with its
+    answer, in input order. An interrupted run resumes where it stopped.
+
+    `ns generate` as a function. `generate`, awaited within a running event loop, as `aevaluate`.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns generate --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        rows: rows as objects, instead of files
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        single_node_mode: run the units of one process in parallel or one after the other (default
+            'parallel')
+        output_dir: folder for the results (default: results/<expname>)
+        input_file: file of rows: JSONL, JSON array, CSV, TSV, Parquet; also .gz, .zst
+        input_dir: folder whose output-rs{seed}.jsonl files are the inputs, one per seed
+        generation_type: math_judge: ask whether predicted_answer and expected_answer are the same;
+            check_contamination: ask whether a problem is the same as one of its similar_items;
+            autoformalize: translate problems into Lean 4 statements; prover: prove Lean 4 statements,
+            with repair after Lean's errors; majority, weighted_vote, best_of_n, genselect,
+            gensynthesis: combine several samples into one answer
+        prompt_source: wording of prompts that are published: official, newskills (default: official
+            where ns prepare_data has downloaded it)
+        generation_module: your own generation task: module::maker or file.py::maker of a solver
+            (without ::, its SOLVER); or a NeMo-Skills module by name, nemo_skills.inference.NAME
+        preprocess_cmd: your shell command to run before the generation
+        postprocess_cmd: your shell command to run after each finished (and merged) seed
+        model: name or path of the model (ns generate with `generation_module`: of several models)
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_address: address of a running server, with or without /v1
+        server_gpus: start a server for the model, on this many GPUs per node
+        server_nodes: nodes per model
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
+        server_container: container image of the server (clusters)
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
+            1)
+        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
+            ++sandbox.host)
+        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
+        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
+        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
+        starting_seed: first seed (default 0)
+        num_chunks: split the input into this many chunks
+        chunk_ids: only these chunks: 1,2,5 or 0..4
+        rerun_done: ignore .done markers and run again
+        num_random_seeds: samples per row, at temperature 0.7 unless set
+        random_seeds: these seeds: 1,2,5 or 0..4
+        wandb_name: log the metrics under this run name (extra newskills[wandb])
+        wandb_group: group of the run
+        wandb_project: project of the run (default 'nemo-skills')
+        log_samples: also log 200 records
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+
+    Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
+
+    Returns:
+        `outputs`, the files; `rows()`; `units` (one for each seed and chunk), `retries`, `ledger`. On a
+        cluster: the experiment that was submitted, None where nothing was left to do. None with
+        `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def aggregate_answers(
     ctx: Arguments | None = None,
     *,
-    input_dir: str,
+    input_dir: str | Path,
     mode: Literal['fill', 'extract'] = 'fill',
-    input_files: str | Sequence[str] = (),
-    output_dir: str | None = None,
+    input_files: str | Path | Sequence[str | Path] = (),
+    output_dir: str | Path | None = None,
     fill_key: str | None = None,
     ignore_if_not_none: bool = False,
     fill_symbolic_correct: bool = True,
@@ -35,7 +508,7 @@ def aggregate_answers(
     use_highest_rm_score: bool = False,
     require_num_files: int | None = None,
     dry_run: bool = False,
-) -> None:
+) -> AggregatedAnswers:
     """Find the common answer of several runs to each problem, by votes or by the scores of a reward model,
     and write it as the expected answer of all records (fill), or write one record per problem that
     gives it (extract). Answers of the same value vote together. A problem without any answer gets null.
@@ -59,7 +532,7 @@ def aggregate_answers(
         dry_run: check everything and show what would be done; run nothing
 
     Returns:
-        None.
+        `outputs`, the files; `problems` and `records`, how many were changed. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -77,13 +550,13 @@ def average_checkpoints(
     checkpoints: str | Sequence[str],
     output_model: str,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     steps: str | Sequence[int] | None = None,
     remove: str | Sequence[str] = (),
     remove_checkpoints_after_average: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -161,6 +634,39 @@ def average_checkpoints(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def cancel(
+    ctx: Arguments | None = None,
+    *,
+    name: str | Experiment,
+    job: str | None = None,
+    dry_run: bool = False,
+) -> list[JobState]:
+    """Cancel submitted jobs, waiting and running. Running clients save what they have. Files stay, and the
+    same command line, submitted again, resumes from there.
+
+    `ns cancel` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        name: experiment: its name (the latest one of that name), the beginning of a name, or
+            NAME/STAMP; or an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX
+            (required)
+        job: only this job
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The jobs that were cancelled, as they were before. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def compare(
     ctx: Arguments | None = None,
     *,
@@ -208,15 +714,15 @@ def compare(
 def compute_metrics(
     ctx: Arguments | None = None,
     *,
-    prediction_jsonl_files: str | Sequence[str],
+    prediction_jsonl_files: str | Path | Sequence[str | Path],
     benchmark: str,
     max_samples: int = -1,
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
-    save_metrics_path: str | None = None,
+    save_metrics_path: str | Path | None = None,
     accept_lost: float = 1.0,
     dry_run: bool = False,
-) -> Union[list[Report], Any]:
+) -> list[Report]:
     """Compute the metrics of graded output files, without a results folder. If the files are not graded:
     run ns grade first.
 
@@ -256,7 +762,7 @@ def convert(
     convert_from: Literal['hf', 'nemo', 'dcp', 'megatron', 'gguf'],
     convert_to: Literal['hf', 'trtllm', 'megatron', 'nemo', 'gguf'],
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     arguments: str | Sequence[str] = (),
     model_type: Literal['llama', 'qwen', 'deepseek_v3'] | None = None,
@@ -271,7 +777,7 @@ def convert(
     trt_prepare_args: str = '',
     trt_reuse_tmp_engine: bool = True,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -366,13 +872,13 @@ def distill(
     ctx: Arguments | None = None,
     *,
     model: str,
-    output_dir: str,
+    output_dir: str | Path,
     teacher: str,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     backend: str = 'cpu',
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
     allow_overlap: bool = False,
@@ -386,7 +892,7 @@ def distill(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -411,7 +917,7 @@ def distill(
     sandbox_container: str | None = None,
     num_gpus: int | None = None,
     num_nodes: int = 1,
-) -> Union[TrainingOutcome, Any]:
+) -> TrainingOutcome:
     """Train a small model (the student) on a larger one (the teacher), here or as a cluster job. On-
     policy: the student samples, and the teacher's log-probabilities of its tokens say what to change
     (reverse KL divergence per token). By texts: the teacher answers, and its correct answers are
@@ -494,23 +1000,23 @@ def dpo(
     ctx: Arguments | None = None,
     *,
     model: str,
-    output_dir: str,
+    output_dir: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     backend: str = 'cpu',
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
     allow_overlap: bool = False,
     training_data: str | None = None,
-    input_files: str | Sequence[str] = (),
+    input_files: str | Path | Sequence[str | Path] = (),
     benchmark: str | None = None,
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -535,7 +1041,7 @@ def dpo(
     sandbox_container: str | None = None,
     num_gpus: int | None = None,
     num_nodes: int = 1,
-) -> Union[TrainingOutcome, Any]:
+) -> TrainingOutcome:
     """Train a small model on preferred and rejected replies (DPO; LoRA on a CPU), here or as a cluster
     job. Pairs come from a file, or from graded outputs: correct replies beside wrong ones to the same
     problem. A killed or stopped run resumes with the same command and reaches the same numbers. Needs
@@ -611,15 +1117,16 @@ def dpo(
 def evaluate(
     ctx: Arguments | None = None,
     *,
-    benchmarks: str | Sequence[str],
+    benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group],
+    settings: Generation | None = None,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
     generation_module: str | None = None,
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
     prompt_source: Literal['official', 'newskills'] | None = None,
@@ -628,7 +1135,7 @@ def evaluate(
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
     until: str | None = None,
-    model: str | Sequence[str] = (),
+    model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
     server_gpus: int | Sequence[int] = (),
@@ -650,7 +1157,7 @@ def evaluate(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     log_samples: bool = False,
-    judge_model: str | None = None,
+    judge_model: str | Model | None = None,
     judge_server_type: str | None = None,
     judge_server_address: str | None = None,
     judge_server_gpus: int | None = None,
@@ -668,7 +1175,7 @@ def evaluate(
     judge_sbatch_kwargs: str | dict[str, Any] = '',
     judge_all: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -692,7 +1199,7 @@ def evaluate(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
     summarize_sbatch_kwargs: str | dict[str, Any] = '',
-) -> Union[Evaluation, Any]:
+) -> Evaluation:
     """Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals.
     An interrupted run resumes where it stopped. A failed request is unscored, never a wrong answer. In
     Python: newskills.evaluate. (ns evaluate is another command: it runs NeMo Evaluator configs.)
@@ -701,6 +1208,7 @@ def evaluate(
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
         benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
             greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
@@ -800,8 +1308,9 @@ def evaluate(
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
 
     Returns:
-        `reports`, one for each benchmark, and `result`, the units of work. On a cluster: the experiment
-        that was submitted, None where nothing was left to do. None with `dry_run=True`.
+        `scores`, `samples()`, `table()`; `reports`, one for each benchmark, and `result`, the units of
+        work. On a cluster: the experiment that was submitted, None where nothing was left to do. None
+        with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -813,201 +1322,24 @@ def evaluate(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
-async def evaluate_async(
+def experiments(
     ctx: Arguments | None = None,
     *,
-    benchmarks: str | Sequence[str],
-    expname: str | None = None,
-    log_dir: str | None = None,
-    dry_run: bool = False,
-    single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
-    output_dir: str | None = None,
-    generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
-    generation_module: str | None = None,
-    data_dir: str | None = None,
-    split: str | None = None,
-    extra_benchmark_map: str | None = None,
-    prompt_source: Literal['official', 'newskills'] | None = None,
-    auto_summarize_results: bool = True,
-    metric_type: str | None = None,
-    metrics_kwargs: str | dict[str, Any] = '',
-    accept_lost: float = 1.0,
-    until: str | None = None,
-    model: str | Sequence[str] = (),
-    server_type: str | Sequence[str] = (),
-    server_address: str | Sequence[str] = (),
-    server_gpus: int | Sequence[int] = (),
-    server_nodes: int | Sequence[int] = (),
-    server_args: str | Sequence[str] = (),
-    server_entrypoint: str | Sequence[str] = (),
-    server_container: str | Sequence[str] = (),
-    server_timeout: float = 1800.0,
-    num_servers: int = 1,
-    with_sandbox: bool = False,
-    sandbox_env_overrides: str | Sequence[str] = (),
-    num_jobs: int | None = None,
-    work_queue: bool = False,
-    starting_seed: int = 0,
-    num_chunks: int | None = None,
-    chunk_ids: str | Sequence[int] | None = None,
-    rerun_done: bool = False,
-    wandb_name: str | None = None,
-    wandb_group: str | None = None,
-    wandb_project: str = 'nemo-skills',
-    log_samples: bool = False,
-    judge_model: str | None = None,
-    judge_server_type: str | None = None,
-    judge_server_address: str | None = None,
-    judge_server_gpus: int | None = None,
-    judge_server_nodes: int | None = None,
-    judge_server_args: str | None = None,
-    judge_server_entrypoint: str | None = None,
-    judge_server_container: str | None = None,
-    judge_container: str | None = None,
-    judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
-    judge_generation_type: Literal['generate', 'math_judge'] | None = None,
-    judge_generation_module: str | None = None,
-    judge_step_fn: str | None = None,
-    extra_judge_args: str = '',
-    judge_pipeline_kwargs: str | dict[str, Any] = '',
-    judge_sbatch_kwargs: str | dict[str, Any] = '',
-    judge_all: bool = False,
-    cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
-    mount_paths: str | Sequence[str] | None = None,
-    show_scripts: bool = False,
-    partition: str | None = None,
-    account: str | None = None,
-    qos: str | None = None,
-    time_min: str | None = None,
-    sbatch_kwargs: str | dict[str, Any] = '',
-    exclusive: bool | None = None,
-    check_mounted_paths: bool = False,
-    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
-    allow_uncommitted: bool = False,
-    allow_missing_dependency: bool = False,
-    dependent_jobs: int = 0,
-    reuse_code: bool = True,
-    reuse_code_exp: str | Experiment | None = None,
-    main_container: str | None = None,
-    heterogeneous: bool = False,
-    installation_command: str | None = None,
-    skip_hf_home_check: bool | None = None,
-    keep_mounts_for_sandbox: bool = False,
-    sandbox_mounts: str | Sequence[str] = (),
-    sandbox_container: str | None = None,
-    summarize_sbatch_kwargs: str | dict[str, Any] = '',
-) -> Union[Evaluation, Any]:
-    """Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals.
-    An interrupted run resumes where it stopped. A failed request is unscored, never a wrong answer. In
-    Python: newskills.evaluate. (ns evaluate is another command: it runs NeMo Evaluator configs.)
+    name: str | None = None,
+    last: int = 50,
+) -> list[Experiment]:
+    """List the experiments submitted from this machine, latest first. This reads local records only; ns
+    status asks the cluster.
 
-    `ns eval` as a function. `evaluate`, awaited within a running event loop, on a thread of its own.
-    Cancelling it stops the evaluation: what is done is on disk, and the same call goes on from there.
+    `ns experiments` as a function.
 
     Args:
-        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
-        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
-            greedy (required)
-        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
-        log_dir: folder for the logs (default: with the results, or the job's folder)
-        dry_run: check everything and show what would be done; run nothing
-        single_node_mode: run the units of one process in parallel or one after the other (default
-            'parallel')
-        output_dir: folder for the results (default: results/<expname>)
-        generation_type: how all benchmarks are answered, instead of in their own ways: generate: one
-            answer to one request; the others combine several samples into one answer
-        generation_module: the same by a solver of your own, module::maker or file.py::maker (without
-            ::, its SOLVER), or a NeMo-Skills module by name, nemo_skills.inference.NAME
-        data_dir: folder of prepared data
-        split: data split to evaluate (default: the benchmark's own)
-        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
-        prompt_source: wording of prompts that are published: official, newskills (default: official
-            where ns prepare_data has downloaded it)
-        auto_summarize_results: print tables and write metrics.json after the run (default True)
-        metric_type: another metrics class (name or module::Class)
-        metrics_kwargs: JSON of arguments for the metrics class
-        accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
-            graders) before the command fails (default 1.0)
-        until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
-            RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
-            the same command continues
-        model: name or path of the model (ns generate with `generation_module`: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
-        server_address: address of a running server, with or without /v1
-        server_gpus: start a server for the model, on this many GPUs per node
-        server_nodes: nodes per model
-        server_args: more arguments for the engine, passed on unchanged
-        server_entrypoint: another start command for the engine
-        server_container: container image of the server (clusters)
-        server_timeout: seconds to wait for a started server (default 1800.0)
-        num_servers: servers of the model to start; prompts that begin alike go to the same one (default
-            1)
-        with_sandbox: run a sandbox for the model's code beside the work (or use the one at
-            ++sandbox.host)
-        sandbox_env_overrides: KEY=VALUE settings of the sandbox (NEMO_SKILLS_SANDBOX_…)
-        num_jobs: jobs to spread seeds and chunks over; -1 = one job each (default: 1; on slurm -1)
-        work_queue: jobs of `num_jobs` take chunks from a queue instead of a fixed share each
-        starting_seed: first seed (default 0)
-        num_chunks: split the input into this many chunks
-        chunk_ids: only these chunks: 1,2,5 or 0..4
-        rerun_done: ignore .done markers and run again
-        wandb_name: log the metrics under this run name (extra newskills[wandb])
-        wandb_group: group of the run
-        wandb_project: project of the run (default 'nemo-skills')
-        log_samples: also log 200 records
-        judge_model: name or path of the judge model (default: the benchmark's own)
-        judge_server_type: server type of the judge, as in `server_type`
-        judge_server_address: address of a running judge
-        judge_server_gpus: host the judge on this many GPUs per node
-        judge_server_nodes: nodes for the judge's server
-        judge_server_args: more arguments for the judge's engine, passed on unchanged
-        judge_server_entrypoint: another start command for the judge's engine
-        judge_server_container: container image of the judge's server (clusters)
-        judge_container: container image of the judge's client (clusters)
-        judge_type: llm: one question per answer; math_judge: the same, but no question where the
-            answers are equal as text; comet, nvembed: a trained model instead of questions
-            (translation; multiple choice); arena: pairwise comparison
-        judge_generation_type: older form of `judge_type`
-        judge_generation_module: your own judge: FILE.py or MODULE, with SOLVER or ::MAKER
-        judge_step_fn: your own function, FILE.py::NAME: takes records, returns a text with a verdict
-            for each
-        extra_judge_args: ++ options for the judge, as one text
-        judge_pipeline_kwargs: JSON of options for the judge's jobs: model, server_*, partition,
-            num_jobs, …
-        judge_sbatch_kwargs: JSON of sbatch settings for the judge's jobs
-        judge_all: also judge benchmarks that need no judge
-        cluster: cluster config; none or local = this machine
-        config_dir: folder of cluster configs
-        mount_paths: extra mounts src:dst, comma separated
-        show_scripts: with `dry_run`: also show the scripts of the jobs
-        partition: Slurm partition
-        account: Slurm account
-        qos: Slurm quality of service
-        time_min: Slurm minimum time (D-HH:MM:SS)
-        sbatch_kwargs: JSON of more sbatch settings
-        exclusive: use whole nodes
-        check_mounted_paths: check that mount sources exist before submitting
-        run_after: experiments that must finish first, comma separated
-        allow_uncommitted: submit the last commit even if files have changed since
-        allow_missing_dependency: accept unknown experiments in `run_after`
-        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
-        reuse_code: copy the same code only once (always the case) (default True)
-        reuse_code_exp: reuse the code package of that experiment
-        main_container: container image of the client
-        heterogeneous: run the client on its own nodes, apart from the server's
-        installation_command: command to run first, once per node
-        skip_hf_home_check: do not require HF_HOME
-        keep_mounts_for_sandbox: give the sandbox the mounts of the job
-        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
-        sandbox_container: container image of the sandbox
-        summarize_sbatch_kwargs: JSON of sbatch settings for the summary job
-
-    Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
+        ctx: nothing: this function has no `++` keys
+        name: only experiments of this name
+        last: largest number of experiments to show (default 50)
 
     Returns:
-        `reports`, one for each benchmark, and `result`, the units of work. On a cluster: the experiment
-        that was submitted, None where nothing was left to do. None with `dry_run=True`.
+        What was submitted from this machine, the latest first. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1022,19 +1354,21 @@ async def evaluate_async(
 def generate(
     ctx: Arguments | None = None,
     *,
+    settings: Generation | None = None,
+    rows: Iterable[Mapping[str, Any]] | None = None,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
-    output_dir: str | None = None,
-    input_file: str | None = None,
-    input_dir: str | None = None,
+    output_dir: str | Path | None = None,
+    input_file: str | Path | None = None,
+    input_dir: str | Path | None = None,
     generation_type: Literal['generate', 'math_judge', 'check_contamination', 'autoformalize', 'prover', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
     prompt_source: Literal['official', 'newskills'] | None = None,
     generation_module: str | None = None,
     preprocess_cmd: str | None = None,
     postprocess_cmd: str | None = None,
-    model: str | Sequence[str] = (),
+    model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
     server_gpus: int | Sequence[int] = (),
@@ -1059,7 +1393,7 @@ def generate(
     wandb_project: str = 'nemo-skills',
     log_samples: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -1082,7 +1416,7 @@ def generate(
     keep_mounts_for_sandbox: bool = False,
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
-) -> Union[RunResult, Any]:
+) -> RunResult:
     """Run a model over a JSONL file: fill the prompt for each row, send it, and write each row with its
     answer, in input order. An interrupted run resumes where it stopped.
 
@@ -1090,6 +1424,8 @@ def generate(
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns generate --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        rows: rows as objects, instead of files
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
@@ -1163,8 +1499,9 @@ def generate(
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
 
     Returns:
-        `units` (one for each seed and chunk, with its `output`), `retries`, `ledger`. On a cluster: the
-        experiment that was submitted, None where nothing was left to do. None with `dry_run=True`.
+        `outputs`, the files; `rows()`; `units` (one for each seed and chunk), `retries`, `ledger`. On a
+        cluster: the experiment that was submitted, None where nothing was left to do. None with
+        `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1179,13 +1516,14 @@ def generate(
 def grade(
     ctx: Arguments | None = None,
     *,
+    rows: Iterable[Mapping[str, Any]] | None = None,
     grader: str = 'math',
-    input_files: str | Sequence[str] = (),
-    output_file: str | None = None,
+    input_files: str | Path | Sequence[str | Path] = (),
+    output_file: str | Path | None = None,
     executor: Literal['none', 'ray'] = 'none',
     accept_lost: float = 1.0,
     dry_run: bool = False,
-) -> None:
+) -> Graded:
     """Grade any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null =
     undecided), outcome, grader and why to each row. ++key=value sets options of the grader,
     ++sandbox.key=value options of the sandbox for graders that run code, ++end_reasoning_string=TEXT
@@ -1195,6 +1533,7 @@ def grade(
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns grade --help` lists them
+        rows: rows as objects, instead of files
         grader: name, module::Class or file.py::Class (default 'math')
         input_files: files of rows (as in ns generate); none or - = standard input
         output_file: JSONL file to write (default: standard output)
@@ -1205,7 +1544,8 @@ def grade(
         dry_run: check everything and show what would be done; run nothing
 
     Returns:
-        None.
+        `ledger`, the counts of verdicts; `output_file`; `rows()`, the rows with their verdicts. None
+        with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1221,12 +1561,12 @@ def grpo(
     ctx: Arguments | None = None,
     *,
     model: str,
-    output_dir: str,
+    output_dir: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     backend: str = 'cpu',
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
     allow_overlap: bool = False,
@@ -1238,7 +1578,7 @@ def grpo(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -1263,7 +1603,7 @@ def grpo(
     sandbox_container: str | None = None,
     num_gpus: int | None = None,
     num_nodes: int = 1,
-) -> Union[TrainingOutcome, Any]:
+) -> TrainingOutcome:
     """Train a small model with reinforcement learning (GRPO, LoRA on a CPU), here or as a cluster job: the
     grader that evaluates gives the reward. A killed or stopped run resumes with the same command and
     reaches the same numbers. Needs newskills[train,local].
@@ -1343,12 +1683,12 @@ def grpo_nemo_rl(
     *,
     model: str,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     container: str | None = None,
     training_data: str | None = None,
     validation_data: str | None = None,
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     num_nodes: int = 1,
     num_gpus: int | None = None,
     backend: Literal['fsdp', 'megatron'] | None = None,
@@ -1356,7 +1696,7 @@ def grpo_nemo_rl(
     ray_template: str | None = None,
     data_format: str | None = None,
     config: str | None = None,
-    nemo_rl_path: str = '/opt/nemo-rl',
+    nemo_rl_path: str | Path = '/opt/nemo-rl',
     profile_step_range: str | None = None,
     prompt_config: str = 'generic/math',
     with_sandbox: bool = False,
@@ -1364,7 +1704,7 @@ def grpo_nemo_rl(
     wandb_project: str = 'nemo-skills',
     wandb_group: str | None = None,
     disable_wandb: bool = False,
-    final_hf_path: str | None = None,
+    final_hf_path: str | Path | None = None,
     conversion_step: str = 'last',
     average_steps: str | Sequence[int] | None = None,
     remove_checkpoints_after_average: bool = False,
@@ -1380,7 +1720,7 @@ def grpo_nemo_rl(
     server_entrypoint: str | None = None,
     server_container: str | None = None,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -1499,9 +1839,9 @@ def improve(
     ctx: Arguments | None = None,
     *,
     benchmark: str,
-    output_dir: str,
+    output_dir: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     model: str = 'smollm2',
     rounds: int = 5,
@@ -1516,9 +1856,9 @@ def improve(
     backend: str = 'cpu',
     server_type: str = 'llamacpp',
     server_gpus: int = 0,
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -1541,7 +1881,7 @@ def improve(
     keep_mounts_for_sandbox: bool = False,
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
-) -> Union[Improvement, Any]:
+) -> Improvement:
     """Improve a model in rounds, here or as a cluster job: sample replies to training problems, grade
     them, train on the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only
     if a paired test shows that it is better; else go back to the last kept model and change the
@@ -1621,23 +1961,23 @@ def kto(
     ctx: Arguments | None = None,
     *,
     model: str,
-    output_dir: str,
+    output_dir: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     backend: str = 'trl',
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
     allow_overlap: bool = False,
     training_data: str | None = None,
-    input_files: str | Sequence[str] = (),
+    input_files: str | Path | Sequence[str | Path] = (),
     benchmark: str | None = None,
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -1662,7 +2002,7 @@ def kto(
     sandbox_container: str | None = None,
     num_gpus: int | None = None,
     num_nodes: int = 1,
-) -> Union[TrainingOutcome, Any]:
+) -> TrainingOutcome:
     """Train on replies that are good or bad, each on its own (KTO): no two replies to one prompt are
     needed. Here or as a cluster job. Replies come from a file, or from graded outputs, where correct
     ones are good. A killed or stopped run resumes with the same command. Needs newskills[trl].
@@ -1734,16 +2074,50 @@ def kto(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def merge_chunks(
+    ctx: Arguments | None = None,
+    *,
+    merged: str,
+    chunks: str | Sequence[str] = (),
+    expected: int | None = None,
+    dry_run: bool = False,
+) -> MergedChunks:
+    """Join chunk files by hand, in the order given. Runs merge their own chunks; use this for chunks that
+    were computed in different places.
+
+    `ns merge_chunks` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        merged: file to write (required)
+        chunks: chunk files, in order; deleted once the merged file is complete (default: the files
+            beside MERGED, _chunk_0, _chunk_1, … or -chunk0, -chunk1, …)
+        expected: number of rows that the merged file must have
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `output`, the file, and its number of `rows`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def nemo_gym_rollouts(
     ctx: Arguments | None = None,
     *,
     config_paths: str | Sequence[str],
-    input_file: str,
-    output_dir: str,
+    input_file: str | Path,
+    output_dir: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
-    model: str | Sequence[str] = (),
+    model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
     server_gpus: int | Sequence[int] = (),
@@ -1756,7 +2130,7 @@ def nemo_gym_rollouts(
     sandbox_env_overrides: str | Sequence[str] = (),
     policy_model_name: str | None = None,
     policy_api_key: str = 'dummy',
-    gym_path: str | None = None,
+    gym_path: str | Path | None = None,
     gym_container: str | None = None,
     use_mounted_nemo_skills: bool = True,
     num_random_seeds: int | None = None,
@@ -1764,7 +2138,7 @@ def nemo_gym_rollouts(
     starting_seed: int = 0,
     rerun_done: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -1883,8 +2257,8 @@ def plan_eval(
     server_address: str | None = None,
     server_gpus: int | None = None,
     with_sandbox: bool = False,
-    data_dir: str | None = None,
-    output_dir: str = 'results/probe',
+    data_dir: str | Path | None = None,
+    output_dir: str | Path = 'results/probe',
 ) -> list[EvalPlan]:
     """Plan an evaluation: how many problems, and samples of each, it takes to detect a difference between
     two models, and what that costs in tokens, time and money, estimated from existing runs, or from a
@@ -1935,11 +2309,11 @@ def ppo_verl(
     model: str,
     prompt_data: str,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     container: str | None = None,
     eval_data: str | None = None,
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     num_nodes: int = 1,
     num_gpus: int | None = None,
     backend: Literal['fsdp', 'megatron'] | None = None,
@@ -1951,14 +2325,14 @@ def ppo_verl(
     staleness: float | None = None,
     rollout_gpus: int = 1,
     script_module: str = 'verl.trainer.main_ppo',
-    verl_config_dir: str | None = None,
+    verl_config_dir: str | Path | None = None,
     verl_config_name: str | None = None,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     wandb_project: str = 'nemo-skills',
     wandb_group: str | None = None,
     disable_wandb: bool = False,
-    final_ckpt_path: str | None = None,
+    final_ckpt_path: str | Path | None = None,
     convert_last_ckpt_to_hf: bool = True,
     server_model: str | None = None,
     server_address: str | None = None,
@@ -1970,7 +2344,7 @@ def ppo_verl(
     server_entrypoint: str | None = None,
     server_container: str | None = None,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -2090,11 +2464,11 @@ def prepare_data(
     ctx: Arguments | None = None,
     *,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
-    benchmarks: str | Sequence[str] = (),
+    benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group] = (),
     dataset: str | None = None,
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     split: str | Sequence[str] = (),
     mirror: str | None = None,
     force: bool = False,
@@ -2104,7 +2478,7 @@ def prepare_data(
     retries: int = 3,
     skip_data_dir_check: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -2130,7 +2504,7 @@ def prepare_data(
     num_gpus: int | None = None,
     num_nodes: int = 1,
     **further_options: object,
-) -> Experiment | None:
+) -> list[PreparedData]:
     """Download benchmark data, check it, and write it as <data_dir>/<name>/<split>.jsonl with a record of
     where it came from. Needs no other set-up. With `cluster`, a job does it there. Some benchmarks have
     options of their own: ns prepare_data NAME --help shows them.
@@ -2184,7 +2558,8 @@ def prepare_data(
         **further_options: options of the benchmarks themselves
 
     Returns:
-        On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+        The benchmarks that are prepared, each with its `folder` and `splits`. On a cluster: the
+        experiment that was submitted, None where nothing was left to do. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2203,7 +2578,7 @@ def prepare_training_data(
     dataset: str | None = None,
     benchmark: str | None = None,
     split: str | None = None,
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     mirror: str | None = None,
     offline: bool | None = None,
     workers: int = 0,
@@ -2212,7 +2587,7 @@ def prepare_training_data(
     decontaminate: str | Sequence[str] = (),
     decontaminate_ngram: int = 5,
     decontaminate_share: float = 0.5,
-) -> Union[Card, Any]:
+) -> Card:
     """Build training data: filter generations or a published set, remove duplicates and benchmark problems
     (decontamination), sample, shuffle, and write SFT, conversation or RL rows with a data card that
     says what each step removed. Keys marked code_sft and math_rl belong to these recipes; the defaults
@@ -2300,13 +2675,13 @@ def profile_evaluate(
 def regrade(
     ctx: Arguments | None = None,
     *,
-    results_dir: str,
+    results_dir: str | Path,
     benchmarks: str | Sequence[str] | None = None,
     grader: str | None = None,
     strict: bool = False,
     lenient: bool = False,
     spread: bool = True,
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     flips: int = 10,
     json: bool = False,
 ) -> list[Regraded]:
@@ -2350,7 +2725,7 @@ def report(
     results_dirs: str | Sequence[str],
     output: str | None = None,
     title: str = 'Evaluation report',
-    contamination_file: str | None = None,
+    contamination_file: str | Path | None = None,
     spread: bool = True,
 ) -> list[Path]:
     """Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with
@@ -2386,13 +2761,13 @@ def retrieve_similar(
     *,
     retrieve_from: str | Sequence[str],
     compare_to: str | Sequence[str],
-    output_file: str,
+    output_file: str | Path,
     retrieve_key: str = 'problem',
     top_k: int = 3,
     model: str | None = None,
     batch_size: int = 32,
     dry_run: bool = False,
-) -> None:
+) -> SimilarFile:
     """For each problem of one data set, find the most similar problems of another, by shared words (TF-
     IDF) or, with `model`, by meaning (embeddings). A model then decides which are the same: ns generate
     --generation_type=check_contamination.
@@ -2413,7 +2788,7 @@ def retrieve_similar(
         dry_run: check everything and show what would be done; run nothing
 
     Returns:
-        None.
+        `output`, the file, and `problems`, the number of its lines. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2429,23 +2804,23 @@ def reward_model(
     ctx: Arguments | None = None,
     *,
     model: str,
-    output_dir: str,
+    output_dir: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     backend: str = 'cpu',
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
     allow_overlap: bool = False,
     training_data: str | None = None,
-    input_files: str | Sequence[str] = (),
+    input_files: str | Path | Sequence[str | Path] = (),
     benchmark: str | None = None,
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -2470,7 +2845,7 @@ def reward_model(
     sandbox_container: str | None = None,
     num_gpus: int | None = None,
     num_nodes: int = 1,
-) -> Union[TrainingOutcome, Any]:
+) -> TrainingOutcome:
     """Train a reward model, here or as a cluster job: of two replies to one prompt, it gives the preferred
     one the higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy
     on held-out pairs is printed with its interval; ns serve_rewards --reward_model serves the model.
@@ -2546,15 +2921,16 @@ def reward_model(
 def robust_eval(
     ctx: Arguments | None = None,
     *,
-    benchmarks: str | Sequence[str],
+    benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group],
+    settings: Generation | None = None,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     single_node_mode: Literal['parallel', 'sequential'] = 'parallel',
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     generation_type: Literal['generate', 'majority', 'weighted_vote', 'best_of_n', 'genselect', 'gensynthesis'] | None = None,
     generation_module: str | None = None,
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     split: str | None = None,
     extra_benchmark_map: str | None = None,
     prompt_source: Literal['official', 'newskills'] | None = None,
@@ -2564,7 +2940,7 @@ def robust_eval(
     accept_lost: float = 1.0,
     until: str | None = None,
     prompt_set_config: str = 'robustness/prompt_set_config',
-    model: str | Sequence[str] = (),
+    model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
     server_gpus: int | Sequence[int] = (),
@@ -2586,7 +2962,7 @@ def robust_eval(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     log_samples: bool = False,
-    judge_model: str | None = None,
+    judge_model: str | Model | None = None,
     judge_server_type: str | None = None,
     judge_server_address: str | None = None,
     judge_server_gpus: int | None = None,
@@ -2604,7 +2980,7 @@ def robust_eval(
     judge_sbatch_kwargs: str | dict[str, Any] = '',
     judge_all: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -2628,7 +3004,7 @@ def robust_eval(
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
     summarize_sbatch_kwargs: str | dict[str, Any] = '',
-) -> Union[RobustnessSummary, Any]:
+) -> RobustnessSummary:
     """Evaluate a model on benchmarks with many wordings of the prompt, one `ns eval` per wording, and
     print how much the wording changes the scores: mean, spread, sensitivity, consistency. An
     interrupted run resumes where it stopped.
@@ -2637,6 +3013,7 @@ def robust_eval(
 
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns robust_eval --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
         benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
             greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
@@ -2755,7 +3132,7 @@ def run_cmd(
     ctx: Arguments | None = None,
     *,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     words: str | Sequence[str] = (),
     command: str | None = None,
@@ -2764,7 +3141,7 @@ def run_cmd(
     num_nodes: int = 1,
     num_tasks: int = 1,
     get_random_port: bool = False,
-    model: str | Sequence[str] = (),
+    model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
     server_gpus: int | Sequence[int] = (),
@@ -2776,7 +3153,7 @@ def run_cmd(
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -2874,7 +3251,7 @@ def run_cmd(
 def samples(
     ctx: Arguments | None = None,
     *,
-    results_dir: str,
+    results_dir: str | Path,
     benchmarks: str | Sequence[str] | None = None,
     outcome: Literal['correct', 'wrong', 'no_answer', 'unscored'] | None = None,
     cause: Literal['model', 'truncation', 'provider', 'context', 'content_filter', 'sandbox', 'environment', 'tool', 'judge', 'timeout', 'grader', 'harness', 'data'] | None = None,
@@ -2923,13 +3300,13 @@ def sft(
     ctx: Arguments | None = None,
     *,
     model: str,
-    output_dir: str,
+    output_dir: str | Path,
     training_data: str,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     backend: str = 'cpu',
-    data_dir: str | None = None,
+    data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
     allow_overlap: bool = False,
@@ -2937,7 +3314,7 @@ def sft(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -2962,7 +3339,7 @@ def sft(
     sandbox_container: str | None = None,
     num_gpus: int | None = None,
     num_nodes: int = 1,
-) -> Union[TrainingOutcome, Any]:
+) -> TrainingOutcome:
     """Fine-tune a small model (SFT; LoRA on a CPU), here or as a cluster job. A killed or stopped run
     resumes with the same command and reaches the same numbers. Needs newskills[train,local].
 
@@ -3035,12 +3412,12 @@ def sft_nemo_rl(
     *,
     model: str,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     container: str | None = None,
     training_data: str | None = None,
     validation_data: str | None = None,
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     num_nodes: int = 1,
     num_gpus: int | None = None,
     backend: Literal['fsdp', 'megatron'] | None = None,
@@ -3048,19 +3425,19 @@ def sft_nemo_rl(
     ray_template: str | None = None,
     data_format: str | None = None,
     config: str | None = None,
-    nemo_rl_path: str = '/opt/nemo-rl',
+    nemo_rl_path: str | Path = '/opt/nemo-rl',
     profile_step_range: str | None = None,
     wandb_project: str = 'nemo-skills',
     wandb_group: str | None = None,
     disable_wandb: bool = False,
-    final_hf_path: str | None = None,
+    final_hf_path: str | Path | None = None,
     conversion_step: str = 'last',
     average_steps: str | Sequence[int] | None = None,
     remove_checkpoints_after_average: bool = False,
     run_conversion_only: bool = False,
     max_position_embeddings: int | None = None,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -3166,7 +3543,7 @@ def start_server(
     ctx: Arguments | None = None,
     *,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     port: int = 0,
     get_random_port: bool = False,
@@ -3176,7 +3553,7 @@ def start_server(
     sandbox_tunnel_port: int = 6000,
     launch_chat_interface: bool = False,
     extra_chat_args: str = '',
-    model: str | Sequence[str] = (),
+    model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
     server_address: str | Sequence[str] = (),
     server_gpus: int | Sequence[int] = (),
@@ -3188,7 +3565,7 @@ def start_server(
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -3284,16 +3661,52 @@ def start_server(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def status(
+    ctx: Arguments | None = None,
+    *,
+    name: str | Experiment | None = None,
+    job: str | None = None,
+    all: bool = False,
+    json: bool = False,
+    last: int = 10,
+) -> list[JobState]:
+    """Show the state of submitted jobs: state, exit code, seconds, and the folder of their logs.
+
+    `ns status` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        name: experiment: its name (the latest one of that name), the beginning of a name, or
+            NAME/STAMP; without a name: the latest experiments. Or an invocation of ns evaluate: its id,
+            the beginning of an id, or ID.INDEX
+        job: only this job
+        all: show all jobs; without it: one screen, failed jobs first
+        json: for an invocation: print JSON as nemo-evaluator-launcher status `json` does
+        last: number of experiments to show if no name is given (default 10)
+
+    Returns:
+        Each job with its `state`, `exit_code` and whether it has `ended`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def summarize_results(
     ctx: Arguments | None = None,
     *,
-    results_dir: str,
+    results_dir: str | Path,
     benchmarks: str | Sequence[str] | None = None,
     max_samples: int = -1,
     max_seq_len: int | None = None,
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
-    save_metrics_path: str | None = None,
+    save_metrics_path: str | Path | None = None,
     accept_lost: float = 1.0,
     verbose: bool = True,
     group: str | Sequence[str] | None = None,
@@ -3303,10 +3716,10 @@ def summarize_results(
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
-    remote_tar_dir: str | None = None,
-) -> Union[Summary, Any]:
+    remote_tar_dir: str | Path | None = None,
+) -> Summary:
     """Print the tables of a results folder and write metrics.json: pass@k, averages, majority@k,
     intervals. Reads results of earlier runs and of NeMo-Skills; generates nothing. If `cluster` is
     reached by ssh, the records are copied here, and metrics.json is written on the cluster.
@@ -3354,18 +3767,18 @@ def summarize_results(
 def summarize_robustness(
     ctx: Arguments | None = None,
     *,
-    results_dir: str,
-    save_metrics_path: str | None = None,
+    results_dir: str | Path,
+    save_metrics_path: str | Path | None = None,
     accept_lost: float = 1.0,
     verbose: bool = True,
     debug: bool = False,
     dry_run: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
-    data_dir: str | None = None,
-    remote_tar_dir: str | None = None,
-) -> Union[RobustnessSummary, Any]:
+    data_dir: str | Path | None = None,
+    remote_tar_dir: str | Path | None = None,
+) -> RobustnessSummary:
     """Print how much the prompts of ns robust_eval change the scores, over all prompts and for each
     prompt: min, max, mean, standard deviation, sensitivity, consistency, missing answers. Generates
     nothing.
@@ -3407,23 +3820,23 @@ def train_megatron_lm(
     *,
     megatron_model: str,
     tokenizer_model: str,
-    per_split_data_path: str,
+    per_split_data_path: str | Path,
     expname: str | None = None,
-    log_dir: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
     container: str | None = None,
     arguments: str | Sequence[str] = (),
-    output_dir: str | None = None,
+    output_dir: str | Path | None = None,
     num_nodes: int = 1,
     num_gpus: int | None = None,
     entrypoint: str = 'pretrain_gpt.py',
     init_cmd: str | None = None,
-    megatron_path: str | None = None,
+    megatron_path: str | Path | None = None,
     wandb_project: str = 'nemo-skills',
     wandb_group: str | None = None,
     disable_wandb: bool = False,
     cluster: str | dict[str, Any] | None = None,
-    config_dir: str | None = None,
+    config_dir: str | Path | None = None,
     mount_paths: str | Sequence[str] | None = None,
     show_scripts: bool = False,
     partition: str | None = None,
@@ -3511,6 +3924,54 @@ def train_megatron_lm(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def validate(
+    ctx: Arguments | None = None,
+    *,
+    benchmarks: str | Benchmark | Group | Sequence[str | Benchmark | Group] = (),
+    category: str | None = None,
+    data_dir: str | Path | None = None,
+    mirror: str | None = None,
+    offline: bool | None = None,
+    extra_benchmark_map: str | None = None,
+    max_samples: int | None = None,
+    json: str | None = None,
+    dry_run: bool = False,
+) -> list[Validation]:
+    """Check benchmarks without a model. Rows: the expected number, none missing, none duplicated, a prompt
+    for each. Replies: a row's own answer is graded correct, in several spellings; an empty reply, the
+    prompt itself, one reply for all rows, the answers of other rows, and replies that name many answers
+    are graded correct no more often than by chance. The exit code is 1 if a check fails.
+
+    `ns validate` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        benchmarks: names, groups, or your own files; `all` = every benchmark whose data is on this
+            machine or in the mirror
+        category: with `all`: only benchmarks of these categories, comma separated
+        data_dir: folder of prepared data (default: NEMO_SKILLS_DATA_DIR, or the user's cache)
+        mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
+        offline: never use the network
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        max_samples: rows per benchmark whose replies are graded; -1 = all (default: 200; 25 where code
+            is run)
+        json: file for all findings, as a JSON list
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        A validation of each benchmark; what is wrong with it is in `problems`. None with
+        `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def why(
     ctx: Arguments | None = None,
     *,
@@ -3546,3 +4007,5 @@ def why(
     """
 
 eval = evaluate
+
+evaluate_async = aevaluate

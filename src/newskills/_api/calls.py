@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from newskills._api.expansion import expanded, merged
 from newskills._api.functions import FUNCTIONS
-from newskills._api.signatures import HANDLES, docstring, signature
+from newskills._api.running import beside_loop, on_a_thread, within_loop
+from newskills._api.signatures import docstring, is_handle, signature, takes_settings
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands.loading import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
@@ -85,6 +87,8 @@ def python_function(name: str) -> Callable[..., Any]:
 
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         try:
+            if takes_settings(command) and within_loop():
+                return beside_loop(lambda: _result(name, command, ctx, options), command)
             return _result(name, command, ctx, options)
         except (
             NewskillsError
@@ -92,7 +96,10 @@ def python_function(name: str) -> Callable[..., Any]:
             raise error.with_traceback(None) from error.__cause__
 
     async def awaited(ctx: Arguments | None = None, **options: Any) -> Any:
-        return await _on_a_thread(lambda: call(ctx, **options))
+        try:
+            return await on_a_thread(lambda: _result(name, command, ctx, options), command)
+        except NewskillsError as error:  # as above
+            raise error.with_traceback(None) from error.__cause__
 
     made: Any = awaited if function.awaited else call
     made.__name__ = made.__qualname__ = name
@@ -104,46 +111,21 @@ def python_function(name: str) -> Callable[..., Any]:
 
 def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
     names = {**INSIDE, **command.aliases}
-    arguments = {names.get(key, key): value for key, value in options.items()}
+    stands_for = expanded(command, {names.get(key, key): value for key, value in options.items()}, name)
+    arguments = stands_for.options
     fields = leaves(command.options)
     further = {key: arguments.pop(key) for key in [*arguments] if command.more_help and key not in fields}
     more = {key: _words(value) for key, value in further.items() if value is not None and value is not False}
     if ctx is not None and ctx.command:
         arguments = _with_command(ctx, arguments, command)
     check_keywords(command.options, arguments, name)
-    plain = {key: _named(value) if key in HANDLES else value for key, value in arguments.items()}
+    plain = {key: _named(value) if is_handle(key, command) else value for key, value in arguments.items()}
     values = {key: value for key, value in plain.items() if value is not None}
-    overrides = dict(ctx.overrides) if ctx else {}
-    parsed = Parsed(build(command.options, values, command=command.name), overrides, frozenset(values), more=more)
+    parsed = Parsed(
+        build(command.options, values, command=command.name),
+        merged(ctx.overrides if ctx else {}, stands_for.overrides),
+        frozenset(values),
+        more=more,
+        objects=stands_for.objects,
+    )
     return command.call(parsed)
-
-
-async def _on_a_thread(work: Callable[[], Any]) -> Any:
-    """Run `work`, which is an evaluation, on a thread, and return its result; cancelling stops it. Raises what it
-    raises."""
-    import asyncio
-    import importlib
-    from concurrent.futures import ThreadPoolExecutor
-
-    from newskills.run.engine.supervision import Supervision
-    from newskills.run.engine.threads import ready_for_threads
-
-    importlib.import_module("newskills.pipelines.evaluation.work")
-    ready_for_threads()
-    supervision = Supervision()
-
-    def supervised() -> Any:
-        with supervision.installed():
-            return work()
-
-    thread = ThreadPoolExecutor(1, "newskills-evaluate")  # the loop's own threads are the caller's
-    running = asyncio.get_running_loop().run_in_executor(thread, supervised)
-    thread.shutdown(wait=False)
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        supervision.stop()
-        await asyncio.wait([running])
-        if not running.cancelled():
-            running.exception()  # that of being stopped
-        raise

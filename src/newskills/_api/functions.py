@@ -27,20 +27,20 @@ class Function(Struct, frozen=True, kw_only=True):
 
     @property
     def annotation(self) -> str:
-        """The type of the result. `Any` stands for what a cluster or a dry run gives instead (an experiment, None).
+        """The type of the result where the work is done here, which is what a checker should hold a script to.
 
-        So a checker knows what the result is where the work is done, and asks nobody to rule out the rest. Overloads
-        would say it as well, but for one wrong argument of seventy they report no more than that no overload fits.
-        Jedi completes members of `Union[T, Any]`, and none of `T | Any`.
+        A cluster gives an experiment instead, and a dry run None. Overloads would say so, but for one wrong argument of
+        seventy they report no more than that no overload fits (decisions/0037).
         """
-        if self.always:
-            return self.returns
         if self.returns:
-            return f"Union[{self.returns}, Any]"
+            return self.returns
         return "Experiment | None" if self.submits else "None"
 
 
-EVALUATION = "`reports`, one for each benchmark, and `result`, the units of work."
+EVALUATION = (
+    "`scores`, `samples()`, `table()`; `reports`, one for each benchmark, and `result`, the units of work."
+)
+GENERATION = "`outputs`, the files; `rows()`; `units` (one for each seed and chunk), `retries`, `ledger`."
 ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
 TRAINING = (
@@ -48,8 +48,32 @@ TRAINING = (
 )
 
 FUNCTIONS = {
-    "aggregate_answers": Function(command="aggregate_answers"),
+    "aevaluate": Function(
+        command="eval",
+        returns="Evaluation",
+        meaning=EVALUATION,
+        submits=True,
+        awaited=True,
+        note="`evaluate`, awaited within a running event loop, on a thread of its own. Cancelling it stops the "
+        "evaluation: what is done is on disk, and the same call goes on from there.",
+    ),
+    "agenerate": Function(
+        command="generate",
+        returns="RunResult",
+        meaning=GENERATION,
+        submits=True,
+        awaited=True,
+        note="`generate`, awaited within a running event loop, as `aevaluate`.",
+    ),
+    "aggregate_answers": Function(
+        command="aggregate_answers",
+        returns="AggregatedAnswers",
+        meaning="`outputs`, the files; `problems` and `records`, how many were changed.",
+    ),
     "average_checkpoints": Function(command="average_checkpoints"),
+    "cancel": Function(
+        command="cancel", returns="list[JobState]", meaning="The jobs that were cancelled, as they were before."
+    ),
     "compare": Function(
         command="compare",
         returns="Comparison",
@@ -69,22 +93,23 @@ FUNCTIONS = {
         submits=True,
         note="`ns evaluate` is another command: `profile_evaluate`.",
     ),
-    "evaluate_async": Function(
-        command="eval",
-        returns="Evaluation",
-        meaning=EVALUATION,
-        submits=True,
-        awaited=True,
-        note="`evaluate`, awaited within a running event loop, on a thread of its own. Cancelling it stops the "
-        "evaluation: what is done is on disk, and the same call goes on from there.",
+    "experiments": Function(
+        command="experiments",
+        returns="list[Experiment]",
+        meaning="What was submitted from this machine, the latest first.",
+        always=True,
     ),
     "generate": Function(
         command="generate",
         returns="RunResult",
-        meaning="`units` (one for each seed and chunk, with its `output`), `retries`, `ledger`.",
+        meaning=GENERATION,
         submits=True,
     ),
-    "grade": Function(command="grade"),
+    "grade": Function(
+        command="grade",
+        returns="Graded",
+        meaning="`ledger`, the counts of verdicts; `output_file`; `rows()`, the rows with their verdicts.",
+    ),
     "grpo": Function(command="grpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
     "improve": Function(
@@ -94,12 +119,20 @@ FUNCTIONS = {
         submits=True,
     ),
     "kto": Function(command="kto", returns="TrainingOutcome", meaning=TRAINING, submits=True),
+    "merge_chunks": Function(
+        command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
+    ),
     "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
     ),
     "ppo_verl": Function(command="ppo_verl", submits=True),
-    "prepare_data": Function(command="prepare_data", submits=True),
+    "prepare_data": Function(
+        command="prepare_data",
+        returns="list[PreparedData]",
+        meaning="The benchmarks that are prepared, each with its `folder` and `splits`.",
+        submits=True,
+    ),
     "prepare_training_data": Function(
         command="prepare_training_data",
         returns="Card",
@@ -112,7 +145,11 @@ FUNCTIONS = {
     "report": Function(
         command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
     ),
-    "retrieve_similar": Function(command="retrieve_similar"),
+    "retrieve_similar": Function(
+        command="retrieve_similar",
+        returns="SimilarFile",
+        meaning="`output`, the file, and `problems`, the number of its lines.",
+    ),
     "reward_model": Function(command="reward_model", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
@@ -125,6 +162,12 @@ FUNCTIONS = {
     "sft": Function(command="sft", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(command="start_server"),
+    "status": Function(
+        command="status",
+        returns="list[JobState]",
+        meaning="Each job with its `state`, `exit_code` and whether it has `ended`.",
+        always=True,
+    ),
     "summarize_results": Function(
         command="summarize_results",
         returns="Summary",
@@ -134,6 +177,11 @@ FUNCTIONS = {
         command="summarize_robustness", returns="RobustnessSummary", meaning=ROBUSTNESS
     ),
     "train_megatron_lm": Function(command="train_megatron_lm", submits=True),
+    "validate": Function(
+        command="validate",
+        returns="list[Validation]",
+        meaning="A validation of each benchmark; what is wrong with it is in `problems`.",
+    ),
     "why": Function(
         command="why",
         returns="list[Explanation]",
@@ -142,5 +190,5 @@ FUNCTIONS = {
     ),
 }
 
-SPELLINGS = {"eval": "evaluate"}
+SPELLINGS = {"eval": "evaluate", "evaluate_async": "aevaluate"}
 """Another name → the name of the same function."""

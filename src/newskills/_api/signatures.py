@@ -22,6 +22,9 @@ HANDLES = {
 }
 """Keywords that take what an earlier call returned, which is None where nothing was left to do → their types."""
 
+FOLLOWING = ("cancel", "status")
+"""Commands whose `name` may be an experiment."""
+
 JSON, WORDS, NUMBERS = "str | dict[str, Any]", "str | Sequence[str]", "str | Sequence[int]"
 TEXTS = {
     "allow": WORDS,
@@ -53,6 +56,20 @@ RAISES = (
 )
 
 
+BENCHMARKS, SETTINGS = "benchmarks", "settings"
+"""Keywords that take objects of newskills: benchmarks beside their names, and what `++` keys say."""
+OBJECTS = {
+    "benchmarks": "str | Benchmark | Group | Sequence[str | Benchmark | Group]",
+    "judge_model": "str | Model | None",
+    "model": "str | Model | Sequence[str | Model]",
+}
+"""Options of evaluations and generations that take objects as well → their types."""
+BENCHMARK_COMMANDS = ("eval", "robust_eval", "prepare_data", "validate")
+"""Commands whose benchmarks may be objects."""
+PATHS = ("_dir", "_file", "_files", "_path")
+"""Endings of options that are paths of files or folders."""
+
+
 class Annotation(str):
     """A type as `inspect.signature` shows it: without the quotes of a text."""
 
@@ -63,6 +80,14 @@ class Annotation(str):
 CONTEXT = Parameter(
     "ctx", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotation("Arguments | None")
 )
+ROWS = "rows"
+"""Keyword of `generate` and `grade`: rows of this process in place of files."""
+ROWS_PARAMETER = Parameter(
+    ROWS, Parameter.KEYWORD_ONLY, default=None, annotation=Annotation("Iterable[Mapping[str, Any]] | None")
+)
+SETTINGS_PARAMETER = Parameter(
+    SETTINGS, Parameter.KEYWORD_ONLY, default=None, annotation=Annotation("Generation | None")
+)
 
 
 def signature(function: Function, command: Command[Any]) -> Signature:
@@ -70,11 +95,43 @@ def signature(function: Function, command: Command[Any]) -> Signature:
     return Signature([*_parameters(command)], return_annotation=Annotation(function.annotation))
 
 
+def is_handle(option: str, command: Command[Any]) -> bool:
+    """Whether the option may be what an earlier call returned."""
+    return option in HANDLES or (option == "name" and command.name in FOLLOWING)
+
+
+def takes_settings(command: Command[Any]) -> bool:
+    """Whether the `++` keys of the command are those of a generation, which `Generation` holds."""
+    return command.config is not None and command.config.__name__ == "GenerationConfig"
+
+
+def takes_models(command: Command[Any]) -> bool:
+    """Whether models are named with their servers, so that `Model` may stand for both."""
+    return {"model", "server_type"} <= leaves(command.options).keys() and leaves(command.options)["model"].is_list
+
+
+def takes_rows(command: Command[Any]) -> bool:
+    """Whether rows may be objects of this process."""
+    return command.name in ("generate", "grade")
+
+
+def takes_benchmarks(command: Command[Any]) -> bool:
+    """Whether benchmarks may be objects of this process."""
+    return command.name in BENCHMARK_COMMANDS
+
+
 def _parameters(command: Command[Any]) -> Iterator[Parameter]:
     yield CONTEXT
-    for leaf in _ordered(command):
+    leaves_by_need = _ordered(command)
+    required = sum(leaf.required for leaf in leaves_by_need)
+    for number, leaf in enumerate(leaves_by_need):
+        if number == required and takes_settings(command):
+            yield SETTINGS_PARAMETER
+        if number == required and takes_rows(command):
+            yield ROWS_PARAMETER
         default = Parameter.empty if leaf.required else () if leaf.default == [] else leaf.default
-        yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=Annotation(type_of(leaf)))
+        kind = Annotation(type_of(leaf, command))
+        yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
     if command.more_help:
         yield Parameter(FURTHER, Parameter.VAR_KEYWORD, annotation=Annotation("object"))
 
@@ -85,11 +142,23 @@ def _ordered(command: Command[Any]) -> list[Leaf]:
     return sorted(listed, key=lambda leaf: not leaf.required)
 
 
-def type_of(leaf: Leaf) -> str:
+def key_type(leaf: Leaf) -> str:
+    """Return the type of a `++` key as an annotation; any sequence or mapping will do for a list or a dictionary."""
+    return " | ".join(dict.fromkeys(_type_name(kind) for kind in alternatives(leaf.type)))
+
+
+def type_of(leaf: Leaf, command: Command[Any]) -> str:
     """Return the type that the keyword takes, as an annotation: a list may be any sequence, or one value alone."""
     if leaf.path in HANDLES:
         return HANDLES[leaf.path]
+    if is_handle(leaf.path, command):
+        return "str | Experiment" if leaf.required else "str | Experiment | None"
+    takes = takes_benchmarks if leaf.path == BENCHMARKS else takes_models
+    if leaf.path in OBJECTS and takes(command):
+        return OBJECTS[leaf.path]
     names = [_type_name(kind) for kind in alternatives(leaf.type)]
+    if leaf.path.endswith(PATHS):
+        names = [re.sub(r"\bstr\b", "str | Path", name) for name in names]
     if names[0] == "str":
         names[0] = TEXTS.get(leaf.path, "str")
     if leaf.is_list:
@@ -107,8 +176,10 @@ def _type_name(kind: Any) -> str:
         return "None"
     if get_origin(kind) is Literal:
         return f"Literal[{', '.join(map(repr, get_args(kind)))}]"
-    if get_origin(kind) is list:
-        (inner,) = get_args(kind)
+    if kind is dict or get_origin(kind) is dict:
+        return "Mapping[str, Any]"
+    if get_origin(kind) in (list, tuple):
+        inner = get_args(kind)[0]
         return f"Sequence[{' | '.join(_type_name(each) for each in alternatives(inner))}]"
     return str(kind.__name__)
 
@@ -125,6 +196,10 @@ def docstring(function: Function, command: Command[Any]) -> str:
         "Args:",
     ]
     parts.append(_entry("ctx", _context(command)))
+    if takes_settings(command):
+        parts.append(_entry(SETTINGS, "how answers are generated, such as `Generation(temperature=0.7)`"))
+    if takes_rows(command):
+        parts.append(_entry(ROWS, "rows as objects, instead of files"))
     parts += [_entry(leaf.path, _meaning(leaf, options)) for leaf in _ordered(command)]
     if command.more_help:
         parts.append(_entry(f"**{FURTHER}", "options of the benchmarks themselves"))

@@ -142,7 +142,7 @@ def _compiled(template: str) -> Template:
     from jinja2.parser import Parser
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    class Generation(Extension):
+    class GenerationTag(Extension):
         """Marks what the assistant wrote (training masks); rendering passes it through."""
 
         tags = {"generation"}  # noqa: RUF012 - the shape that jinja2 reads
@@ -155,7 +155,7 @@ def _compiled(template: str) -> Template:
         raise TemplateError(message)
 
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, "jinja2.ext.loopcontrols"]
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = raise_exception

@@ -7,10 +7,14 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.registry import fold
+
+if TYPE_CHECKING:
+    from newskills.base.benchmark import Benchmark, Group
 
 CATALOG = Path(__file__).with_name("catalog.jsonl")
 """One entry a line, written by `python -m newskills.benchmarks.generate_catalog`."""
@@ -35,11 +39,13 @@ STATE_MEANING: dict[State, str] = {
 
 
 class BenchmarkPlaces(NamedTuple):
-    """Where else benchmarks are looked for: a map of names, a data directory with packages in it, folders of them."""
+    """Where else benchmarks are looked for: a map of names, a data directory with packages in it, folders of them, and
+    `objects` of this process by their names, which win over all others."""
 
     extra: str | Path | Mapping[str, str] | None
     data_dir: Path
     folders: tuple[Path, ...] = ()
+    objects: Mapping[str, Benchmark | Group] = MappingProxyType({})
 
 
 Extra = str | Path | Mapping[str, str] | BenchmarkPlaces

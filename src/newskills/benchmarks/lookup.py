@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
 from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
 from newskills.benchmarks.interactive.environments import interactive_benchmark
-from newskills.benchmarks.listing import ENTRY_POINTS, CatalogEntry, Extra, entries
+from newskills.benchmarks.listing import ENTRY_POINTS, BenchmarkPlaces, CatalogEntry, Extra, entries
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
@@ -58,6 +58,8 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
 
 def place_of(name: str, extra: Extra | None = None) -> str:
     """Path (with `::attr`, where one is needed) of what the user defines as `name`; empty: newskills knows it."""
+    if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
+        return ""
     if "::" in name or name.endswith(".py"):
         return name
     folders = extra_folders(name, extra)
@@ -107,6 +109,8 @@ def _laid_over(own: Any, value: Any) -> Any:
 
 
 def _find(name: str, extra: Extra | None) -> Benchmark | Group:
+    if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
+        return extra.objects[name]
     if "::" in name:
         return _named_there(name)
     if name.endswith(".py"):

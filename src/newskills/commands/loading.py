@@ -25,7 +25,7 @@ def light(words: list[str]) -> bool:
     else return False."""
     if words not in BENCHMARK_LISTS:
         return False
-    from newskills.commands.shared.benchmark_list import show_benchmarks
+    from newskills.pipelines.start.benchmark_list import show_benchmarks
 
     show_benchmarks()
     return True

@@ -29,7 +29,7 @@ _HYDRA_FLAGS = ("config_path", "config_name", "config_dir", "cfg", "info", "mult
 class Parsed(Struct, Generic[S]):
     """`given` names the options that the user set; `overrides` keeps the last value of each key, as text.
 
-    `help`: the page that is asked for; empty: none.
+    `help`: the page that is asked for; empty: none. `objects`: what Python passed in place of names, by these names.
     """
 
     options: S
@@ -38,6 +38,7 @@ class Parsed(Struct, Generic[S]):
     help: Literal["", "short", "all"] = ""
     explain: bool = False
     more: dict[str, list[str]] = {}
+    objects: dict[str, Any] = {}
 
 
 def parse(

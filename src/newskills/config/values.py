@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -83,6 +84,35 @@ def parse_value(text: str) -> Any:
     if parser.at < len(text):
         raise ConfigError(f"Cannot read the value {text!r}: unexpected text at character {parser.at + 1}.")
     return value
+
+
+def written(value: Any, leaf: Leaf) -> Text:
+    """Return `value` as it may be typed after `++key=`: `convert` makes the same value of it. Raises ConfigError for
+    what has no written form."""
+    if isinstance(value, str) and str in alternatives(leaf.type):
+        plain = Text(value)
+        return plain if _interpret(plain, leaf) == value else Text(_quoted(value))
+    return Text(_written(value, leaf))
+
+
+def _written(value: Any, leaf: Leaf) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str | PathLike):
+        return _quoted(str(fspath(value)))
+    if isinstance(value, Mapping):
+        items = (f"{_quoted(str(key))}: {_written(item, leaf)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    if is_sequence(value):
+        return f"[{', '.join(_written(item, leaf) for item in value)}]"
+    raise ConfigError(f"{leaf.path}: a value of type {type(value).__name__} cannot be written as a setting.")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", r"\\").replace("'", r"\'")
+    return f"'{escaped}'"
 
 
 def unquote(text: str) -> str:

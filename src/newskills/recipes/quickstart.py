@@ -18,7 +18,7 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.spec import DEFAULT_SLOTS
-from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate, plan_evaluation
+from newskills.run.evaluate import EvaluationOutcome, EvaluationSpec, evaluate, plan_evaluation
 from newskills.run.hosting.roles import HostedServers
 from newskills.run.planning.plan import BenchmarkRun
 
@@ -77,7 +77,7 @@ class QuickstartSpec(Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
 
 
-def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> Evaluation:
+def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> EvaluationOutcome:
     """Prepare data, serve the model, evaluate, and report; a benchmark without data is left out with a note.
 
     Raises NewskillsError where nothing can be evaluated.
@@ -132,7 +132,7 @@ def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) ->
     )
 
 
-def _reading(evaluation: Evaluation, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
+def _reading(evaluation: EvaluationOutcome, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
     """Return the text that says what the numbers mean, and what to type next."""
     what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples per problem)" for part in parts)
     if evaluation.exit_code:

@@ -76,8 +76,8 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     log_dir: str = ""
 
 
-class Evaluation(Struct, kw_only=True):
-    """What came of it; `exit_code` is 0 only where all work is done and the numbers can be trusted."""
+class EvaluationOutcome(Struct, kw_only=True):
+    """What came of an evaluation; `exit_code` is 0 only where all work is done and the numbers can be trusted."""
 
     result: RunResult
     reports: list[Report] = []
@@ -133,7 +133,7 @@ def _seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
     return tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
 
 
-def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
+def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
     """Run everything, then summarise; `say` gets the tables.
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
@@ -157,7 +157,7 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
     _write_down(spec, units, result)
     if plan.judgements and result.exit_code <= SIGNALLED:
         result = _with_judgements(plan, common, result)
-    evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
+    evaluation = EvaluationOutcome(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
         _report(spec, done, evaluation, say)
     return evaluation
@@ -312,7 +312,9 @@ def describe_judges(
     return files
 
 
-def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Evaluation, say: PrintLine) -> None:
+def _report(
+    spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: EvaluationOutcome, say: PrintLine
+) -> None:
     options = SummaryOptions(
         benchmarks=tuple(run.name for run in done),
         metric_type=spec.metric_type,

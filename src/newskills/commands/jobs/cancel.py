@@ -3,54 +3,15 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
-
-from msgspec import Struct
-
 from newskills.commands.command import Command
-from newskills.commands.shared.invocations import cancel_jobs, meant
-from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.options import DryRun, doc
-from newskills.pipelines.submission.submitted import SCREENFUL, find_submitted
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    name: Annotated[
-        str,
-        doc(
-            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
-            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
-            {"positional": True},
-        ),
-    ]
-    job: Annotated[str | None, doc("only this job")] = None
-    dry_run: DryRun = False
-
-
-def run(parsed: Parsed[Options]) -> int:
-    options = parsed.options
-    if (entries := meant(options.name)) is not None:
-        return cancel_jobs(entries, dry_run=options.dry_run)
-    chosen = find_submitted(options.name)
-    jobs = [job for job in chosen.states(options.job) if not job.ended]
-    if options.dry_run:
-        show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
-        return 0
-    chosen.executor.cancel([job.job.handle for job in jobs])
-    names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
-    sys.stdout.write(
-        f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'no job is running or waiting'}\n"
-    )
-    return 0
-
+from newskills.pipelines.jobs.cancel import CancelOptions, result, run
 
 COMMAND = Command(
     name="cancel",
     summary="Cancel submitted jobs, waiting and running. Running clients save what they have. Files stay, "
     "and the same command line, submitted again, resumes from there.",
-    options=Options,
+    options=CancelOptions,
     run=run,
+    result=result,
     examples=("ns cancel my-eval", "ns cancel my-eval --job=eval-rs0"),
 )

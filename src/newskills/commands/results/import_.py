@@ -3,65 +3,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Annotated, Literal
-
-from msgspec import Struct
-
-from newskills.base.terminal import printable
 from newskills.commands.command import Command
-from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.notices import notice
-from newskills.pipelines.options import DryRun, doc
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    path: Annotated[str, doc("file or folder with the results", {"positional": True})]
-    output_dir: Annotated[
-        str, doc("folder to write the records to; then run: ns summarize_results OUTPUT_DIR")
-    ] = "imported"
-    format: Annotated[
-        Literal["evalscope", "inspect", "lm-eval", "nemo-evaluator", "nemo-skills"] | None,
-        doc("system that wrote the results (default: detected)"),
-    ] = None
-    score: Annotated[
-        str | None,
-        doc(
-            "score to read as the verdict: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, "
-            "SCORER or SCORER.KEY of Inspect (default: the first)"
-        ),
-    ] = None
-    benchmark: Annotated[
-        str | None, doc("benchmark name to write, if there is only one (default: its name in the results)")
-    ] = None
-    dry_run: DryRun = False
-
-
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.interop.importers import ImportSource, read, renamed, write
-
-    options = parsed.options
-    imported = read(ImportSource(path=Path(options.path), score=options.score or ""), options.format or "")
-    if options.benchmark:
-        imported = renamed(imported, options.benchmark)
-    for item in imported:
-        for note in item.notes:
-            notice(printable(note))
-    counts = [sum(map(len, item.seeds.values())) for item in imported]
-    if options.dry_run:
-        steps = zip(imported, counts, strict=True)
-        show_dry_run([("imports", item.benchmark, f"{count} records") for item, count in steps])
-        return 0
-    output_dir = Path(options.output_dir)
-    for item, count in zip(imported, counts, strict=True):
-        folder = write(item, output_dir)
-        sys.stdout.write(f"{printable(item.benchmark)}: {count} records in {folder}\n")
-    for results in dict.fromkeys(item.results_dir(output_dir) for item in imported):
-        sys.stdout.write(f"next: ns summarize_results {results}\n")
-    return 0
-
+from newskills.pipelines.results.import_results import ImportOptions, run
 
 COMMAND = Command(
     name="import",
@@ -69,7 +12,7 @@ COMMAND = Command(
     "them with intervals and with their unscored samples: output folders of NeMo-Skills, samples of "
     "lm-evaluation-harness, logs of Inspect, outputs of EvalScope, bundles of nemo-evaluator. A "
     "sample without a verdict is unscored, not wrong.",
-    options=Options,
+    options=ImportOptions,
     run=run,
     examples=(
         "ns import ~/lm-eval-out/my-model --output_dir imported",

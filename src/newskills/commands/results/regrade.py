@@ -3,87 +3,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from msgspec import Meta, Struct
-
-from newskills.base.errors import ConfigError
 from newskills.commands.command import Command
-from newskills.commands.shared.json_output import print_json
-from newskills.config.command_line import Parsed
-from newskills.config.values import parse_value
-from newskills.pipelines.notices import notice
-from newskills.pipelines.options import doc
-
-if TYPE_CHECKING:
-    from newskills.view.comparison.regrade import Regraded, RegradeOptions
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    results_dir: Annotated[str, doc("folder of results", {"positional": True})]
-    benchmarks: Annotated[str | None, doc("only these, comma separated (default: all)")] = None
-    grader: Annotated[
-        str | None,
-        doc("grader to use, NAME or NAME@VERSION (default: the grader of the records, in its present version)"),
-    ] = None
-    strict: Annotated[bool, doc("an answer counts only in the form that was asked for")] = False
-    lenient: Annotated[bool, doc("an answer counts in whatever form it is found")] = False
-    spread: Annotated[
-        bool, doc("show the scores of strict, usual and lenient extraction (if the grader has them)")
-    ] = True
-    output_dir: Annotated[
-        str | None, doc("write the records with their new verdicts there (default: show, and keep nothing)")
-    ] = None
-    flips: Annotated[
-        int, Meta(ge=0, description="how many samples with another verdict are listed for each benchmark")
-    ] = 10
-    json: Annotated[bool, doc("print everything as JSON, with all samples whose verdict changed")] = False
-
-
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.view.comparison.regrade_shown import as_text
-
-    notes: list[str] = []
-    done = _regraded(parsed, notes)
-    for note in notes:
-        notice(note)
-    if parsed.options.json:
-        print_json(done)
-        return 0
-    sys.stdout.write("\n".join(as_text(item, parsed.options.flips) for item in done))
-    if parsed.options.output_dir:
-        sys.stdout.write(f"\nnext: ns summarize_results {parsed.options.output_dir}\n")
-    return 0
-
-
-def result(parsed: Parsed[Options]) -> list[Regraded]:
-    """For Python: what changed in each benchmark."""
-    return _regraded(parsed, [])
-
-
-def _regraded(parsed: Parsed[Options], notes: list[str]) -> list[Regraded]:
-    from newskills.view.comparison.regrade import regrade
-
-    return regrade(Path(parsed.options.results_dir), _options(parsed), notes)
-
-
-def _options(parsed: Parsed[Options]) -> RegradeOptions:
-    from newskills.view.comparison.regrade import RegradeOptions
-
-    options = parsed.options
-    if options.strict and options.lenient:
-        raise ConfigError("--strict and --lenient exclude each other; the spread shows both.")
-    return RegradeOptions(
-        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
-        grader=options.grader,
-        config={key: parse_value(str(text)) for key, text in parsed.overrides.items()},
-        reading="strict" if options.strict else "lenient" if options.lenient else None,
-        spread=options.spread,
-        output_dir=Path(options.output_dir) if options.output_dir else None,
-    )
-
+from newskills.pipelines.results.regrade import RegradeCommandOptions, result, run
 
 COMMAND = Command(
     name="regrade",
@@ -91,7 +12,7 @@ COMMAND = Command(
     "depends on the grader (strict, usual and lenient extraction). The records themselves are never changed; "
     "--output_dir "
     "keeps the new ones. ++key=value sets the grader's options, ++sandbox.key=value those of the sandbox.",
-    options=Options,
+    options=RegradeCommandOptions,
     run=run,
     result=result,
     any_keys=True,

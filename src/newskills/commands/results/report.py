@@ -3,57 +3,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Annotated
-
-from msgspec import Struct
-
 from newskills.commands.command import Command
-from newskills.config.command_line import Parsed
-from newskills.pipelines.options import doc
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    results_dirs: Annotated[
-        list[str], doc("folders of results; with several, each is compared with the first", {"positional": True})
-    ]
-    output: Annotated[
-        str | None, doc("where the report goes, without an ending (default: report in the first folder)")
-    ] = None
-    title: Annotated[str, doc("heading of the report")] = "Evaluation report"
-    contamination_file: Annotated[
-        str | None, doc("what check_contamination wrote about the test problems: adds the score of the clean ones")
-    ] = None
-    spread: Annotated[bool, doc("grade by strict and lenient extraction, too (if the grader has them)")] = True
-
-
-def run(parsed: Parsed[Options]) -> int:
-    for path in result(parsed):
-        sys.stdout.write(f"{path}\n")
-    return 0
-
-
-def result(parsed: Parsed[Options]) -> list[Path]:
-    """For Python: the files that were written, HTML first."""
-    from newskills.view.documents.report import ReportOptions
-    from newskills.view.documents.writing import write_report
-
-    options = parsed.options
-    folders = [Path(name) for name in options.results_dirs]
-    how = ReportOptions(
-        contamination_file=Path(options.contamination_file) if options.contamination_file else None,
-        spread=options.spread,
-    )
-    return write_report(folders, Path(options.output or folders[0] / "report"), options.title, how)
-
+from newskills.pipelines.results.report import ReportCommandOptions, result, run
 
 COMMAND = Command(
     name="report",
     summary="Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with "
     "intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes, licences of "
     "the data, cost, and the command that reproduces it.",
-    options=Options,
+    options=ReportCommandOptions,
     run=run,
     result=result,
     examples=(

@@ -3,102 +3,15 @@
 
 from __future__ import annotations
 
-import sys
-import webbrowser
-from importlib.util import find_spec
-from pathlib import Path
-from threading import Event
-from typing import Annotated
-
-from msgspec import Meta, Struct
-
-from newskills.base.errors import ConfigError
 from newskills.commands.command import Command
-from newskills.config.command_line import Parsed
-from newskills.pipelines.dry_run import Step, show_dry_run
-from newskills.pipelines.options import DryRun, doc
-
-NEEDS = ("starlette", "uvicorn")
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    folders: Annotated[
-        list[str], doc("folders with results or trainings, at any depth (default: this one)", {"positional": True})
-    ] = []
-    export: Annotated[
-        str | None, doc("write a folder that opens from a file, without this program, instead of serving")
-    ] = None
-    export_samples: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="samples of each benchmark and run that an export holds; the page says what is left out",
-        ),
-    ] = 1000
-    port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 = any free port")] = 0
-    host: Annotated[
-        str,
-        doc("address to listen on; with any other than this machine's own, everybody who knows the token gets in"),
-    ] = "127.0.0.1"
-    open: Annotated[bool, doc("also open the page in this machine's browser")] = False
-    dry_run: DryRun = False
-
-
-def run(parsed: Parsed[Options]) -> int:
-    options = parsed.options
-    folders = tuple(Path(folder).expanduser() for folder in options.folders or ["."])
-    if options.dry_run:
-        show_dry_run(_steps(folders, options))
-        return 0
-    if options.export is not None:
-        from newskills.view.export import export
-
-        written = export(folders, Path(options.export).expanduser(), options.export_samples)
-        sys.stdout.write(f"{written.page}: {written.samples:,} samples, {written.size / 1e6:.1f} MB\n")
-        for note in written.notes:
-            sys.stderr.write(f"note: {note}\n")
-        return 0
-    return _serve(folders, options)
-
-
-def _serve(folders: tuple[Path, ...], options: Options) -> int:
-    if missing := [module for module in NEEDS if find_spec(module) is None]:
-        raise ConfigError(
-            f"ns view needs {' and '.join(missing)}, which this environment lacks.",
-            hint="Run: pip install 'newskills[view]'. Without them, ns view DIR --export OUT writes a folder to open.",
-        )
-    from newskills.view.server import ViewOptions, viewer
-
-    place = ViewOptions(folders=folders, host=options.host, port=options.port)
-    try:
-        with viewer(place) as address:
-            sys.stdout.write(f"{address}\n")
-            sys.stdout.flush()
-            port = address.split("/")[2].rpartition(":")[2]
-            sys.stderr.write(
-                f"From another machine: ssh -L {port}:127.0.0.1:{port} HOST, then open this address. Ctrl-C stops.\n"
-            )
-            if options.open:
-                webbrowser.open(address)
-            Event().wait()
-    except KeyboardInterrupt:
-        sys.stderr.write("stopped\n")
-    return 0
-
-
-def _steps(folders: tuple[Path, ...], options: Options) -> list[Step]:
-    reads: list[Step] = [("reads", folder, "results and trainings in it") for folder in folders]
-    if options.export is not None:
-        return [*reads, ("writes", Path(options.export), "a page, its data and its scripts")]
-    return [*reads, ("writes", ".view", "an index beside each file of records that is looked at")]
-
+from newskills.pipelines.results.view import ViewCommandOptions, run
 
 COMMAND = Command(
     name="view",
     summary="Look at results in a browser: scores with intervals, samples with filters and search, why the grader "
     "decided so, comparisons of runs, trainings, jobs. Read-only, for this machine, behind a random token; it follows "
     "runs that are still writing. Needs newskills[view].",
-    options=Options,
+    options=ViewCommandOptions,
     run=run,
     examples=(
         "ns view results",

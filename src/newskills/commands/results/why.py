@@ -3,54 +3,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from msgspec import Struct
-
 from newskills.commands.command import Command
-from newskills.commands.shared.json_output import print_json
-from newskills.config.command_line import Parsed
-from newskills.pipelines.options import doc
-
-if TYPE_CHECKING:
-    from newskills.view.comparison.why import Explanation
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    before: Annotated[str, doc("folder of results", {"positional": True})]
-    after: Annotated[str, doc("another one", {"positional": True})]
-    benchmarks: Annotated[str | None, doc("only these, comma separated (default: all that both have)")] = None
-    json: Annotated[bool, doc("print everything as JSON")] = False
-
-
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.view.comparison.why_shown import as_text
-
-    explanations = result(parsed)
-    if parsed.options.json:
-        print_json(explanations)
-    else:
-        sys.stdout.write("\n".join(map(as_text, explanations)))
-    return 0
-
-
-def result(parsed: Parsed[Options]) -> list[Explanation]:
-    """For Python: one explanation for each benchmark that both runs have."""
-    from newskills.view.comparison.why import explain
-
-    options = parsed.options
-    wanted = tuple(options.benchmarks.split(",")) if options.benchmarks else ()
-    return explain(Path(options.before), Path(options.after), wanted)
-
+from newskills.pipelines.results.why import WhyOptions, result, run
 
 COMMAND = Command(
     name="why",
     summary="Explain why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both runs, "
     "and how many points each is worth where the records can tell: the same problems, the same grader, no answers "
     "that were cut off. Nothing is generated and nothing is written.",
-    options=Options,
+    options=WhyOptions,
     run=run,
     result=result,
     examples=("ns why results/last-week results/today", "ns why results/a results/b --benchmarks gsm8k --json"),

@@ -3,74 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from msgspec import Struct
-
-from newskills.base.tables import print_table
 from newskills.commands.command import Command
-from newskills.commands.shared.benchmark_list import holds_all, show_benchmarks
-from newskills.config.command_line import Parsed
-from newskills.pipelines.options import doc
-
-Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    kind: Annotated[
-        Kind,
-        doc(
-            "benchmarks, prompts, graders, metrics, models, servers, solvers, code_tags or tools",
-            {"positional": True},
-        ),
-    ] = "benchmarks"
-    category: Annotated[str | None, doc("only benchmarks of this category, for example code or science")] = None
-    search: Annotated[
-        str | None,
-        doc("only benchmarks with these words in name, category or description; other kinds: in the name"),
-    ] = None
-    prepared: Annotated[bool, doc("only benchmarks whose rows are prepared on this machine")] = False
-
-
-def run(parsed: Parsed[Options]) -> int:
-    options = parsed.options
-    if options.kind == "benchmarks":
-        show_benchmarks(options.category, options.search or "", prepared=options.prepared)
-    else:
-        print_table([(name,) for name in names(options.kind) if holds_all(name, options.search or "")])
-    return 0
-
-
-def names(kind: Kind) -> list[str]:
-    """Return the registered names of one kind, plug-ins included."""
-    if kind == "prompts":
-        from newskills.prompts import prompt_names
-
-        return prompt_names()
-    if kind == "code_tags":
-        from newskills.prompts.code_tags import CODE_TAGS
-
-        return sorted(CODE_TAGS)
-    if kind == "graders":
-        from newskills.graders import GRADERS as REGISTRY
-    elif kind == "metrics":
-        from newskills.metrics import METRICS as REGISTRY
-    elif kind == "models":
-        from newskills.models import MODELS as REGISTRY
-    elif kind == "solvers":
-        from newskills.solve import SOLVERS as REGISTRY
-    elif kind == "tools":
-        from newskills.tools import TOOLS as REGISTRY
-    else:
-        from newskills.models.serving import SERVERS as REGISTRY
-    return REGISTRY.names()
-
+from newskills.pipelines.start.list_names import ListOptions, run
 
 COMMAND = Command(
     name="list",
     summary="List names that options accept: benchmarks (default), prompts, graders, metrics, models "
     "(protocols of endpoints), servers (engines to host), solvers, code tags and tools.",
-    options=Options,
+    options=ListOptions,
     run=run,
     examples=(
         "ns list benchmarks --category math-natural",

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,7 +27,7 @@ from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.official import PROMPTS, Alternatives, lay_out, prompts_of, shared_prompts
 from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.folders import data_dir
-from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
+from newskills.benchmarks.options import check_options, shown, values_of, with_options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.launch.clusters.config import ClusterConfig
@@ -39,6 +40,7 @@ from newskills.pipelines.data.training_sets import lay_out_all, training_sets, t
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
+from newskills.pipelines.placement.mounted_benchmarks import check_names
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
@@ -54,19 +56,29 @@ DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
 def run(parsed: Parsed[PrepareDataOptions]) -> int:
     if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
         return run_prepared(prepare(parsed, cluster), show=(MAIN,))
-    return _prepare_here(parsed.options, parsed.more)
+    return _prepare_here(parsed).code
 
 
-def result(parsed: Parsed[PrepareDataOptions]) -> Experiment | None:
-    """For Python: what was submitted, None for work on this machine. Raises NewskillsError where any has failed."""
+def result(parsed: Parsed[PrepareDataOptions]) -> list[PreparedData] | Experiment | None:
+    """For Python: the benchmarks that were prepared; what was submitted; None for a dry run. Raises NewskillsError
+    where any has failed."""
     if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
         return submit_and_wait(prepare(parsed, cluster))
-    if code := _prepare_here(parsed.options, parsed.more):
-        raise NewskillsError(f"prepare_data ended with exit code {code}.")
-    return None
+    done = _prepare_here(parsed)
+    if done.code:
+        raise NewskillsError(f"prepare_data ended with exit code {done.code}.")
+    return None if parsed.options.dry_run else done.made
 
 
-def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
+class _Preparation(NamedTuple):
+    """The exit code, and the benchmarks that are prepared."""
+
+    code: int
+    made: list[PreparedData]
+
+
+def _prepare_here(parsed: Parsed[PrepareDataOptions]) -> _Preparation:
+    options = parsed.options
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
@@ -77,15 +89,18 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     if PROMPTS in all_names:
         _prepare_prompts(options, fetch)
     names = [name for name in all_names if name != PROMPTS]
-    return _prepare_named(names, options, more, fetch) if names else 0
+    return _prepare_named(names, parsed, fetch) if names else _Preparation(0, [])
 
 
-def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: Given, fetch: FetchOptions) -> int:
+def _prepare_named(
+    all_names: Sequence[str], parsed: Parsed[PrepareDataOptions], fetch: FetchOptions
+) -> _Preparation:
+    options, more = parsed.options, parsed.more
     trained, names = training_sets(all_names)
     if names == [ALL]:
         benchmarks = _everything(fetch)
     else:
-        places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir))
+        places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir), objects=parsed.objects)
         expanded = [benchmark for name in names for benchmark in expand(name, places)]
         benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
         if twice := sorted(
@@ -102,8 +117,8 @@ def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: 
     if options.dry_run:
         steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
         show_dry_run([*steps, *training_steps(trained, options.split, options.data_dir)])
-        return 0
-    code, failed = 0, dict[str, NewskillsError]()
+        return _Preparation(0, [])
+    code, failed, prepared_data = 0, dict[str, NewskillsError](), list[PreparedData]()
     for schema in trained:
         try:
             for line in lay_out_all([schema], options.split, options.data_dir, fetch):
@@ -115,7 +130,7 @@ def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: 
     built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
     for benchmark in built:
         try:
-            _build(benchmark, options, fetch)
+            prepared_data += _build(benchmark, options, fetch)
         except NewskillsError as error:
             failed[benchmark.name], code = error, code or error.exit_code
             progress.line(f"error: {benchmark.name}: {error}", sys.stderr)
@@ -132,6 +147,7 @@ def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: 
         )
         failed |= {b.name: e for b, e in zip(fetched, results, strict=True) if isinstance(e, NewskillsError)}
         done = [(b, made) for b, made in zip(fetched, results, strict=True) if isinstance(made, PreparedData)]
+        prepared_data += [made for _, made in done]
         _tell_missing_prompts([made for _, made in done])
         for check in check_live_sources(done, data_dir(options.data_dir)):
             for line in outcome_lines(check):
@@ -140,7 +156,7 @@ def _prepare_named(all_names: Sequence[str], options: PrepareDataOptions, more: 
     sys.stdout.write(f"{total - len(failed)} of {total} prepared in {data_dir(options.data_dir)}\n")
     if failed and total > 1:
         sys.stderr.write(f"error: not prepared, as said above: {', '.join(failed)}.\n")
-    return code or (1 if failed else 0)
+    return _Preparation(code or (1 if failed else 0), prepared_data)
 
 
 def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
@@ -170,13 +186,17 @@ def _prompt_step(alternatives: Alternatives) -> Step:
     return "fetches", entry.page, f"the official wording of {entry.prompt}"
 
 
-def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> None:
-    """Build the data of a benchmark and print where it is. Raises ConfigError, DataError."""
+def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> list[PreparedData]:
+    """Build the data of a benchmark, print where it is, and return it. Raises ConfigError, DataError."""
     assert benchmark.build is not None, "called for benchmarks that are built"
     home = data_dir(options.data_dir)
     chosen = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
+    built = []
     for name in benchmark.build(home / benchmark.name, chosen, fetch):
-        sys.stdout.write(f"{name} is in {home / Path(*name.split('.'))}\n")
+        folder = home / Path(*name.split("."))
+        sys.stdout.write(f"{name} is in {folder}\n")
+        built.append(PreparedData(benchmark=name, folder=folder, splits=[]))
+    return built
 
 
 def _everything(fetch: FetchOptions) -> list[Benchmark]:
@@ -214,6 +234,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
 def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job that does the same where the data is to lie. Raises NewskillsError."""
     options = parsed.options
+    check_names(parsed.objects)
     if parsed.explain:
         options = replace(options, dry_run=True)
     paths = paths_of(cluster, main_container(options), options)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
+from newskills.config.command_line import Parsed, parse
+from newskills.config.fields import leaves
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
-from newskills.pipelines.options import JOB, AcceptLost, PromptSourceOption, doc
+from newskills.pipelines.options import JOB, OLD_NAMES, AcceptLost, PromptSourceOption, doc
 
 
 class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
@@ -46,3 +49,10 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
             "worse than the results in RUN), 'rows=20' (20 random problems); without it, the same command continues"
         ),
     ] = None
+
+
+def parse_words(words: Sequence[str]) -> Parsed[EvalOptions]:
+    """Read `words` as `ns eval` does. Raises ConfigError, UnknownNameError."""
+    from newskills.run.planning.config import GenerationConfig
+
+    return parse(EvalOptions, words, command="eval", aliases=OLD_NAMES, keys=leaves(GenerationConfig))

@@ -203,7 +203,7 @@ def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = N
 
 def _plain(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOptions]:
     options: EvalOptions = replace(parsed.options, expname=expname)
-    return Parsed(options, parsed.overrides, parsed.given, explain=parsed.explain)
+    return Parsed(options, parsed.overrides, parsed.given, explain=parsed.explain, objects=parsed.objects)
 
 
 def _wording(

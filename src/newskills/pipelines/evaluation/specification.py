@@ -21,7 +21,7 @@ from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
 from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
-from newskills.pipelines.placement.mounted_benchmarks import mounted_benchmarks
+from newskills.pipelines.placement.mounted_benchmarks import check_names, mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
 from newskills.pipelines.units.modules import solver_layers
 from newskills.pipelines.units.sandbox import sandbox_layer
@@ -45,6 +45,8 @@ def specification_of(
     Raises NewskillsError."""
     if there is None:
         parsed = at_repository(parsed)
+    else:
+        check_names(parsed.objects)
     options = parsed.options
     check_log_samples(options)
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
@@ -61,6 +63,7 @@ def specification_of(
         extra=options.extra_benchmark_map,
         elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
         mounted=mounted_benchmarks(there) if there is not None else {},
+        objects=parsed.objects,
     )
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
     if there is not None:

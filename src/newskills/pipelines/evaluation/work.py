@@ -6,10 +6,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
+from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.specification import SUMMARY, specification
 from newskills.pipelines.notices import notice
@@ -17,7 +20,7 @@ from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.units.sandbox import check_sandbox
-from newskills.run.evaluate import Evaluation, EvaluationPlan, evaluate, plan_evaluation
+from newskills.run.evaluate import EvaluationOutcome, EvaluationPlan, evaluate, plan_evaluation
 from newskills.run.judging.generation import UNIT, check_judges
 from newskills.run.planning.plan import RESULTS
 from newskills.run.reporting.tracking import log_reports
@@ -62,10 +65,12 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
     if dry_run(parsed.options, plan.answers):
         show(parsed, plan)
         return None
-    evaluation = work(parsed, plan, say=lambda text: None)
-    if evaluation.exit_code:
-        raise NewskillsError(evaluation.message)
-    return evaluation
+    outcome = work(parsed, plan, say=lambda text: None)
+    if outcome.exit_code:
+        raise NewskillsError(outcome.message)
+    return Evaluation(
+        **asdict(outcome), output_dir=plan.spec.output_dir.absolute(), accept_lost=plan.spec.accept_lost
+    )
 
 
 def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
@@ -74,7 +79,7 @@ def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
     (show_explained if parsed.explain else show_plan)(plan.units)
 
 
-def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -> Evaluation:
+def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
     options = parsed.options
     tracking = tracking_of(
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples

@@ -15,6 +15,7 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.pipelines.arguments import chunk_count, chunk_ids, default_output, prompt_layer, user_layer
 from newskills.pipelines.generation.options import GenerateOptions
+from newskills.pipelines.generation.passed_rows import file_of_rows
 from newskills.pipelines.models import ModelChoice, choose_models
 from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
@@ -60,13 +61,14 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     folder = _output_dir(parsed)
     if there is not None:
         folder = Path(there.path_in_job(str(folder), "--output_dir"))
+    passed = file_of_rows(parsed, folder, elsewhere=there is not None)
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
         source = there.path_in_job(options.input_dir, "--input_dir") if there is not None else options.input_dir
         planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
     else:
-        planned = file_units(_input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
+        planned = file_units(passed or _input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
     check_sandbox(options, planned)
     _check_models(planned[0].unit.config)
     return planned

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of benchmarks (`NEMO_SKILLS_EXTRA_DATASETS`) that jobs know, and this machine otherwise or not at all."""
+"""Benchmarks that jobs and this machine know differently: folders (`NEMO_SKILLS_EXTRA_DATASETS`), objects of Python."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from newskills.base.errors import DataError
+from newskills.base.benchmark import Benchmark, Group
+from newskills.base.errors import ConfigError, DataError, UserError
+from newskills.benchmarks import get_benchmark, get_group
 from newskills.benchmarks.external import FOLDERS_VARIABLES, split_folders
 from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
 from newskills.launch.machines.shell import Shell
@@ -36,6 +39,23 @@ def mounted_benchmarks(paths: ClusterPaths) -> dict[Path, Path | None]:
         elif not folder.is_dir() and (copy := _copy(shell_of(paths.cluster, os.environ), host)) is not None:
             origins[copy] = folder
     return origins
+
+
+def check_names(objects: Mapping[str, Benchmark | Group]) -> None:
+    """Raise ConfigError for a benchmark of this process that jobs do not find by its name."""
+    for name, benchmark in objects.items():
+        if not _is_known(name, benchmark):
+            raise ConfigError(
+                f"The benchmark '{name}' is an object of this Python process, which jobs on a cluster cannot see.",
+                hint="Put it into a file as BENCHMARK, and name the file: benchmarks='FILE.py'.",
+            )
+
+
+def _is_known(name: str, benchmark: Benchmark | Group) -> bool:
+    try:
+        return (get_group(name) or get_benchmark(name)) == benchmark
+    except UserError:
+        return False
 
 
 def _variable(paths: ClusterPaths) -> str:

@@ -36,7 +36,7 @@ from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
 from newskills.run.engine.sandboxes import Sandboxes
-from newskills.run.engine.supervision import is_supervised, supervision
+from newskills.run.engine.supervision import is_unattended, supervision
 from newskills.run.engine.tools import Toolboxes
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.unit import PendingRow, UnitRun
@@ -191,7 +191,7 @@ class Engine:
             concurrency = self._narrowed(config)
             most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
             model = self._builder.model(server, most)
-            waits = is_supervised() or any(name in self._builder.environ for name in SCHEDULED)
+            waits = is_unattended() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
                 concurrency=concurrency,
                 most=most,

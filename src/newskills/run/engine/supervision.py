@@ -74,11 +74,14 @@ def _grant(turn: asyncio.Future[None]) -> None:
 class Supervision:
     """`console`: where the run speaks (None: standard error); `limit`: of requests, shared with other runs.
 
-    `snapshot` is where the run stands, None before it has begun.
+    `attended`: a person waits for the run, as for a command. `snapshot` is where the run stands, None before it has
+    begun.
     """
 
-    def __init__(self, *, console: Console | None = None, limit: SharedLimit | None = None) -> None:
-        self.console, self.limit = console, limit
+    def __init__(
+        self, *, console: Console | None = None, limit: SharedLimit | None = None, attended: bool = False
+    ) -> None:
+        self.console, self.limit, self.attended = console, limit, attended
         self.snapshot: Snapshot | None = None
         self.stopping = False
         self._lock = threading.Lock()
@@ -123,9 +126,10 @@ def _soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at
     loop.call_soon_threadsafe(lambda: interrupt(at_once))
 
 
-def is_supervised() -> bool:
-    """Whether somebody holds the supervision of this run."""
-    return _current.get() is not None
+def is_unattended() -> bool:
+    """Whether a program holds the supervision of this run, and no person waits for it."""
+    holder = _current.get()
+    return holder is not None and not holder.attended
 
 
 def supervision() -> Supervision:

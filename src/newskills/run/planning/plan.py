@@ -93,17 +93,19 @@ def parse_benchmarks(
     extra: str | None = None,
     elsewhere: bool = False,
     mounted: Mapping[Path, Path | None] = MappingProxyType({}),
+    objects: Mapping[str, Benchmark | Group] = MappingProxyType({}),
 ) -> list[BenchmarkRun]:
     """`gsm8k:4,math-500` → runs; a group gives those of its members. `:0` or nothing = the benchmark's own default.
 
     `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here. `mounted`: more folders of
     benchmarks → the same as jobs see them, where their data lies and is not looked for here, either; None: it is here.
+    `objects`: benchmarks of this process by their names.
 
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
     missing: list[tuple[str, str, Path]] = []
-    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted))
+    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted), objects)
     for part in (p.strip() for p in text.split(",")):
         name, count = split_samples(part)
         if not name:
@@ -137,7 +139,10 @@ def parse_benchmarks(
                 )
             )
     if missing:
-        raise NotPreparedError(missing, data_dir)
+        not_prepared = NotPreparedError(missing, data_dir)
+        if objects:
+            not_prepared.hint = "Prepare them first: newskills.prepare_data(benchmarks=[…])"
+        raise not_prepared
     return runs
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.records import Cause, Ledger, Outcome
-from newskills.base.store import write_json
+from newskills.base.records import Cause, Ledger, Outcome, Row
+from newskills.base.store import read_rows, write_json
 from newskills.models.config import key_of
 from newskills.run.planning.config import EndpointConfig, GenerationConfig
 from newskills.run.planning.until import UntilRecord
@@ -159,6 +160,14 @@ class UnitResult(Struct, kw_only=True):
     merged: bool = False
     note: str = ""
 
+    @property
+    def path(self) -> Path:
+        """The file that has the records: `output`, or the one that it was merged into."""
+        output = Path(self.output)
+        if self.chunk is None or output.exists():
+            return output
+        return output.with_name(output.name.replace(f"_chunk_{self.chunk}.", ".", 1))
+
 
 class RunResult(Struct, kw_only=True):
     """`exit_code` is 0 only if every unit is done. `message` is the sentence to print otherwise.
@@ -171,6 +180,16 @@ class RunResult(Struct, kw_only=True):
     message: str = ""
     retries: int = 0
     until: dict[str, UntilRecord] = {}
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The files of all units that have ended; a file that was merged of its chunks stands for them."""
+        return list(dict.fromkeys(unit.path for unit in self.units if unit.status in ("done", "stopped_early")))
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the records of all finished output files, in order. Raises DataError."""
+        for path in self.outputs:
+            yield from read_rows(path)
 
     @property
     def ledger(self) -> Ledger:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from newskills.commands.command import Command
-from newskills.commands.shared.token import Open, TokenFile
 from newskills.pipelines.options import NAME, AtLeastOne, DryRun, doc
+from newskills.pipelines.serving.token import Open, TokenFile
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.sandbox.config import SandboxConfig
 

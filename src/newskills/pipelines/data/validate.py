@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns validate` does. Apart from its options, so that help and completion load little."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import ConfigError
+from newskills.base.store import atomic_write
+from newskills.base.tables import print_table
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks.data import split_folder
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.folders import data_dir
+from newskills.config.command_line import Parsed
+from newskills.pipelines.data.downloads import ProgressBar
+from newskills.pipelines.data.validate_options import ValidateOptions
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
+
+ALL = "all"
+
+
+def run(parsed: Parsed[ValidateOptions]) -> int:
+    """1 where a benchmark has a problem; one that lacks a package is left out. Raises NewskillsError."""
+    return int(any(validation.problems for validation in result(parsed) or ()))
+
+
+def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
+    """For Python: what is wrong with each benchmark, in its `problems`; None for a dry run. Raises NewskillsError."""
+    options = parsed.options
+    fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
+    root = data_dir(options.data_dir)
+    benchmarks = _chosen(parsed, fetch, root)
+    if options.dry_run:
+        show_dry_run(("checks", benchmark.name, str(split_folder(benchmark, root))) for benchmark in benchmarks)
+        return None
+    bar = ProgressBar()
+    validations: list[Validation] = []
+    sampling, most = ValidationSampling(data_dir=root, fetch=fetch), options.max_samples
+    for validation in validate(
+        benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
+    ):
+        validations.append(validation)
+        bar.draw(len(validations) / len(benchmarks), validation.benchmark)
+    bar.line("")
+    print_table(list(map(_line, validations)), ("benchmark", "rows", "tried", *KINDS, ""))
+    for text, names in _notes(validations).items():
+        sys.stderr.write(f"note: {names}: {text}\n")
+    for validation in validations:
+        for problem in validation.problems:
+            sys.stderr.write(f"error: {validation.benchmark}: {problem}\n")
+    if options.json:
+        with atomic_write(Path(options.json)) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")
+    wrong = sum(bool(validation.problems) for validation in validations)
+    left = sum(bool(validation.left_out) for validation in validations if not validation.problems)
+    more = f", {left} left out for want of packages" if left else ""
+    sys.stdout.write(f"\n{len(validations) - wrong - left} of {len(validations)} benchmarks pass{more}\n")
+    return validations
+
+
+def _chosen(parsed: Parsed[ValidateOptions], fetch: FetchOptions, root: Path) -> list[Benchmark]:
+    """Return the benchmarks that the options choose. Raises ConfigError, UnknownNameError."""
+    options = parsed.options
+    if options.benchmarks == [ALL] or (options.category and not options.benchmarks):
+        return _all(options.category, fetch, root)
+    if options.category:
+        raise ConfigError("--category selects among all benchmarks: do not give names with it.")
+    if not options.benchmarks:
+        raise ConfigError("No benchmark is named. Give names, or all.", hint="See: ns list benchmarks")
+    places = BenchmarkPlaces(options.extra_benchmark_map, root, objects=parsed.objects)
+    return list(
+        {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
+    )
+
+
+def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmark]:
+    """Those whose rows are here or in the mirror. Says how many are left out."""
+    fetcher = Fetcher(root / ".downloads", fetch)
+
+    def there(benchmark: Benchmark) -> bool:
+        default = [source for source in benchmark.sources if source.split == benchmark.split and not source.path]
+        here = (split_folder(benchmark, root) / f"{benchmark.split}.jsonl").is_file()
+        return here or any(in_mirror(source, fetcher) for source in default)
+
+    categories = category.split(",") if category else [None]
+    listed = [get_benchmark(entry.name) for name in categories for entry in list_benchmarks(name)]
+    prepared = [benchmark for benchmark in listed if there(benchmark)]
+    if left := len(listed) - len(prepared):
+        notice(f"skipped, because their rows are neither on this machine nor in a mirror: {left} benchmarks")
+    return prepared
+
+
+def _line(validation: Validation) -> tuple[str, ...]:
+    shares = (validation.shares.get(kind) for kind in KINDS)
+    cells = ("-" if share is None or not share.of else f"{100 * share.right / share.of:.4g}" for share in shares)
+    return (
+        validation.benchmark,
+        str(validation.rows),
+        str(validation.sampled),
+        *cells,
+        _outcome(validation),
+    )
+
+
+def _outcome(validation: Validation) -> str:
+    if validation.problems:
+        return "wrong"
+    return f"left out: needs {validation.left_out}" if validation.left_out else "ok"
+
+
+def _notes(validations: list[Validation]) -> dict[str, str]:
+    """Text → the benchmarks to which it applies, in one line."""
+    names: dict[str, list[str]] = {}
+    for validation in validations:
+        for text in validation.notes:
+            names.setdefault(text, []).append(validation.benchmark)
+    return {text: ", ".join(several) for text, several in names.items()}

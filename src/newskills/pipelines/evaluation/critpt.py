@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns critpt export|submit` does: send code for CritPt to its grading service, or write the batch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError
+from newskills.base.store import read_rows, write_json
+from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.run.harnesses.critpt import SERVICE, CritPtService, accuracy, batch, submit
+
+
+class CritptOptions(Struct, frozen=True, kw_only=True):
+    action: Annotated[
+        Literal["export", "submit"],
+        doc(
+            "export: write the batch that the service accepts; submit: write it and send it", {"positional": True}
+        ),
+    ]
+    input_file: Annotated[str, doc("graded JSONL of one seed, with all problems", {"positional": True})]
+    output_file: Annotated[str, doc("export: file for the batch; submit: file for the service's answer")]
+    model_name: Annotated[str, doc("name of the model")] = "newskills"
+    generation_config: Annotated[str, doc("JSON of settings to send with the batch (temperature, …)")] = ""
+    api_url: Annotated[str, doc("address of the service")] = SERVICE
+    request_timeout: Annotated[float, doc("seconds to wait for the answer")] = 600.0
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[CritptOptions]) -> int:
+    """Run the command and return the exit code.
+
+    Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).
+    """
+    options = parsed.options
+    source, target = Path(options.input_file), Path(options.output_file)
+    if options.dry_run:
+        sends = [("sends", options.api_url, "70 functions")] if options.action == "submit" else []
+        show_dry_run([("reads", source, ""), *sends, ("writes", target, "")])
+        return 0
+    body = batch(
+        read_rows(source), options.model_name, read_json(options.generation_config, "--generation_config")
+    )
+    if options.action == "export":
+        write_json(target, body)
+        sys.stdout.write(f"{target}: {len(body['submissions'])} functions for {SERVICE}\n")
+        return 0
+    if target.exists():
+        raise ConfigError(
+            f"{target} already exists; the service accepts ten batches a day.", hint="Give another --output_file."
+        )
+    service = CritPtService(url=options.api_url, timeout=options.request_timeout)
+    answer = aio.run(lambda: submit(body, service, dict(os.environ)))
+    write_json(target, answer)
+    number = accuracy(answer)
+    lost = f", {number.unscored} unscored by the service" if number.unscored else ""
+    sys.stdout.write(
+        f"accuracy {number.value:.1f} % ({number.low:.1f} to {number.high:.1f}) of {number.n} problems{lost}\n"
+    )
+    return 0

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns swe_bench` does: patches for the harness of SWE-bench, and its verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Ledger, Row
+from newskills.base.store import read_rows, write_rows
+from newskills.base.terminal import counted
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.config.command_line import Parsed
+from newskills.environments.config import EngineName, EnvironmentConfig
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.evaluation.swe_bench_options import SweBenchOptions
+from newskills.pipelines.pages import ledger_line
+from newskills.run.harnesses.swe_bench import (
+    Harness,
+    check_harness,
+    grade_in_containers,
+    read_reports,
+    run_harness,
+    with_reports,
+    write_predictions,
+)
+from newskills.run.planning.spec import count
+from newskills.run.records.chunks import count_lines
+
+
+def run(parsed: Parsed[SweBenchOptions]) -> int:
+    """Run the command and return the exit code. Raises ConfigError for options that are missing, DataError for rows and
+    reports."""
+    options = parsed.options
+    if options.output_file is None:
+        raise ConfigError("No output file is given. Give --output_file.")
+    if options.action == "report" and options.reports is None:
+        raise ConfigError("No reports are given. Give --reports: the folder or file that the harness wrote.")
+    source, target = Path(options.input_file), Path(options.output_file)
+    if options.dry_run:
+        show_dry_run(_steps(options, source, target))
+        return 0
+    if options.action == "export":
+        records, without = write_predictions(read_rows(source), target, options.model_name)
+        sys.stdout.write(f"{target}: {records} predictions, {without} without a patch\n")
+        return 0
+    if options.action == "grade" and options.engine != "harness":
+        return _write(target, _in_containers(options, options.engine, source))
+    reports = [Path(options.reports or "")] if options.action == "report" else _run(options, source, target)
+    return _write(target, with_reports(read_rows(source), read_reports(*reports)))
+
+
+def _in_containers(options: SweBenchOptions, engine: EngineName, source: Path) -> Iterator[Row]:
+    environment = EnvironmentConfig(
+        engine=engine,
+        container_formatter=options.container_formatter,
+        at_once=options.workers,
+    )
+    rows = read_rows(load_rows(get_benchmark(options.benchmark), "", options.data_dir))
+    return grade_in_containers(read_rows(source), rows, environment, float(options.timeout))
+
+
+def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
+    """Where the reports are."""
+    check_harness()
+    folder = target.parent / "swe-bench-harness"
+    folder.mkdir(parents=True, exist_ok=True)
+    predictions = folder / "predictions.jsonl"
+    write_predictions(read_rows(source), predictions, options.model_name)
+    rows = load_rows(get_benchmark(options.benchmark), "", options.data_dir)
+    return run_harness(
+        Harness(
+            dataset=rows,
+            predictions=predictions,
+            folder=folder,
+            workers=options.workers,
+            timeout=options.timeout,
+        )
+    )
+
+
+def _write(target: Path, records: Iterator[Row]) -> int:
+    ledger = Ledger()
+    rows = list(records)
+    for record in rows:
+        count(ledger, record["outcome"], record.get("outcome_cause"))
+    write_rows(target, rows)
+    sys.stdout.write(f"{target}: {counted(len(rows), 'row')}: {ledger_line(ledger)}\n")
+    return 0
+
+
+def _steps(options: SweBenchOptions, source: Path, target: Path) -> list[Step]:
+    steps: list[Step] = [("reads", source, f"{count_lines(source)} records")]
+    if options.action == "report":
+        steps.append(("reads", options.reports, "reports of the harness"))
+    if options.action == "grade":
+        runner = "swebench.harness.run_evaluation" if options.engine == "harness" else "the tests"
+        steps.append(("runs", runner, f"{options.workers} containers at once"))
+    what = "predictions" if options.action == "export" else "records with verdicts"
+    return [*steps, ("writes", target, what)]

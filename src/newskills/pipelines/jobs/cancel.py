@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns cancel NAME` does: stops submitted jobs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.config.command_line import Parsed
+from newskills.launch.states import JobState
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.nemo_evaluator.invocations import cancel_jobs, meant
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.submission.submitted import SCREENFUL, find_submitted
+
+
+class CancelOptions(Struct, frozen=True, kw_only=True):
+    name: Annotated[
+        str,
+        doc(
+            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
+            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
+            {"positional": True},
+        ),
+    ]
+    job: Annotated[str | None, doc("only this job")] = None
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[CancelOptions]) -> int:
+    options = parsed.options
+    if (entries := meant(options.name)) is not None:
+        return cancel_jobs(entries, dry_run=options.dry_run)
+    chosen = find_submitted(options.name)
+    jobs = [job for job in chosen.states(options.job) if not job.ended]
+    if options.dry_run:
+        show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
+        return 0
+    chosen.executor.cancel([job.job.handle for job in jobs])
+    names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
+    sys.stdout.write(
+        f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'no job is running or waiting'}\n"
+    )
+    return 0
+
+
+def result(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
+    """For Python: the jobs of an experiment that were cancelled, as they were before; None for a dry run. Raises
+    UnknownNameError, ConfigError, RemoteError."""
+    options = parsed.options
+    if options.dry_run:
+        run(parsed)
+        return None
+    chosen = find_submitted(options.name)
+    jobs = [job for job in chosen.states(options.job) if not job.ended]
+    chosen.executor.cancel([job.job.handle for job in jobs])
+    return jobs

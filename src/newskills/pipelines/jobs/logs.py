@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns logs NAME` does: what submitted jobs have printed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import NewskillsError
+from newskills.config.command_line import Parsed
+from newskills.pipelines.nemo_evaluator.invocations import meant, show_logs
+from newskills.pipelines.options import doc
+from newskills.pipelines.submission.submitted import find_submitted
+
+
+class LogsOptions(Struct, frozen=True, kw_only=True):
+    name: Annotated[
+        str,
+        doc(
+            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
+            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
+            {"positional": True},
+        ),
+    ]
+    job: Annotated[str | None, doc("only this job")] = None
+    command: Annotated[str | None, doc("only this command of the jobs; job = the log of the job script")] = None
+    follow: Annotated[
+        bool,
+        doc("follow: continue until the jobs have ended, and exit with their exit code", {"short": "-f"}),
+    ] = False
+
+
+def run(parsed: Parsed[LogsOptions]) -> int:
+    options = parsed.options
+    if (entries := meant(options.name)) is not None:
+        return show_logs(entries, follow=options.follow)
+    return find_submitted(options.name).show_logs(options.job, options.command, follow=options.follow)
+
+
+def result(parsed: Parsed[LogsOptions]) -> None:
+    """For Python: raises NewskillsError where the jobs have failed."""
+    if code := run(parsed):
+        raise NewskillsError(f"The jobs of '{parsed.options.name}' ended with exit code {code}.")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns sandbox serve|doctor` does: code that a model wrote, run where it can do no harm."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any, Literal
+
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.tables import print_table, print_text
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.serving.token import Open, TokenFile, check_reach, token_of, who
+from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
+from newskills.sandbox.make import port_of, settled
+
+SERVE = {"group": "serve"}
+CODE = {"group": "what the code may do"}
+
+KEYS = {
+    "sandbox": "isolation",
+    "network": "network",
+    "python": "python",
+    "preload": "preload",
+    "packages": "packages",
+    "data_dir": "data_dir",
+    "session_timeout": "session_timeout",
+    "max_sessions": "max_sessions",
+    "concurrency": "concurrency",
+    "max_timeout": "limits.timeout",
+    "memory_mb": "limits.memory_mb",
+    "disk_mb": "limits.disk_mb",
+    "files": "limits.files",
+    "processes": "limits.processes",
+}
+"""SandboxOptions → keys of `++sandbox.*` that mean the same."""
+
+
+class SandboxOptions(Struct, frozen=True, kw_only=True):
+    action: Annotated[
+        Literal["serve", "doctor"],
+        doc(
+            "serve: run the server until Ctrl-C; doctor: show what isolates code on this machine",
+            {"positional": True},
+        ),
+    ]
+    dry_run: DryRun = False
+    host: Annotated[str, doc("address to listen on", SERVE)] = "127.0.0.1"
+    port: Annotated[
+        int | None, doc("port to listen on; 0 = a free one (default: NEMO_SKILLS_SANDBOX_PORT, or 6000)", SERVE)
+    ] = None
+    token_env: Annotated[
+        str, doc("environment variable with the token that clients must send, if it is set", SERVE)
+    ] = TOKEN_VARIABLE
+    token_file: TokenFile = None
+    open: Open = False
+    max_sessions: Annotated[int, doc("largest number of open sessions", SERVE)] = 1000
+    session_timeout: Annotated[float, doc("idle seconds after which a session ends; 0 = never", SERVE)] = 0.0
+    concurrency: Annotated[
+        int, doc("cells that run at once; 0 = two per core, plus more while those sleep", SERVE)
+    ] = 0
+    max_timeout: Annotated[float, doc("largest timeout that a request may ask for, in seconds", SERVE)] = 600.0
+    sandbox: Annotated[
+        Literal["auto", "a", "b", "none"],
+        doc("isolation; auto: the strongest that this machine offers; none: no isolation, at your own risk", CODE),
+    ] = "auto"
+    network: Annotated[bool, doc("let the code use the network", CODE)] = False
+    python: Annotated[str, doc("interpreter whose packages the code may use (default: this one)", CODE)] = ""
+    preload: Annotated[tuple[str, ...], doc("modules imported once and shared by all sessions", CODE)] = (
+        "numpy",
+        "sympy",
+    )
+    packages: Annotated[
+        list[str] | None,
+        doc("Python packages that the code may import, with their dependencies (default: all)", CODE),
+    ] = None
+    data_dir: Annotated[str, doc("folder that the code can read, at /data", CODE)] = ""
+    memory_mb: Annotated[int, doc("memory limit of a session", CODE)] = 2048
+    disk_mb: Annotated[int, doc("disk limit of a session", CODE)] = 256
+    files: Annotated[int, doc("limit on the number of files of a session", CODE)] = 8192
+    processes: Annotated[int, doc("limit on processes and threads of a session", CODE)] = 64
+
+
+class Keys(Struct, frozen=True, kw_only=True):
+    """What `++` reaches."""
+
+    sandbox: SandboxConfig = SandboxConfig()
+
+
+def run(parsed: Parsed[SandboxOptions]) -> int:
+    resolved = _resolve(parsed)
+    if parsed.explain:
+        print_table(explain(resolved))
+        return 0
+    config = _checked(resolved.value.sandbox)
+    if parsed.options.action == "doctor":
+        return _doctor(config)
+    from newskills.sandbox.serving import serve_until_stopped
+
+    port = port_of(parsed.options.port, os.environ)
+    options = parsed.options
+    token = token_of(options.token_env, options.token_file, os.environ, usual=TOKEN_VARIABLE)
+    check_reach(options.host, token, open_to_all=options.open)
+    if parsed.options.dry_run:
+        rows = explain(resolved)
+        settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
+        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", who(token)), *settings])
+        return 0
+    environ = {**os.environ, TOKEN_VARIABLE: token}
+    aio.run(lambda: serve_until_stopped(config, options.host, port, environ, say=_say))
+    return 0
+
+
+def result(parsed: Parsed[SandboxOptions]) -> None:
+    """For Python: raises NewskillsError where code cannot be isolated on this machine."""
+    if run(parsed):
+        raise NewskillsError("Code cannot be isolated on this machine.")
+
+
+def _resolve(parsed: Parsed[SandboxOptions]) -> Resolved[Keys]:
+    options_given: dict[str, Any] = {
+        f"sandbox.{key}": getattr(parsed.options, name) for name, key in KEYS.items() if name in parsed.given
+    }
+    options_given["sandbox.limits.timeout"] = (
+        parsed.options.max_timeout
+    )  # of strangers' requests; a run's own may be longer
+    return resolve(Keys, [Layer("options", options_given), Layer("command line", parsed.overrides)])
+
+
+def _checked(config: SandboxConfig) -> SandboxConfig:
+    if config.host or config.port is not None:
+        raise ConfigError(
+            "++sandbox.host and ++sandbox.port are for a running server.", hint="Give --host and --port here."
+        )
+    return settled(config, os.environ)
+
+
+def _doctor(config: SandboxConfig) -> int:
+    from newskills.sandbox.packages import examine
+    from newskills.sandbox.probes import run_probes, strongest_level, why_not
+    from newskills.sandbox.serving import INSTALL
+
+    probes = run_probes(config.python)
+    absent = aio.run(lambda: examine(config)).missing
+    rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes]
+    print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
+    if absent:
+        _say(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
+    level = strongest_level(probes)
+    missing = [reason for stronger in ("a", "b") if stronger < level and (reason := why_not(probes, stronger))]
+    for reason in missing:
+        _say(reason[:1].upper() + reason[1:])
+    _say(MEANING[level])
+    return int(level == "none")
+
+
+MEANING = {
+    "a": "Isolation level a: code runs in namespaces of its own, behind a system call filter.",
+    "b": ("Isolation level b: code runs behind Landlock and a system call filter, without namespaces of its own."),
+    "none": (
+        "Code cannot be isolated on this machine; --sandbox=none would run it without isolation, at your own risk."
+    ),
+}
+
+
+def _say(text: str) -> None:
+    print_text(text)
+    sys.stdout.flush()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First steps: what this machine has, cluster configs, lists of names."""
