@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.prompts.files import picture
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.prompts.examples import ExampleProvider
@@ -272,6 +273,15 @@ def test_a_file_that_is_a_prompt_itself(tmp_path: Path) -> None:
     config = config_of(tmp_path, "toy.yaml", text, fields={"q": "question"})
     assert (config.system, config.user) == ("Be brief.", "{examples}{question} {{}}")
     assert config.few_shot_examples.template == "{question}! "
+
+
+def test_images_of_rows_are_shown(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "toy.txt", "Look.", user=("@toy.txt",), image_field="picture")
+    (tmp_path / "red.png").write_bytes(picture())
+    prompt = load_prompt(msgspec.to_builtins(config), PromptOverrides(data_dir=str(tmp_path)))
+    content = prompt.messages({"picture": "red.png"})[0].content
+    assert isinstance(content, list)
+    assert [part["type"] for part in content] == ["image_url", "text"]
 
 
 def test_few_shots_are_those_that_the_row_names(tmp_path: Path) -> None:

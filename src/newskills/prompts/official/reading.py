@@ -102,13 +102,16 @@ class _OfficialReader:
         entry = self.entry
         few = FewShotConfig(template=self._text(entry.example), examples_type=entry.examples_type)
         system = self._text(entry.system) if entry.system else None
+        cases = None
         if entry.cases:
             users = {value: self._text(self._parts_of(value)) for value in entry.cases}
-            others = users.pop(OTHERS, "")
+            user = users.pop(OTHERS, "")
             cases = CaseTexts(field=entry.case, user=users)
-            config = PromptConfig(user=others, system=system, few_shot_examples=few, cases=cases)
         else:
-            config = PromptConfig(user=self._text(entry.user), system=system, few_shot_examples=few)
+            user = self._text(entry.user)
+        config = PromptConfig(
+            user=user, system=system, few_shot_examples=few, cases=cases, image_field=entry.image_field
+        )
         self._check_all_used()
         return config
 

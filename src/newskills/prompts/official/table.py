@@ -42,6 +42,7 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     same           the library's own text is the same: nothing is lost where it is not downloaded
     example        parts of one few-shot example
     examples_type  few-shot set, with fields of the row in braces
+    image_field    as in a prompt's file
 
     A part that begins with `@` is read from a file: `@FILE` (a text), `@FILE:place` (see `reading`), of which `~REGEX`
     at the end takes the first match; with `=@` it is read as a text without places for fields. Other parts are texts of
@@ -63,6 +64,7 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     system: tuple[str, ...] = ()
     example: tuple[str, ...] = ()
     examples_type: str | None = None
+    image_field: str | None = None
 
     def url(self, path: str) -> str:
         """Return the address of one of its files."""
