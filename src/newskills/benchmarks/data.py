@@ -35,7 +35,13 @@ from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mapping import RowMapping, made_by
 from newskills.benchmarks.downloads.mirror import file_sha256
-from newskills.benchmarks.downloads.official import check_fields, lay_out, prompts_of
+from newskills.benchmarks.downloads.official import (
+    check_fields,
+    lay_out,
+    prompts_of,
+    splits_with_examples,
+    take_away,
+)
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
 from newskills.benchmarks.folders import data_dir, folder_of
@@ -125,7 +131,7 @@ def prepare(
     if not benchmark.sources and benchmark.generate_rows is None:
         for split in splits or (benchmark.split,):
             _check_users_own(benchmark, split, folder)
-        missing_prompts = _prepare_prompts(benchmark, folder, fetcher)
+        missing_prompts = _prepare_prompts(benchmark, folder, fetcher, [])
         return PreparedData(benchmark=benchmark.name, folder=folder, splits=[], missing_prompts=missing_prompts)
     done: list[PreparedSplit] = []
     missing: dict[str, str] = {}
@@ -137,20 +143,34 @@ def prepare(
             if splits or split == benchmark.split:
                 raise
             missing[split] = str(error)
+    missing_prompts = _prepare_prompts(benchmark, folder, fetcher, done)
     return PreparedData(
         benchmark=benchmark.name,
         folder=folder,
         splits=done,
         missing=missing,
-        missing_prompts=_prepare_prompts(benchmark, folder, fetcher),
+        missing_prompts=missing_prompts,
         seconds=time.monotonic() - started,
     )
 
 
-def _prepare_prompts(benchmark: Benchmark, folder: Path, fetcher: Fetcher) -> dict[str, str]:
-    """Lay published prompts beside the rows. Return prompt → why it cannot be had. Raises DataError."""
+def _prepare_prompts(
+    benchmark: Benchmark, folder: Path, fetcher: Fetcher, done: list[PreparedSplit]
+) -> dict[str, str]:
+    """Lay published prompts beside the rows, and the splits with their examples, which are added to `done`.
+
+    Return prompt → why it cannot be had; one whose examples cannot be had is taken away. Raises DataError.
+    """
     prompts = prompts_of(benchmark)
     missing = lay_out(prompts, folder / FOLDER, fetcher)
+    for prompt, split in splits_with_examples(benchmark, prompts, folder / FOLDER).items():
+        if split in {prepared.split for prepared in done}:
+            continue
+        try:
+            done.append(_prepare_split(benchmark, split, folder, fetcher, force=False))
+        except DataError as error:
+            take_away(prompt, folder / FOLDER)
+            missing[prompt] = f"its examples, the split {split}, cannot be had: {error.message}"
     check_fields(benchmark, prompts, folder / f"{benchmark.split}.jsonl")
     return missing
 
