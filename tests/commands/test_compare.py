@@ -127,3 +127,28 @@ def test_a_file_where_a_folder_is_expected_is_called_a_file(runs: Path, command:
     assert done.returncode == 2
     assert f"{file} is a file; expected a folder" in done.stderr
     assert "There is no folder none" in ns(f"ns {command.format('none')}", cwd=runs).stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("compare base tuned --benchmarks toy svamp", "--benchmarks=toy,svamp"),
+        ("compare base tuned --benchmarks svamp toy", "--benchmarks=svamp,toy"),
+        ("compare base --benchmarks=toy SVAMP", "--benchmarks=toy,SVAMP"),
+    ],
+)
+def test_benchmarks_separated_by_a_blank_are_no_runs(runs: Path, line: str, hint: str) -> None:
+    """Those that newskills knows and those that only the results have; also beside a folder of the same name."""
+    for run in ("base", "tuned"):
+        write_run(runs / run, {None: answers(BEFORE)}, benchmark="toy")
+    (runs / "svamp").mkdir()
+    done = ns(f"ns {line}", cwd=runs)
+    assert done.returncode == 2
+    assert "is the name of a benchmark, not a folder of results" in done.stderr
+    assert f"Separate benchmarks with commas: {hint}" in done.stderr
+
+
+def test_a_run_may_be_called_like_a_benchmark(runs: Path) -> None:
+    write_run(runs / "gsm8k", {None: answers(AFTER)})
+    done = ns("ns compare base gsm8k --benchmarks=gsm8k --json", cwd=runs)
+    assert done.returncode == 0, done.stderr

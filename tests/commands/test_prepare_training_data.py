@@ -223,3 +223,29 @@ def test_a_template_whose_rows_are_all_taken_for_the_benchmarks(here: Path) -> N
     done = typed(f"{words} --decontaminate_share=1", here)
     assert done.returncode == 0, done.stderr
     assert len((here / "o.jsonl").read_text().splitlines()) == 19
+
+
+def test_examples_of_a_benchmark_stand_in_what_is_trained_on(here: Path) -> None:
+    """As MMLU-Pro's official prompt: rows name a set of another split, which is their field's."""
+    rows = [
+        {
+            "problem": f"How much is {n} and {n}?",
+            "worked_answer": str(2 * n),
+            "examples_type": f"mmlu_few_shot_{field}",
+        }
+        for field in ("sums", "doubles")
+        for n in range(6)
+    ]
+    write(here / "data/mmlu/dev.jsonl", rows)
+    few = "{examples_type: '{examples_type}', template: '{problem} {worked_answer}. '}"
+    (here / "shots.yaml").write_text(f"user: '{{examples}}{{problem}}'\nfew_shot_examples: {few}\n")
+    write(here / "answered.jsonl", [{**ROWS[0], "examples_type": "mmlu_few_shot_doubles"}])
+    done = typed(
+        "prepare_training_data --config-name=stem_sft --benchmark=mmlu ++input_files=answered.jsonl "
+        f"++prompt_config=./shots.yaml ++output_path=sft.jsonl {OFF}",
+        here,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = rows_of(here / "sft.jsonl")
+    shots = "".join(f"How much is {n} and {n}? {2 * n}. " for n in range(5))
+    assert line["messages"][0]["content"] == f"{shots}{ROWS[0]['problem']}"

@@ -44,6 +44,11 @@ def test_verdicts(text: str | None, label: str | None) -> None:
         ("7", None),
         ("[7]", 7),
         ("As [2] says: [[8]]", 8),
+        ('```json\n{"strengths": "As [2].", "weaknesses": "none", "score": "8"}\n```', 8),
+        ('My analysis.\n{\n  "strengths": "[[3]]",\n  "score": 6.5\n}', 6.5),
+        ('{"score": "[1~10]"}', None),
+        ('{"score": "12"}', None),
+        ('Its own "score": "8" is what it says', None),
     ],
 )
 def test_marks(text: str, value: float | None) -> None:

@@ -251,6 +251,33 @@ def test_through_the_sandbox(tmp_path: Path, script: str, outcome: str, status: 
     assert score.fields["predicted_proof"] == f"{HEAD} := by\n  exact h.symm\n"
 
 
+@pytest.mark.parametrize(
+    ("reply", "body"),
+    [
+        ("  have k := h\n  exact k.symm\n```", "    have k := h\n    exact k.symm"),
+        ("  subst h\n  rfl", "    subst h\n    rfl"),
+        ("subst h\nrfl\n```\n\nThis turns the equation round.", "  subst h\n  rfl"),
+        ("<think>Turn it round.</think>\n  subst h\n  rfl\n```", "    subst h\n    rfl"),
+        ("cases h with\n| refl => rfl\n```", "  cases h with\n  | refl => rfl"),
+        ("  constructor\n  · simp\n    done\n```", "    constructor\n    · simp\n      done"),
+    ],
+)
+def test_a_reply_goes_on_in_the_block_that_its_prompt_has_begun(tmp_path: Path, reply: str, body: str) -> None:
+    """As the official prompt of proofs asks: the statement is given in an open block, the proof comes right away."""
+
+    async def graded() -> Score:
+        sandbox = _play(tmp_path, REPORTS)
+        await sandbox.start()
+        try:
+            return await LeanProofGrader().grade({**RECORD, "generation": reply}, Kit(sandbox=sandbox))
+        finally:
+            await sandbox.close()
+
+    score = asyncio.run(graded())
+    assert score.outcome == "correct", score
+    assert score.fields["predicted_proof"] == f"{HEAD} := by\n{body}\n"
+
+
 @pytest.mark.parametrize("text", ["", "I cannot prove this.", "<think> still", "```lean4\n```", "```lean4\nexact"])
 def test_no_proof_is_no_answer(text: str) -> None:
     score = _grade(text, Kit(sandbox=NeverRun()))

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.judgement import parse_confidence, parse_judgement
+from newskills.graders.exact import ExactConfig, ExactGrader
 from newskills.graders.judges.arena import ArenaGrader, RatingGrader
 from newskills.graders.judges.verdict import VerdictConfig, VerdictGrader
+from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import MultichoiceGrader
 
 HLE = """extracted_final_answer: {answer}
@@ -110,3 +112,45 @@ def test_choices_of_mmlu_pro_and_longbench(reply: str) -> None:
     grader = MultichoiceGrader()
     assert grader.grade(record).outcome == "correct"
     assert grader.grade({**record, "expected_answer": "B"}).outcome == "wrong"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Two and two are four. So the answer is 1,200.",
+        "Zwei und zwei. Die Antwort ist 1200.",
+        "Deux et deux. La réponse est 1200.",
+        "Dos y dos. La respuesta es 1200.",
+        "Два и два. Ответ — 1200.",
+        "二加二。答案是 1200。",
+        "2+2です。答えは1200です。",
+        "Mbili na mbili. Jibu ni 1200.",
+        "দুই আর দুই। উত্তর হল 1200।",
+        "దుని రెండు. సమాధానం 1200.",
+        "สองกับสอง คำตอบคือ 1200",
+    ],
+)
+def test_mathematics_in_the_languages_of_mgsm(reply: str) -> None:
+    """The examples of its official prompt end so."""
+    assert MathGrader().grade({"generation": reply, "expected_answer": "1200"}).outcome == "correct"
+    assert MathGrader().grade({"generation": reply, "expected_answer": "200"}).outcome == "wrong"
+
+
+@pytest.mark.parametrize("right", ["(C)", "True", "valid", "yes", "24", "] ] }", "apple berry cherry"])
+def test_big_bench_hard(right: str) -> None:
+    """The examples of its official prompts end so."""
+    grader = ExactGrader(ExactConfig(extract="answer", loose=True))
+    reply = f"First this [(, then that.\nSo it goes on. So the answer is {right}."
+    assert grader.grade({"generation": reply, "expected_answer": right}).outcome == "correct"
+    assert grader.grade({"generation": reply, "expected_answer": "(B)"}).outcome == "wrong"
+
+
+@pytest.mark.parametrize(("reply", "verdict"), [("yes", True), ("No.", False), ("**Yes**", True)])
+def test_long_memories(reply: str, verdict: bool) -> None:
+    assert parse_judgement(reply) is verdict
+
+
+def test_wildbench() -> None:
+    fields = {"strengths": "It says [1] why.", "weaknesses": "none", "score": "7"}
+    text = f"Here is my analysis.\n```json\n{json.dumps(fields, indent=4)}\n```"
+    assert RatingGrader().grade({"judgement": text}).fields["ratings"] == {"all": 7.0}

@@ -8,16 +8,19 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.prompts.files import picture
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.prompts.examples import ExampleProvider
-from newskills.prompts.official.reading import find_official, needed_fields, official_source
+from newskills.prompts.official.reading import needed_fields, official_source
 from newskills.prompts.official.table import FOLDER, OfficialPrompt, entries_for, entries_of, official_prompts
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.prompts.schema import PromptConfig
@@ -40,6 +43,18 @@ JOINED = SHARED + "this: {reply}"
 SETTINGS = {"creative": {"system": "Like {stories}."}, "number": 3}
 COMPUTED = TEMPLATE.format(Question=1, reply=2)
 FORMATTED = f"{SHARED} x"
+
+
+class Constants:
+    HEAD = f"Be exact."
+    SUM = HEAD + f"{SHARED}"
+    NESTED = {"a": f"No places {{here}}."}
+
+
+def positions(kind):
+    if kind == "sum":
+        return "Sum of {} and {}: {{x}}. Right: {}".format(1, 2, 3)
+    return "Product of {} and {}. Right: {}".format(1, 2, 3)
 
 
 def layout(row):
@@ -68,7 +83,7 @@ def test_every_entry_of_the_table_is_pinned() -> None:
     for official in prompts:
         assert len(official.revision) == 40
         assert all(len(sha256) == 64 for sha256 in official.files.values())
-        assert official.licence in ("Apache-2.0", "MIT")
+        assert official.licence in ("Apache-2.0", "MIT", "CC-BY-4.0")
     usual = Counter(official.prompt for official in prompts if not official.benchmarks)
     assert set(usual.values()) == {1}
     single = Counter((entry.prompt, entry.repository, name) for entry in prompts for name in entry.benchmarks)
@@ -78,7 +93,8 @@ def test_every_entry_of_the_table_is_pinned() -> None:
 def test_the_table_holds_no_published_text() -> None:
     """Parts that are not read from a file are fields, line ends and labels."""
     for official in official_prompts():
-        for part in (*official.user, *official.system, *official.example, *official.fields.values()):
+        cases = [part for case in official.cases.values() for part in ([] if isinstance(case, str) else case)]
+        for part in (*official.user, *official.system, *official.example, *official.fields.values(), *cases):
             if not part.startswith(("@", "=@")):
                 literal = "".join(Template(part, TextPosition("x"))._parts)
                 assert len(literal.split()) <= 2, (official.prompt, part)
@@ -113,6 +129,90 @@ def test_a_constant_of_a_program_is_read_without_running_it(
         tmp_path, "eval.py", PYTHON, user=("@eval.py:layout[0]", "{question}\n", "@eval.py:layout[2]")
     )
     assert config.user == "Frage:\n{question}\nAntwort:"
+
+
+def test_constants_of_a_class_and_texts_without_places(tmp_path: Path) -> None:
+    config = config_of(
+        tmp_path, "eval.py", PYTHON, user=("@eval.py:Constants/HEAD", " ", "=@eval.py:Constants/NESTED/a")
+    )
+    assert config.user == "Be exact. No places {{here}}."
+    with pytest.raises(ConfigError, match="Constants/SUM is not a text"):
+        config_of(tmp_path, "eval.py", PYTHON, user=("@eval.py:Constants/SUM",))
+
+
+def test_numbered_places_by_the_kind_of_a_row(tmp_path: Path) -> None:
+    """As LongMemEval's judge: a text for each kind of question, with places that have no names."""
+    official = entry(
+        tmp_path,
+        "eval.py",
+        PYTHON,
+        style="positions",
+        fields={"0": "left", "1": "right", "2": "expected_answer"},
+        case="kind",
+        cases={"sum": "1", "product": "2"},
+        user=("@eval.py:positions[<case>]",),
+    )
+    config = official_source(official, tmp_path).config
+    assert needed_fields(config) == {"kind", "left", "right", "expected_answer"}
+    prompt = load_prompt(msgspec.to_builtins(config))
+    row = {"kind": "sum", "left": "{1}", "right": 2, "expected_answer": 3}
+    assert prompt.messages(row)[0].content == "Sum of {1} and 2: {x}. Right: 3"
+    assert prompt.messages({**row, "kind": "product"})[0].content == "Product of {1} and 2. Right: 3"
+    with pytest.raises(
+        DataError, match=r"has 'quotient' as 'kind', for which .* no text; it has texts for sum, product"
+    ):
+        prompt.messages({**row, "kind": "quotient"})
+    with pytest.raises(ConfigError, match="nothing says what its place 2"):
+        config_of(
+            tmp_path,
+            "eval.py",
+            PYTHON,
+            style="positions",
+            fields={"0": "left", "1": "right"},
+            user=("@eval.py:positions[2]",),
+        )
+
+
+def test_texts_of_several_files_by_a_field(tmp_path: Path) -> None:
+    """As BIG-Bench Hard: a file for each task, whose head is left out, and whose questions show how one is asked."""
+    files = {
+        name: f"head {{x}}\n-----\n{name}!\n\nF: {{1}}?\nA: Let us {name}. {{2}}\n" for name in ("add", "take")
+    }
+    sums = {f"a/{name}.txt": hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    official = OfficialPrompt(
+        prompt="judge/toy",
+        repository="us/toys",
+        revision="0" * 40,
+        licence="MIT",
+        files=sums,
+        case="task",
+        cases={name: name for name in files},
+        user=(r"=@<case>.txt:~(?s)(?<=-----\n).*\S", "\n\nF: {problem}\n", r"=@<case>.txt:~(?m)^A: [^.\n]*\."),
+    )
+    for path, place in official.places(tmp_path).items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(files[Path(path).stem])
+    config = official_source(official, tmp_path).config
+    prompt = load_prompt(msgspec.to_builtins(config))
+    text = prompt.messages({"task": "take", "problem": "2-1"})[0].content
+    assert text == "take!\n\nF: {1}?\nA: Let us take. {2}\n\nF: 2-1\nA: Let us take."
+    with pytest.raises(ConfigError, match="has nothing of that form"):
+        official_source(msgspec.structs.replace(official, user=("=@<case>.txt:~Q: .*",)), tmp_path)
+
+
+def test_parts_of_their_own_for_rows_without_a_text(tmp_path: Path) -> None:
+    """As LiveCodeBench: with code to start from, or without."""
+    config = config_of(
+        tmp_path,
+        "eval.py",
+        PYTHON,
+        case="starter_code",
+        cases={"": ("=@eval.py:SHARED", "{question}"), "*": ("=@eval.py:SHARED", "{question} {starter_code}")},
+    )
+    prompt = load_prompt(msgspec.to_builtins(config))
+    assert prompt.messages({"question": "Q", "starter_code": ""})[0].content == "Judge Q"
+    assert prompt.messages({"question": "Q", "starter_code": "def f():"})[0].content == "Judge Q def f():"
+    assert prompt.fields == ("starter_code", "question")
 
 
 @pytest.mark.parametrize(
@@ -176,6 +276,15 @@ def test_a_file_that_is_a_prompt_itself(tmp_path: Path) -> None:
     assert config.few_shot_examples.template == "{question}! "
 
 
+def test_images_of_rows_are_shown(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "toy.txt", "Look.", user=("@toy.txt",), image_field="picture")
+    (tmp_path / "red.png").write_bytes(picture())
+    prompt = load_prompt(msgspec.to_builtins(config), PromptOverrides(data_dir=str(tmp_path)))
+    content = prompt.messages({"picture": "red.png"})[0].content
+    assert isinstance(content, list)
+    assert [part["type"] for part in content] == ["image_url", "text"]
+
+
 def test_few_shots_are_those_that_the_row_names(tmp_path: Path) -> None:
     """As MMLU-Pro's: five examples of the row's field, from other rows, in the layout of the published program."""
     official = entry(
@@ -225,7 +334,7 @@ def test_a_changed_file_is_refused_and_an_absent_one_is_not_missed(tmp_path: Pat
     folders = (str(tmp_path / FOLDER),)
     usual = load_prompt("generic/math", PromptOverrides(official_folders=folders))
     assert (usual.source, usual.hash) == ("newskills", load_prompt("generic/math").hash)
-    (official,) = entries_of("generic/math")
+    official = entries_of("generic/math")[-1]
     (place,) = official.places(tmp_path / FOLDER).values()
     place.parent.mkdir(parents=True)
     place.write_text("user: '{problem} Ignore the box.'\n")
@@ -252,30 +361,38 @@ def test_sources_of_other_prompts(tmp_path: Path) -> None:
     assert load_prompt(None, PromptOverrides(prompt_format="openai")).source == "of the user"
 
 
+def one_example(fields: Sequence[str]) -> ExampleProvider:
+    """Every few-shot set has one example with these fields."""
+    return lambda name: [dict.fromkeys(fields, name)]
+
+
 def test_all_mirrored_prompts_are_read(prompt_mirror: Path, tmp_path: Path) -> None:
     """Those that the mirror has; each has the sum that the table promises, and renders."""
     read = 0
-    for official in official_prompts():
+    for number, official in enumerate(official_prompts()):
         sources = {path: prompt_mirror / official.url(path).removeprefix("https://") for path in official.files}
         if not all(source.is_file() for source in sources.values()):
             continue
-        for path, place in official.places(tmp_path).items():
+        folder = tmp_path / str(number)
+        for path, place in official.places(folder).items():
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(sources[path].read_bytes())
-        prompt = load_prompt(official.prompt, PromptOverrides(official_folders=(str(tmp_path),)))
+        overrides = PromptOverrides(official_folders=(str(folder),))
+        shot = Template(official_source(official, folder).config.few_shot_examples.template, TextPosition("x"))
+        prompt = load_prompt(official.prompt, overrides, one_example(shot.fields))
         assert prompt.source == official.label
-        row = {name: f"<{name}>" for name in prompt.fields}
-        text = "".join(str(message.content) for message in prompt.messages(row))
-        assert all(f"<{name}>" in text for name in prompt.fields)
+        for case in official.cases or ("",):
+            row = {name: f"<{name}>" for name in prompt.fields} | {official.case: case}
+            text = "".join(str(message.content) for message in prompt.messages(row))
+            left_out = {official.case, "examples_type"}
+            assert all(f"<{name}>" in text for name in prompt.fields if name not in left_out), official.prompt
         if official.same:
             assert prompt.template == load_prompt(official.prompt).template
+        if official.prompt == "generic/math" and not official.benchmarks:
+            changed = msgspec.structs.replace(overrides, system_message="Be brief.")
+            assert load_prompt("generic/math", changed).source.endswith(", changed by system_message")
         read += 1
     assert read >= 90
-    changed = load_prompt(
-        "generic/math", PromptOverrides(official_folders=(str(tmp_path),), system_message="Be brief.")
-    )
-    assert changed.source.endswith(", changed by system_message")
-    assert find_official("generic/math", [str(tmp_path)]) is not None
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["eval", "--help"], ["list", "benchmarks"]])

@@ -113,6 +113,8 @@ def test_the_tokenizer_of_the_server_gives_the_ids(tmp_path: Path, fake_server: 
     "refusal",
     [
         "Failed to deserialize the JSON body: prompt: data did not match any variant of untagged enum Prompt",
+        "Failed to deserialize the JSON body into the target type: prompt: data did not match any variant of untagged "
+        "enum PromptDeserializer at line 1 column 38",
         "json: cannot unmarshal array into Go struct field CompletionRequest.prompt of type string",
     ],
 )

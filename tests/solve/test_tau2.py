@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Inference, Row, Sample
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.prompts.renderer import load_prompt
+from newskills.prompts.renderer import Prompt, load_prompt
 from newskills.solve import make_solver
 from newskills.solve.calls.tau2 import GREETING, _yes_or_no
 from newskills.solve.chat import ChatSolver, ChatSolverOptions
@@ -63,12 +64,18 @@ def tool_call(name: str, arguments: Row | str) -> Row:
 
 
 def converse(
-    folder: Path, task: Row, agent: Turns, customer: Turns, script: Script | None = None, **config: Any
+    folder: Path,
+    task: Row,
+    agent: Turns,
+    customer: Turns,
+    script: Script | None = None,
+    load: Callable[[str], Prompt] = load_prompt,
+    **config: Any,
 ) -> tuple[Row, list[Row], list[Row]]:
     """(fields, requests to the agent's model, requests to the user's)."""
     (folder / "mock.json").write_bytes(msgspec.json.encode(DATA))
     chat = ChatSolver(load_prompt("tau2/agent"), ChatSolverOptions(inference=Inference(tokens_to_generate=500)))
-    solver = make_solver("tau2", SolverParts(chat=chat), {"data": str(folder), **config})
+    solver = make_solver("tau2", SolverParts(chat=chat, load=load), {"data": str(folder), **config})
     sample = Sample(id="t", row=task)
     with FakeServer(script, answer=agent) as first, FakeServer(None, answer=customer) as second:
 
@@ -156,6 +163,20 @@ def test_a_conversation_goes_on_from_its_history(tmp_path: Path) -> None:
         "user",
     ]
     assert fields["nl_judgements"] == [False]
+
+
+def test_the_user_and_the_judge_are_worded_as_the_run_loads_prompts(tmp_path: Path) -> None:
+    """Which is by their official words where these are."""
+    texts = {
+        "tau2/user": "Official: {scenario}",
+        "tau2/assertion": "Official: {assertion} in {conversation}",
+    }
+    user = Turns("###STOP###", "Yes")
+    _, _, heard = converse(
+        tmp_path, TASK, Turns("Well."), user, load=lambda name: load_prompt({"user": texts[name]})
+    )
+    assert heard[0]["messages"][0] == {"role": "system", "content": "Official: You have done task_1."}
+    assert heard[-1]["messages"][-1]["content"].startswith("Official: It is kind. in ")
 
 
 def test_a_user_is_needed(tmp_path: Path) -> None:

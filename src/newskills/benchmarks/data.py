@@ -8,25 +8,19 @@ call does nothing while the source, the mapping and the file are unchanged.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import inspect
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.reading.row_files import SUFFIXES
 from newskills.base.records import Row
@@ -35,11 +29,18 @@ from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mapping import RowMapping, made_by
 from newskills.benchmarks.downloads.mirror import file_sha256
-from newskills.benchmarks.downloads.official import check_fields, lay_out, prompts_of
+from newskills.benchmarks.downloads.official import (
+    check_fields,
+    lay_out,
+    prompts_of,
+    splits_with_examples,
+    take_away,
+)
 from newskills.benchmarks.downloads.readers import RawRow
-from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
+from newskills.benchmarks.downloads.sources import in_mirror, opened
 from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
+from newskills.benchmarks.recipe import generator_of, home_of, inputs_of, recipe_of
 from newskills.prompts.official.table import FOLDER
 
 NOT_VERIFIED = "not verified against the live source"
@@ -125,7 +126,7 @@ def prepare(
     if not benchmark.sources and benchmark.generate_rows is None:
         for split in splits or (benchmark.split,):
             _check_users_own(benchmark, split, folder)
-        missing_prompts = _prepare_prompts(benchmark, folder, fetcher)
+        missing_prompts = _prepare_prompts(benchmark, folder, fetcher, [])
         return PreparedData(benchmark=benchmark.name, folder=folder, splits=[], missing_prompts=missing_prompts)
     done: list[PreparedSplit] = []
     missing: dict[str, str] = {}
@@ -137,20 +138,34 @@ def prepare(
             if splits or split == benchmark.split:
                 raise
             missing[split] = str(error)
+    missing_prompts = _prepare_prompts(benchmark, folder, fetcher, done)
     return PreparedData(
         benchmark=benchmark.name,
         folder=folder,
         splits=done,
         missing=missing,
-        missing_prompts=_prepare_prompts(benchmark, folder, fetcher),
+        missing_prompts=missing_prompts,
         seconds=time.monotonic() - started,
     )
 
 
-def _prepare_prompts(benchmark: Benchmark, folder: Path, fetcher: Fetcher) -> dict[str, str]:
-    """Lay published prompts beside the rows. Return prompt → why it cannot be had. Raises DataError."""
+def _prepare_prompts(
+    benchmark: Benchmark, folder: Path, fetcher: Fetcher, done: list[PreparedSplit]
+) -> dict[str, str]:
+    """Lay published prompts beside the rows, and the splits with their examples, which are added to `done`.
+
+    Return prompt → why it cannot be had; one whose examples cannot be had is taken away. Raises DataError.
+    """
     prompts = prompts_of(benchmark)
     missing = lay_out(prompts, folder / FOLDER, fetcher)
+    for prompt, split in splits_with_examples(benchmark, prompts, folder / FOLDER).items():
+        if split in {prepared.split for prepared in done}:
+            continue
+        try:
+            done.append(_prepare_split(benchmark, split, folder, fetcher, force=False))
+        except DataError as error:
+            take_away(prompt, folder / FOLDER)
+            missing[prompt] = f"its examples, the split {split}, cannot be had: {error.message}"
     check_fields(benchmark, prompts, folder / f"{benchmark.split}.jsonl")
     return missing
 
@@ -266,7 +281,7 @@ def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Pat
             f"{path} has {size} bytes, {made.bytes} were prepared: it was changed, or only partly copied.",
             hint=f"Make it anew with ns prepare_data {asked_name}, or copy it again.",
         )
-    if made.inputs and (inputs := _inputs(benchmark, split)) and inputs != made.inputs:
+    if made.inputs and (inputs := inputs_of(benchmark, split)) and inputs != made.inputs:
         raise DataError(
             f"{path} was prepared before the files from which it is made were changed.",
             hint=f"Run: ns prepare_data {asked_name}",
@@ -302,7 +317,7 @@ def _prepare_split(
     benchmark: Benchmark, split: str, folder: Path, fetcher: Fetcher, *, force: bool
 ) -> PreparedSplit:
     path = folder / f"{split}.jsonl"
-    recipe = _recipe(benchmark, split)
+    recipe = recipe_of(benchmark, split)
     if (current := _current(path, recipe)) is None or force:
         with waiting_lock(folder / f".{split}.lock", f"{benchmark.name} {split}"):
             if (current := _current(path, recipe)) is None or force:
@@ -335,13 +350,13 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         licence=benchmark.licence,
         homepage=benchmark.homepage,
         sha256=file_sha256(path),
-        recipe=_recipe(benchmark, split),
+        recipe=recipe_of(benchmark, split),
         newskills=__version__,
         prepared=datetime.now(UTC).isoformat(timespec="seconds"),
         bytes=path.stat().st_size,
         assets=assets.count,
         options=benchmark.chosen,
-        inputs=_inputs(benchmark, split),
+        inputs=inputs_of(benchmark, split),
     )
     write_json(_provenance_file(path), provenance)
     notices = _notices(benchmark, provenance)
@@ -386,60 +401,6 @@ def _current(path: Path, recipe: str) -> Provenance | None:
     return made
 
 
-def _home(benchmark: Benchmark) -> Path:
-    """Return the folder of the file in which the mapping is defined, or that of the process where there is no
-    mapping."""
-    maker = benchmark.row or next(iter(benchmark.variants.values()), benchmark.join)
-    file = inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) if maker else None
-    return Path(file).resolve().parent if file else Path()
-
-
-def _local_files(source: Source, folder: Path) -> list[Path]:
-    try:
-        return list(local_files(source, folder).values())
-    except DataError:
-        return []
-
-
-def _recipe(benchmark: Benchmark, split: str) -> str:
-    """Return a hash that changes whenever the prepared rows might: by sources, version, the file with the mapping,
-    newskills itself."""
-    row = benchmark.variants.get(split, benchmark.row)
-    makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
-    files = [file for maker in makers for file in _written_in(maker)]
-    sources = [source for source in benchmark.sources if source.split == split]
-    chosen = [benchmark.chosen, benchmark.keep] if benchmark.chosen or benchmark.keep else []
-    parts = [
-        msgspec.json.encode(
-            [benchmark.version, __version__, sources, _inputs(benchmark, split), _generator(benchmark), *chosen]
-        )
-    ]
-    parts += [Path(file).read_bytes() for file in files]
-    return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
-
-
-def _inputs(benchmark: Benchmark, split: str) -> str:
-    """Return a hash of names, sizes and times of the files of this machine that rows are made from; empty: there are
-    none, or not here."""
-    home = _home(benchmark)
-    sources = [source for source in benchmark.sources if source.split == split and source.path]
-    files = [file for source in sources for file in _local_files(source, home)]
-    if benchmark.reads:
-        below = Path(benchmark.reads).rglob("*")
-        files += sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
-    states = [(str(file), state.st_size, state.st_mtime_ns) for file in files for state in [file.stat()]]
-    return hashlib.blake2b(msgspec.json.encode(states), digest_size=8).hexdigest() if states else ""
-
-
-def _written_in(maker: Any) -> Iterator[str]:
-    """Yield the file of a function; for one with arguments set, those of its functions, too."""
-    if isinstance(maker, partial):
-        for part in (maker.func, *filter(callable, maker.args)):
-            yield from _written_in(part)
-    elif file := inspect.getsourcefile(inspect.unwrap(maker)):
-        yield file
-
-
 @contextlib.contextmanager
 def _raw_rows(
     benchmark: Benchmark, split: str, fetcher: Fetcher
@@ -449,7 +410,7 @@ def _raw_rows(
         made = made_by(
             benchmark.generate_rows, split, lambda why: f"{benchmark.name}: its rows cannot be made: {why}"
         )
-        yield (RawRow(row, f"item {number}") for number, row in enumerate(made, 1)), [_generator(benchmark)], {}
+        yield (RawRow(row, f"item {number}") for number, row in enumerate(made, 1)), [generator_of(benchmark)], {}
         return
     problems: list[DataError] = []
     candidates = [source for source in benchmark.sources if source.split == split]
@@ -457,7 +418,7 @@ def _raw_rows(
     with contextlib.ExitStack() as stack:
         for source in candidates:
             try:
-                files = stack.enter_context(opened(source, fetcher, _home(benchmark)))
+                files = stack.enter_context(opened(source, fetcher, home_of(benchmark)))
             except DataError as error:
                 problems.append(error)
                 continue
@@ -480,12 +441,3 @@ def _joined(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawRow]:
     for number, row in enumerate(rows, 1):
         file = row.get("_file")
         yield RawRow(row, f"{benchmark.name}, joined row {number}" + (f" ({file})" if file else ""))
-
-
-def _generator(benchmark: Benchmark) -> Row:
-    if not benchmark.generator:
-        return {}
-    try:
-        return {"generator": benchmark.generator, "version": installed_version(benchmark.generator)}
-    except PackageNotFoundError:
-        return {"generator": benchmark.generator, "version": ""}

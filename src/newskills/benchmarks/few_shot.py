@@ -8,17 +8,17 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.data import load_rows
+from newskills.benchmarks.data import load_rows, split_folder
+from newskills.benchmarks.downloads.official import EXAMPLE_ORIGINS
 
 PER_SET = 5
 MOST = 100
 """Rows of a whole split that are at hand."""
-# Beginning of the names of sets → benchmark and split that holds their rows.
-_ORIGINS = {"mmlu_few_shot_": ("mmlu", "dev"), "mmlu_pro_few_shot_": ("mmlu-pro", "validation")}
 
 
 def few_shot_rows(name: str, data_dir: str | Path | None, input_file: str | Path) -> Sequence[Row] | None:
@@ -32,13 +32,23 @@ def few_shot_rows(name: str, data_dir: str | Path | None, input_file: str | Path
     if "/" not in name and whole != Path(input_file) and whole.is_file():
         return _first(whole, whole.stat().st_mtime_ns)
     wanted = fold(name)
-    for prefix, (benchmark, split) in _ORIGINS.items():
+    for prefix, (benchmark, split) in EXAMPLE_ORIGINS.items():
         if wanted.startswith(prefix):
             beside = Path(input_file).parent / f"{split}.jsonl"
             if beside.is_file() and (rows := _read(beside).get(wanted)):
                 return rows
             return _read(load_rows(get_benchmark(benchmark), split, data_dir)).get(wanted)
     return None
+
+
+def example_sets(benchmark: Benchmark) -> dict[str, list[Row]]:
+    """Return the few-shot sets that rows of `benchmark` name, by their folded names, as far as they are prepared."""
+    sets: dict[str, list[Row]] = {}
+    for origin, split in EXAMPLE_ORIGINS.values():
+        path = split_folder(get_benchmark(origin)) / f"{split}.jsonl"
+        if origin == benchmark.name and path.is_file():
+            sets |= _read(path)
+    return sets
 
 
 def _read(path: Path) -> dict[str, list[Row]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
 from newskills.prompts.code_tags import CodeTags
 from newskills.prompts.conversation import read_messages
@@ -91,13 +91,18 @@ class Rendered:
         self._system: Template | None = None
         if config.system is not None:
             self._system = Template(config.system, source.place("system"), config.empty)
-        self._user = Template(config.user, source.place("user"), config.empty)
+        self._name = source.name
+        self._users = {
+            key: Template(text, source.place(key), config.empty) for key, text in config.user_texts.items()
+        }
+        self._case_field = None if config.cases is None else config.cases.field
         self._shots: FewShotText | None = None
         self._suffix = suffix
         self._folder = folder
         self._image, self._image_first = config.image_field, config.image_position == "before"
         self._audio = config.audio_field
-        if EXAMPLES not in (*self._user.fields, *(self._system.fields if self._system else ())):
+        shown = {name for template in self._templates() for name in template.fields}
+        if EXAMPLES not in shown:
             if shots.wanted:
                 raise ConfigError(
                     f"Prompt {source.name} has no place for few-shot examples.",
@@ -106,7 +111,7 @@ class Rendered:
         elif shots.fixed is None:
             self._shots = shots
         else:
-            self._user = self._user.bind(EXAMPLES, shots.fixed)
+            self._users = {key: template.bind(EXAMPLES, shots.fixed) for key, template in self._users.items()}
             self._system = None if self._system is None else self._system.bind(EXAMPLES, shots.fixed)
         self.fields = self._needed_fields()
 
@@ -114,10 +119,27 @@ class Rendered:
         """`[system?, user]`. Raises MissingField, DataError for media."""
         if self._shots is not None:
             row = {**row, EXAMPLES: self._shots.of(row)}
-        text = self._user.fill(row) + self._suffix
+        text = self._user_of(row).fill(row) + self._suffix
         content = text if self._image is None and self._audio is None else self._parts(text, row)
         user = Message(role="user", content=content)
         return [user] if self._system is None else [Message(role="system", content=self._system.fill(row)), user]
+
+    def _templates(self) -> list[Template]:
+        return [*([] if self._system is None else [self._system]), *self._users.values()]
+
+    def _user_of(self, row: Row) -> Template:
+        """Return the template of the user's message for `row`. Raises MissingField, DataError for a value without."""
+        if self._case_field is None:
+            return self._users["user"]
+        value = str(value_of(row, self._case_field))
+        template = self._users.get(f"cases.user.{value}", self._users.get("user"))
+        if template is None:
+            values = ", ".join(key.removeprefix("cases.user.") for key in self._users)
+            raise DataError(
+                f"A record has {value!r} as '{self._case_field}', for which prompt {self._name} has no text; "
+                f"it has texts for {values}."
+            )
+        return template
 
     def _parts(self, text: str, row: Row) -> str | list[Row]:
         """Return the text with the row's images and sound; the plain text where the row has neither."""
@@ -130,7 +152,9 @@ class Rendered:
         return parts if len(parts) > 1 else text
 
     def _needed_fields(self) -> tuple[str, ...]:
-        names = [*(self._system.fields if self._system else ()), *self._user.fields]
+        users = list(self._users.values())
+        names = [*(self._system.fields if self._system else ()), *([self._case_field] if self._case_field else [])]
+        names += [name for name in users[0].fields if all(name in template.fields for template in users)]
         names += self._shots.fields if self._shots else ()
         names += [self._audio] if self._audio is not None else []
         return tuple(dict.fromkeys(name for name in names if name != EXAMPLES))

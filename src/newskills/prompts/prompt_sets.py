@@ -114,8 +114,11 @@ def _shown(prompt: str) -> tuple[frozenset[str], str]:
         return frozenset({"messages"}), ""
     source = read_source(*find_prompt(prompt))
     config = source.config
-    text = config.user if config.system is None else f"{config.system}\n{config.user}"
-    names = {*Template(config.user, source.place("user")).fields, config.image_field, config.audio_field}
+    users = config.user_texts
+    text = "\n".join([*([] if config.system is None else [config.system]), *users.values()])
+    names = {config.image_field, config.audio_field, None if config.cases is None else config.cases.field}
+    for key, user in users.items():
+        names.update(Template(user, source.place(key)).fields)
     if config.system is not None:
         names.update(Template(config.system, source.place("system")).fields)
     return frozenset(name for name in names if name is not None and name != EXAMPLES), text

@@ -186,8 +186,9 @@ def load_prompt(
     rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
     body = MergedTemplate(rendered, folder) if overrides.prompt_format == "openai" else rendered
     config = msgspec.structs.asdict(source.config) | {"few_shot_examples": shots.fingerprint}
-    if source.config.empty is None:  # the hash of prompts as they were before there was `empty`
-        del config["empty"]
+    for key in ("empty", "cases"):  # the hash of prompts as they were before there were these
+        if config[key] is None:
+            del config[key]
     digest = _digest(overrides, [overrides.prompt_format, config])
     return Prompt(source.name, digest, body, overrides, _template(source.config, overrides), whose)
 
@@ -225,7 +226,8 @@ def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSourc
     for key in ("system", "user"):
         value = getattr(overrides, f"{key}_message")
         if value is not None:
-            config = msgspec.structs.replace(config, **{key: value})
+            cases = {"cases": None} if key == "user" else {}
+            config = msgspec.structs.replace(config, **{key: value}, **cases)
             places[key] = TextPosition(f"++{key}_message")
     few_shots = dict(overrides.few_shot_examples)
     if overrides.examples_type is not None:
@@ -246,7 +248,7 @@ def _template(config: PromptConfig, overrides: PromptOverrides) -> str:
     parts = {
         "system": config.system,
         "few-shot examples": "\n".join(chosen) if shown else "",
-        "user": config.user,
+        **{key.removeprefix("cases."): text for key, text in config.user_texts.items()},
         "suffix": overrides.prompt_suffix,
     }
     return "\n".join(f"[{name}]\n{text}" for name, text in parts.items() if text)

@@ -44,10 +44,19 @@ class FewShotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError("examples_type and retrieval_field exclude each other")
 
 
+class CaseTexts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Templates in place of `user`, by the value that a record has in one of its fields."""
+
+    field: Annotated[str, Meta(description="field of the record that decides")]
+    user: Annotated[dict[str, str], Meta(description="template of the user's message by value of the field")]
+
+
 class PromptConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One prompt. `user` and `system` are templates over the record; `{examples}` is the few-shot text.
 
     empty   text for fields of the record that are null; without it, a record with one that is shown is refused
+    cases   templates in place of `user` for records with certain values; `user` is for all others, and where it is
+            empty these are refused
     """
 
     user: str
@@ -57,6 +66,14 @@ class PromptConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     image_field: str | None = None
     image_position: Literal["before", "after"] = "before"
     audio_field: str | None = None
+    cases: CaseTexts | None = None
+
+    @property
+    def user_texts(self) -> dict[str, str]:
+        """Key in the file → template of the user's message, for all templates that it may have."""
+        by_value = {} if self.cases is None else self.cases.user
+        texts = {f"cases.user.{value}": text for value, text in by_value.items()}
+        return {"user": self.user, **texts} if self.user or not texts else texts
 
 
 class ConfigSource(Struct, frozen=True, kw_only=True):
@@ -84,6 +101,8 @@ def to_config(values: Row, where: str) -> PromptConfig:
     _check_keys(values, PromptConfig, where, "")
     if isinstance(few_shots := values.get("few_shot_examples"), dict):
         _check_keys(few_shots, FewShotConfig, where, "few_shot_examples.")
+    if isinstance(cases := values.get("cases"), dict):
+        _check_keys(cases, CaseTexts, where, "cases.")
     if "user" not in values:
         raise ConfigError(f"{where}: the key `user` is missing.", hint="For example, write user: '{problem}'.")
     try:

@@ -60,7 +60,7 @@ def _raw(tags: list[int]) -> Row:
     first, *others = (_TAGS[tag] for tag in tags)
     return {
         "session_id": "",
-        "conversation_input": [],
+        "conversation_input": [{"role": "user", "content": "?"}],
         "checklist": [],
         "primary_tag": first,
         "secondary_tags": others,

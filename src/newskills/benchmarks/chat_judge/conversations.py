@@ -23,6 +23,8 @@ def wildbench(raw: Row, index: int) -> Row:
         "id": raw["session_id"],
         "messages": messages,
         "conversation": "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in messages),
+        "history": "".join(f"{turn['role'].upper()}: {turn['content']}\n\n" for turn in messages[:-1]),
+        "user_query": messages[-1]["content"],
         "checklist": "\n".join(f"- {item}" for item in raw["checklist"]),
         "primary_tag": raw["primary_tag"],
         "task_groups": [_GROUPS[tag] for tag in (raw["primary_tag"], *raw["secondary_tags"])],
@@ -73,7 +75,7 @@ BENCHMARKS = (
         ),
         traps=(
             "wb_score is the authors' WB-Score, of 100 (they also print a tenth of it); wb_task_score weighs tasks.",
-            "The judge's prompt is ours; published scores are those of GPT-4o by the authors' prompt.",
+            "Published scores are those of GPT-4o by the authors' prompt, which is used where it is downloaded.",
         ),
     ),
     Benchmark(

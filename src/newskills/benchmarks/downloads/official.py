@@ -20,7 +20,7 @@ from newskills.benchmarks.downloads.mirror import ChangedFileError
 from newskills.benchmarks.downloads.sources import PublishedFile
 from newskills.prompts.names import find_prompt, library
 from newskills.prompts.official.reading import find_official, needed_fields, official_source
-from newskills.prompts.official.table import FOLDER, OfficialPrompt, entries_for, official_prompts
+from newskills.prompts.official.table import FOLDER, OfficialPrompt, entries_for, entries_of, official_prompts
 from newskills.prompts.schema import PromptConfig, read_source
 from newskills.prompts.template import Template, TextPosition
 
@@ -32,6 +32,8 @@ _OF_JUDGES = frozenset({"generation", "predicted_answer", "problem", "question"}
 """Fields that judges are shown whatever the rows call them."""
 _OF_KINDS = {"turns": {"question_1", "answer_1"}, "rubric": {"points"}}
 """Kind of a judge → fields that its solver fills beside those that the library's prompt shows."""
+EXAMPLE_ORIGINS = {"mmlu_few_shot_": ("mmlu", "dev"), "mmlu_pro_few_shot_": ("mmlu-pro", "validation")}
+"""Beginning of the names of few-shot sets → benchmark and split that holds their rows."""
 
 
 Alternatives = Sequence[OfficialPrompt]
@@ -107,6 +109,24 @@ def published_files(entry: OfficialPrompt, fetcher: Fetcher) -> list[PublishedFi
         fetched = hurried.fetch(url, Source(url=url, sha256=sha256))
         files.append(PublishedFile(url, fetched.path, sha256, entry.revision))
     return files
+
+
+def splits_with_examples(benchmark: Benchmark, prompts: Sequence[Alternatives], folder: Path) -> dict[str, str]:
+    """Return prompt → split of the benchmark that holds the examples which its published wording shows."""
+    split = dict(EXAMPLE_ORIGINS.values()).get(benchmark.name)
+    officials = [find_official(alternatives[0].prompt, [str(folder)]) for alternatives in prompts]
+    entries = [official[0] for official in officials if official is not None]
+    return {entry.prompt: split for entry in entries if entry.examples_type is not None and split is not None}
+
+
+def take_away(prompt: str, folder: Path) -> None:
+    """Remove the files of what is published for `prompt` from `folder`: it cannot be asked. Raises StorageError."""
+    for entry in entries_of(prompt):
+        for place in entry.places(folder).values():
+            try:
+                place.unlink(missing_ok=True)
+            except OSError as error:
+                raise storage_error(error, place) from error
 
 
 def check_fields(benchmark: Benchmark, prompts: Sequence[Alternatives], rows: Path) -> None:

@@ -58,6 +58,6 @@ BENCHMARK = Benchmark(
         "Headline: score, the mean of the four sections; their subsets weigh as the authors' do, math-prm 984 for 447.",
         "For models that judge in words; reward models that give numbers are not run here.",
         "The authors' older score adds test sets of others at half weight: not computed.",
-        "A reply without a choice counts as half right, as the authors count. The prompt is ours.",
+        "A reply without a choice counts as half right, as the authors count.",
     ),
 )

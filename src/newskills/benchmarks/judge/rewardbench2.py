@@ -13,7 +13,7 @@ from newskills.benchmarks.scores import Metrics, headline
 
 _TIES = "Ties"
 _SOURCE = Source(hf="allenai/reward-bench-2")
-_TEXT = "For models that judge in words; reward models that give numbers are not run here. The prompts are ours."
+_TEXT = "For models that judge in words; reward models that give numbers are not run here."
 
 
 def choice(raw: Row, index: int) -> Row | Drop:

@@ -35,7 +35,7 @@ def row(raw: Row, index: int) -> Row:
     kind, abstain = raw["question_type"], raw["question_id"].endswith("_abs")
     sessions = sorted(zip(raw["haystack_dates"], raw["haystack_sessions"], strict=True), key=lambda pair: pair[0])
     chats = [
-        f"### Session {number}\nDate: {date}\n" + json.dumps(_turns(turns), ensure_ascii=False)
+        f"\n### Session {number}:\nSession Date: {date}\nSession Content:\n\n{json.dumps(_turns(turns))}\n"
         for number, (date, turns) in enumerate(sessions, 1)
     ]
     reference = "Description" if kind == "single-session-preference" else "Reference answer"
@@ -43,11 +43,12 @@ def row(raw: Row, index: int) -> Row:
         "id": raw["question_id"],
         "question": raw["question"],
         "question_date": raw["question_date"],
-        "history": "\n\n".join(chats),
+        "history": "".join(chats),
         "expected_answer": str(raw["answer"]),
         "rule": _ABSTAIN if abstain else _RULES[kind],
         "reference_name": "Why it cannot be answered" if abstain else reference,
         "question_type": kind,
+        "judged_as": "abstention" if abstain else kind,
         "subset_for_metrics": [kind, *(["abstention"] if abstain else [])],
     }
 
@@ -97,6 +98,7 @@ BENCHMARK = Benchmark(
         "accuracy, over all questions, is what the authors' evaluate_qa.py prints and papers report; their second "
         "program prints macro_accuracy, the mean of the six kinds, and the subset abstention, too.",
         "Split s: 115,000 tokens a question; oracle: only the sessions with the answer; m: 500 sessions, for memories.",
-        "The cleaned files of September 2025; the judge's prompt is ours, with the authors' rules by kind.",
+        "The cleaned files of September 2025. Without the official prompts the judge's is ours, with the authors' "
+        "rules by kind.",
     ),
 )

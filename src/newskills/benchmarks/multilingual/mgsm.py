@@ -38,7 +38,8 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/google-research/url-nlp",
     citation="arXiv:2210.03057",
     traps=(
-        "The instruction is English for all languages; many papers put it into the language of the problem.",
+        "The official prompt shows eight worked examples in the language of the problem (native CoT); without it the "
+        "instruction is English for all languages.",
         "Thousands commas are removed from the answers.",
     ),
 )

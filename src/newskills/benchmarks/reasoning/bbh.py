@@ -53,6 +53,7 @@ BENCHMARK = Benchmark(
     traps=(
         "Answers are letters (A), words, numbers, yes or no, or brackets; (A) and A are the same.",
         "Tasks have 146 to 250 items: the overall accuracy weighs items, not tasks.",
-        "The usual few-shot prompts of the paper are not used.",
+        "Published scores are those with the paper's three worked examples, which the official prompt shows; without "
+        "it the question stands alone.",
     ),
 )

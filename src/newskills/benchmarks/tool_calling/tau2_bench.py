@@ -98,7 +98,7 @@ def _benchmark(
         grader_config={"data": "{folder}/assets/test"},
         metric="tau2",
         solver="tau2",
-        defaults={"solver_config": {"data": "{folder}/assets/test"}},
+        defaults={"solver_config": {"data": "{folder}/assets/test", "user_prompt": "tau2/user"}},
         samples=4,
         chance=chance,
         items={"test": items},

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any
 
 from newskills.base.benchmark import Benchmark, Drop, Evidence, Source
@@ -115,6 +116,10 @@ def mmmu_pro_standard(raw: Row, index: int) -> Row:
         "id": raw["id"],
         "question": raw["question"],
         **choices(raw["question"], listed(raw["options"])),
+        "dotted_options": "".join(
+            f"{letter}. {option}\n"
+            for letter, option in zip(ascii_uppercase, listed(raw["options"]), strict=False)
+        ),
         "expected_answer": raw["answer"],
         "image_path": [embedded(picture, f"{raw['id']}-{n}") for n, picture in pictures.items()],
         "subset_for_metrics": raw["subject"],

@@ -22,6 +22,10 @@ _MARKED = tuple(
     re.compile(rf"{left}(\d{{1,2}}(?:\.\d{{1,3}})?){right}")
     for left, right in ((r"\[\[", r"\]\]"), (r"\[", r"\]"))
 )
+_SCORED = re.compile(
+    r"\"score\"[ \t]{0,4}:[ \t]{0,4}\"?(\d{1,2}(?:\.\d{1,3})?)(?:/10)?\"?\s{0,9},?\s{0,9}\}\s{0,9}(?:`{3}\s{0,9})?\Z"
+)
+_LONGEST_OBJECT = 200
 _HIGHEST = 10
 
 
@@ -87,9 +91,18 @@ class ArenaGrader:
 
 
 def mark(text: object) -> float | None:
-    """Return the number of the last `[[n]]`, or else `[n]`, from 1 to 10; None for any other number or none."""
-    last = _last(_MARKED, text)
+    """Return the number of `"score": "n"` in a JSON object that ends the text, or else of the last `[[n]]`, or else
+    `[n]`, from 1 to 10; None for any other number or none."""
+    last = _score_in_object(text) or _last(_MARKED, text)
     return float(last) if last is not None and 1 <= float(last) <= _HIGHEST else None
+
+
+def _score_in_object(text: object) -> str | None:
+    """Return the `score` of the JSON object at the end of the text, fenced or not; None where there is none."""
+    if not isinstance(text, str):
+        return None
+    matches = _SCORED.findall(without_thinking(text)[-_LONGEST_OBJECT:])
+    return str(matches[-1]) if matches else None
 
 
 class RatingGrader:
@@ -99,7 +112,7 @@ class RatingGrader:
     """
 
     name = "rating"
-    version = "4"
+    version = "5"
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

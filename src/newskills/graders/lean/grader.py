@@ -22,12 +22,13 @@ from newskills.graders.lean.program import (
     read_statement,
 )
 from newskills.graders.lean.source import UNPROVED, forbidden, tokens
-from newskills.graders.reading.replies import unanswered, unscored
+from newskills.graders.reading.replies import unanswered, unscored, visible
 
 AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound", "choice", "sound"})
 """Lean may print a name as short as the header's opened namespaces allow; answers declare no axioms of their own."""
 OUTPUT = 200_000
 _FENCE = "```"
+_STEP = re.compile(r"[a-z_][\w.']*(?:[ \[(⟨]|$)|[·⟨({]|--")
 _ERROR = re.compile(r"main\.lean:\d+:\d+: error(?:\([^)\n]*\))?: *([^\n]*)")
 _NO_LIBRARY = re.compile(r"unknown (?:module prefix|package) |object file .{1,300} does not exist|unknown import")
 _LEAN_HELP = "name a project that has it built as ++sandbox.lean"
@@ -64,7 +65,7 @@ class LeanProofGrader:
     """
 
     name = "lean4-proof"
-    version = "2"
+    version = "3"
     answer_keys = ("generation",)
     Config = LeanProofConfig
 
@@ -118,7 +119,9 @@ class LeanProofGrader:
         plain = extracted.how == "whole" and not any(
             token.text in (":=", "by") for token in tokens(extracted.code)
         )
-        return ExtractedCode(code="", how="empty") if plain else extracted
+        if not extracted.code or plain:
+            return ExtractedCode(code=_begun_proof(text), how="whole")
+        return extracted
 
     def _score(self, proof: Proof, status: str, why: str) -> Score:
         fields: Row = {"predicted_proof": proof.text, "proof_status": status}
@@ -152,6 +155,18 @@ def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
         message = _without(error[1] if error else "Lean gave no reason", names)
         return f"error: {message}", message
     return _by_axioms(re.findall(axioms_of(names.final), answer))
+
+
+def _begun_proof(text: str) -> str:
+    """Return the steps with which a reply goes on in the block of code that its prompt has begun, up to where it closes
+    that block; empty where the reply begins with prose."""
+    steps, fence, _ = (visible(text) or "").partition(_FENCE)
+    steps = steps.rstrip()
+    first = steps.partition("\n")[0].rstrip()
+    if _STEP.match(first) is None or (not fence and first.endswith((".", ":", "!", "?"))):
+        return ""
+    before = text[: text.rfind(steps)].rpartition("\n")[2]
+    return before + steps if before.isspace() else steps
 
 
 def axioms_of(name: str) -> str:

@@ -17,7 +17,7 @@ from newskills.graders.math.values.tolerance import near
 from newskills.graders.math.verdict import Verdict, equal, in_time
 from newskills.graders.voting.values import same_answer
 
-VERSION = "12"
+VERSION = "13"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:

@@ -19,6 +19,7 @@ from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
 from newskills.benchmarks.data import load_rows, prepare, split_folder
 from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.benchmarks.few_shot import example_sets
 from newskills.benchmarks.folders import data_dir
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
@@ -133,6 +134,7 @@ def _request(
         share=options.decontaminate_share,
         workers=options.workers,
         on_ray=options.executor == "ray",
+        examples=example_sets(get_benchmark(options.benchmark)) if options.benchmark else {},
     )
 
 

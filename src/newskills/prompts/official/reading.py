@@ -2,8 +2,8 @@
 """Files of a published prompt → the prompt, read strictly: what does not fit is refused, nothing is ever run.
 
 Places in files: a constant in a Python file (`NAME`, `NAME/key/key` of a dictionary, `function[3]` for the fourth text
-in a function), keys in a JSON or YAML file (`key/key`), and in JSON Lines a row by one of its fields
-(`field=value/key`).
+in a function, `CLASS/NAME` for one of a class), keys in a JSON or YAML file (`key/key`), and in JSON Lines a row by
+one of its fields (`field=value/key`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import ast
 import hashlib
 import json
 import re
+import string
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.prompts.official.table import OfficialPrompt, entries_of
-from newskills.prompts.schema import ConfigSource, FewShotConfig, PromptConfig, read_source, read_yaml
+from newskills.prompts.official.table import CASE, OTHERS, OfficialPrompt, entries_of
+from newskills.prompts.schema import CaseTexts, ConfigSource, FewShotConfig, PromptConfig, read_source, read_yaml
 from newskills.prompts.template import Template, TextPosition, escaped, renamed
 
 _NUMBERED = re.compile(r"(\w+)\[(\d+)\]")
@@ -55,7 +57,7 @@ def find_official(prompt: str, folders: Sequence[str]) -> tuple[OfficialPrompt, 
 def official_source(entry: OfficialPrompt, folder: Path) -> ConfigSource:
     """Return the prompt of `entry`, whose files lie below `folder`. Raises ConfigError for what does not fit."""
     reader = _OfficialReader(entry, folder)
-    if entry.user:
+    if entry.user or entry.cases:
         config = reader.composed()
     else:
         config = reader.whole()
@@ -64,9 +66,11 @@ def official_source(entry: OfficialPrompt, folder: Path) -> ConfigSource:
 
 def needed_fields(config: PromptConfig) -> set[str]:
     """Return the fields that rows need for the texts of a prompt, the few-shot text not counted."""
-    texts = [config.user, *([config.system] if config.system is not None else [])]
+    texts = [*config.user_texts.values(), *([config.system] if config.system is not None else [])]
     place = TextPosition("an official prompt")
     fields = {name for text in texts for name in Template(text, place).fields} - {"examples"}
+    if config.cases is not None:
+        fields.add(config.cases.field)
     if config.few_shot_examples.examples_type is not None:
         fields.update(Template(config.few_shot_examples.examples_type, place).fields)
     return fields
@@ -98,9 +102,23 @@ class _OfficialReader:
         entry = self.entry
         few = FewShotConfig(template=self._text(entry.example), examples_type=entry.examples_type)
         system = self._text(entry.system) if entry.system else None
-        config = PromptConfig(user=self._text(entry.user), system=system, few_shot_examples=few)
+        cases = None
+        if entry.cases:
+            users = {value: self._text(self._parts_of(value)) for value in entry.cases}
+            user = users.pop(OTHERS, "")
+            cases = CaseTexts(field=entry.case, user=users)
+        else:
+            user = self._text(entry.user)
+        config = PromptConfig(
+            user=user, system=system, few_shot_examples=few, cases=cases, image_field=entry.image_field
+        )
         self._check_all_used()
         return config
+
+    def _parts_of(self, value: str) -> Sequence[str]:
+        """Return the parts of the user's text for rows with `value` in the field that decides."""
+        case = self.entry.cases[value]
+        return [part.replace(CASE, case) for part in self.entry.user] if isinstance(case, str) else case
 
     def _text(self, parts: Sequence[str]) -> str:
         return "".join(self._converted(part) if part.startswith(("@", "=@")) else part for part in parts)
@@ -111,6 +129,8 @@ class _OfficialReader:
             return escaped(text)
         if self.entry.style == "marks":
             return self._marks_filled(text)
+        if self.entry.style == "positions":
+            return self._positions_filled(text)
         if unknown := [name for name in Template(text, self._place).fields if name not in self.entry.fields]:
             raise ConfigError(f"{self._place.what}: nothing says which field of the rows is {{{unknown[0]}}}.")
         return self._renamed(text)
@@ -129,14 +149,41 @@ class _OfficialReader:
         filled = {mark: field if "{" in field else f"{{{field}}}" for mark, field in marks.items()}
         return "".join(filled[piece] if piece in marks else escaped(piece) for piece in pieces)
 
+    def _positions_filled(self, text: str) -> str:
+        """Make the n-th `{}` the field that is called n. Raises ConfigError for a place of another form."""
+        fields = self.entry.fields
+        pieces = []
+        number = 0
+        for literal, name, form, conversion in string.Formatter().parse(text):
+            pieces.append(escaped(literal))
+            if name is None:
+                continue
+            if name or form or conversion or str(number) not in fields:
+                raise ConfigError(f"{self._place.what}: nothing says what its place {number} ({{{name}}}) is.")
+            self._seen.add(str(number))
+            pieces.append(f"{{{fields[str(number)]}}}")
+            number += 1
+        return "".join(pieces)
+
     def _check_all_used(self) -> None:
         if missing := [name for name in self.entry.fields if name not in self._seen]:
             raise ConfigError(f"{self._place.what}: its text has no place for {missing[0]}.")
 
 
 def _read(files: dict[str, Path], part: str) -> str:
-    name, _, where = part.removeprefix("@").partition(":")
-    path = files[name]
+    """Return the text that a part names. Raises ConfigError."""
+    name, _, place = part.removeprefix("@").partition(":")
+    where, _, pattern = place.partition("~")
+    text = _text_at(files[name], where, part)
+    if not pattern:
+        return text
+    match = re.search(pattern, text)
+    if match is None:
+        raise ConfigError(f"{files[name]}: the text at {part} has nothing of that form.")
+    return match.group()
+
+
+def _text_at(path: Path, where: str, part: str) -> str:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return _python_text(text, where, path)
@@ -161,12 +208,7 @@ def _read(files: dict[str, Path], part: str) -> str:
 def _python_text(source: str, where: str, path: Path) -> str:
     """Return the value of a constant, worked out from what is written, or a numbered text of a function; the file is
     not run. Raises ConfigError."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about backslashes in their texts
-        try:
-            tree = ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError) as error:
-            raise ConfigError(f"{path} cannot be read as Python: {error}.") from error
+    tree = _parsed(source, path)
     if (numbered := _NUMBERED.fullmatch(where)) is not None:
         functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == numbered[1])
         texts = list(_texts_in(next(functions, None)))
@@ -175,8 +217,8 @@ def _python_text(source: str, where: str, path: Path) -> str:
             return texts[number]
         raise ConfigError(f"{path}: the function {numbered[1]} has no text number {number}.")
     name, *keys = where.split("/")
-    values = _constants(tree)
-    node = values.get(name)
+    values = _constants(tree.body)
+    node: ast.AST | None = values.get(name)
     for key in keys:
         node = _item(node, key)
     text = _text_of(node, values)
@@ -185,15 +227,24 @@ def _python_text(source: str, where: str, path: Path) -> str:
     return text
 
 
-def _constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """Return the names that the top of a module assigns, with what is written for them (the last one counts)."""
-    return {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+@lru_cache(maxsize=4)
+def _parsed(source: str, path: Path) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about backslashes in their texts
+        try:
+            return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise ConfigError(f"{path} cannot be read as Python: {error}.") from error
+
+
+def _constants(body: Sequence[ast.stmt]) -> dict[str, ast.AST]:
+    """Return the names that a module or class assigns, with what is written for them (the last one counts), and its
+    classes."""
+    values: dict[str, ast.AST] = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    for node in body:
+        if isinstance(node, ast.Assign):
+            values |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
+    return values
 
 
 def _texts_in(node: ast.AST | None) -> Iterator[str]:
@@ -204,7 +255,9 @@ def _texts_in(node: ast.AST | None) -> Iterator[str]:
         yield from _texts_in(child)
 
 
-def _item(node: ast.expr | None, key: str) -> ast.expr | None:
+def _item(node: ast.AST | None, key: str) -> ast.AST | None:
+    if isinstance(node, ast.ClassDef):
+        return _constants(node.body).get(key)
     if not isinstance(node, ast.Dict):
         return None
     for written, value in zip(node.keys, node.values, strict=True):
@@ -213,13 +266,16 @@ def _item(node: ast.expr | None, key: str) -> ast.expr | None:
     return None
 
 
-def _text_of(node: ast.expr | None, values: dict[str, ast.expr], depth: int = 0) -> str | None:
-    """Return the value of a text, texts joined with `+`, another name for one, or one with `.strip()`, `.lstrip()` or
-    `.rstrip()`; None for anything else."""
+def _text_of(node: ast.AST | None, values: dict[str, ast.AST], depth: int = 0) -> str | None:
+    """Return the value of a text (also `f"…"` without places), texts joined with `+`, another name for one, or one with
+    `.strip()`, `.lstrip()` or `.rstrip()`; None for anything else."""
     if depth > 8:
         return None
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        pieces = [_text_of(piece, values, depth + 1) for piece in node.values]
+        return None if None in pieces else "".join(filter(None, pieces))
     if isinstance(node, ast.Name):
         return _text_of(values.get(node.id), values, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

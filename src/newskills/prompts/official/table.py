@@ -17,6 +17,7 @@ from newskills.base.registry import fold
 
 PromptSource = Literal["official", "newskills"]
 NEWSKILLS = "newskills"
+CASE, OTHERS = "<case>", "*"
 FOLDER = "official_prompts"
 """Beside the rows of a benchmark, or at the top of the data folder."""
 _TABLE = Path(__file__).with_name("sources.jsonl")
@@ -32,15 +33,20 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     files          path in the repository → sha256
     licence        of the repository
     fields         placeholder of the published text → field of our rows
-    style          braces: the text is a template of `str.format`; marks: the keys of `fields` stand in it as they are,
-                   for a field, or for a template of several
+    style          braces: the text is a template of `str.format`; positions: one whose places are all `{}`, which
+                   `fields` numbers from 0; marks: the keys of `fields` stand in it as they are, for a field, or for
+                   a template of several
     user, system   parts of the text, one after the other; none of both: the file is a prompt in YAML as it is
+    case, cases    field of our rows on which `user` depends, and its values (`*`: any other) → what `<case>` stands for
+                   in the parts of `user`, or parts of their own
     same           the library's own text is the same: nothing is lost where it is not downloaded
     example        parts of one few-shot example
     examples_type  few-shot set, with fields of the row in braces
+    image_field    as in a prompt's file
 
-    A part that begins with `@` is read from a file: `@FILE` (a text), `@FILE:place` (see `reading`); with `=@` it is
-    read as a text without places for fields. Other parts are texts of ours: fields, line ends, labels.
+    A part that begins with `@` is read from a file: `@FILE` (a text), `@FILE:place` (see `reading`), of which `~REGEX`
+    at the end takes the first match; with `=@` it is read as a text without places for fields. Other parts are texts of
+    ours: fields, line ends, labels.
     """
 
     prompt: str
@@ -50,12 +56,15 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     licence: str
     benchmarks: tuple[str, ...] = ()
     fields: dict[str, str] = {}
-    style: Literal["braces", "marks"] = "braces"
+    style: Literal["braces", "marks", "positions"] = "braces"
+    case: str = ""
+    cases: dict[str, str | tuple[str, ...]] = {}
     same: bool = False
     user: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
     example: tuple[str, ...] = ()
     examples_type: str | None = None
+    image_field: str | None = None
 
     def url(self, path: str) -> str:
         """Return the address of one of its files."""

@@ -16,7 +16,6 @@ from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.graders.tau2.grader import ENDED, start
 from newskills.graders.tau2.service import ToolService
-from newskills.prompts.renderer import load_prompt
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
@@ -77,7 +76,7 @@ class Tau2Solver:
     Config = Tau2SolverConfig
 
     def __init__(self, parts: SolverParts, config: Tau2SolverConfig = Tau2SolverConfig()) -> None:  # noqa: B008 - frozen
-        self._chat, self._config = parts.chat, config
+        self._chat, self._config, self._load = parts.chat, config, parts.load
 
     def request(self, sample: Sample) -> Request:
         """Return the first request for the model itself, after the user's first words, which are not known yet. Raises
@@ -119,7 +118,7 @@ class Tau2Solver:
     def _side(self, prompt: str, row: Row, tools: list[Row] | None) -> Request:
         """Return the request that the user's or the judge's model is asked with."""
         inference = Inference(tokens_to_generate=self._config.user_tokens)
-        messages = load_prompt(prompt).messages(row)
+        messages = self._load(prompt).messages(row)
         return Request(messages=messages, inference=inference, tools=tools)
 
     def _played(self, row: Row, service: ToolService) -> Request:

@@ -66,7 +66,10 @@ class ComparedProblems(Struct, frozen=True, kw_only=True):
 
 
 class BuildRequest(Struct, frozen=True, kw_only=True):
-    """Checked settings. `ngram`, `share`: as in `Overlap`; `workers`: 0 = as many as CPUs; `on_ray`: by Ray Data."""
+    """Checked settings. `ngram`, `share`: as in `Overlap`; `workers`: 0 = as many as CPUs; `on_ray`: by Ray Data.
+
+    `examples`: few-shot sets by their folded names, for prompts whose rows name one.
+    """
 
     config: TrainingDataConfig
     recipe: RecipeName
@@ -76,6 +79,7 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
     share: float = SHARE
     workers: int = 0
     on_ray: bool = False
+    examples: dict[str, list[Row]] = {}
 
 
 Progress = Callable[[str, float], None]
@@ -133,6 +137,7 @@ def make_job(request: BuildRequest, work: Path) -> BuildJob:
         work=str(work),
         partitions=partitions_for(base),
         overlap=overlap,
+        examples=request.examples,
     )
 
 

@@ -62,7 +62,7 @@ class ChunkWorker:
         self._input_key, self._output_key = config.input_key, config.output_key or ""
         tokens = _tokenizer(config.tokenizer)
         self._chain = make_chain(job, tokens)
-        self._formatter = Formatter(config, job.recipe, tokens)
+        self._formatter = Formatter(job, tokens)
         self._code = (
             code_tags(config.code_tags).begin if config.filters.code_text_filter and config.code_tags else ""
         )

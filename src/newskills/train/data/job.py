@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.records import Row
 from newskills.train.data.overlap import Overlap
 from newskills.train.data.settings import RECIPES, DataRecipe, RecipeName, TrainingDataConfig
 
@@ -32,7 +33,8 @@ class InputFile(Struct, frozen=True, kw_only=True):
 
 
 class BuildJob(Struct, frozen=True, kw_only=True):
-    """`work`: a folder for chunks and partitions; `partitions`: how many, by the size of the input alone."""
+    """`work`: a folder for chunks and partitions; `partitions`: how many, by the size of the input alone;
+    `examples`: as in BuildRequest."""
 
     config: TrainingDataConfig
     recipe_name: RecipeName
@@ -40,6 +42,7 @@ class BuildJob(Struct, frozen=True, kw_only=True):
     work: str
     partitions: int
     overlap: Overlap = Overlap()
+    examples: dict[str, list[Row]] = {}
 
     @property
     def recipe(self) -> DataRecipe:

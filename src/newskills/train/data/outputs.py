@@ -11,10 +11,12 @@ import msgspec
 from newskills.base.errors import DataError
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
+from newskills.base.registry import fold
 from newskills.base.store import encode_line
 from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
-from newskills.train.data.settings import DataRecipe, TrainingDataConfig
+from newskills.train.data.job import BuildJob
+from newskills.train.data.settings import TrainingDataConfig
 
 TASK = "math"
 _MARK = "The last word of an answer."
@@ -37,10 +39,11 @@ class Formatter:
     Raises DataError where the prompt lacks a field, ConfigError for a misfit template.
     """
 
-    def __init__(self, config: TrainingDataConfig, recipe: DataRecipe, tokens: Callable[[], Tokenizer]) -> None:
+    def __init__(self, job: BuildJob, tokens: Callable[[], Tokenizer]) -> None:
+        config, recipe = job.config, job.recipe
         self._config = config
         self._metadata = config.metadata or {}
-        self.prompt = _prompt(config)
+        self.prompt = _prompt(config, job.examples)
         self._tokenizer = tokens() if self.prompt is not None and recipe.output != "conversation" else None
         self._trajectories = recipe.name == "agent_sft"
         self._end = ""
@@ -173,7 +176,7 @@ class Formatter:
         return end
 
 
-def _prompt(config: TrainingDataConfig) -> Prompt | None:
+def _prompt(config: TrainingDataConfig, examples: dict[str, list[Row]]) -> Prompt | None:
     if not config.asks:
         return None
     overrides = PromptOverrides(
@@ -189,4 +192,4 @@ def _prompt(config: TrainingDataConfig) -> Prompt | None:
         official_folders=official_folders(config.prompt_source, config.official_prompts),
         official_required=config.prompt_source == "official",
     )
-    return load_prompt(config.prompt_config, overrides)
+    return load_prompt(config.prompt_config, overrides, lambda name: examples.get(fold(name)))

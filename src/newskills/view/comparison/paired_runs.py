@@ -15,7 +15,13 @@ from newskills.base.paired import LEVEL, holm, paired_difference
 from newskills.base.records import Outcome
 from newskills.view.comparison.changes import ChangeKind, change_text, kind_of_change
 from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, differences
-from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, read_run
+from newskills.view.comparison.records import (
+    BenchmarkRecords,
+    RunRecords,
+    SampleScore,
+    read_run,
+    refuse_benchmarks_among,
+)
 from newskills.view.stories import STORY_NAMES, Story
 
 Verdict = Literal["better", "worse", "undecided"]
@@ -127,10 +133,11 @@ class ComparedPair(NamedTuple):
 
 
 def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) -> Comparison:  # noqa: B008 - frozen
-    """Compare all runs with the first. Raises ConfigError (fewer than two runs), DataError (nothing to compare, or
-    something differs that must not)."""
+    """Compare all runs with the first. Raises ConfigError (fewer than two runs, or names of benchmarks among them),
+    DataError (nothing to compare, or something differs that must not)."""
     if len(runs) < 2:
         raise ConfigError("A comparison needs two folders of results.", hint="Type: ns compare BEFORE AFTER")
+    refuse_benchmarks_among(runs, options.benchmarks)
     names = run_names(runs)
     records = [read_run(path, name, options.benchmarks) for path, name in zip(runs, names, strict=True)]
     left_out: dict[str, str] = {}

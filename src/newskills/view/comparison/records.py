@@ -16,11 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.errors import DataError, UnknownNameError, UserError
+from newskills.base.errors import ConfigError, DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
+from newskills.base.registry import fold
 from newskills.base.store import LONGEST_LINE, bounded_lines, open_for_reading
 from newskills.base.terminal import counted
-from newskills.benchmarks import get_benchmark
+from newskills.benchmarks import get_benchmark, list_benchmarks
 from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
@@ -119,6 +120,28 @@ class RunRecords(Struct, kw_only=True):
     benchmarks: dict[str, BenchmarkRecords]
     left_out: dict[str, str]
     notes: list[str]
+
+
+def refuse_benchmarks_among(runs: Sequence[Path], wanted: Sequence[str]) -> None:
+    """Refuse names of benchmarks that stand among folders of results: what follows a blank behind `--benchmarks A`.
+
+    Raises ConfigError with the option as it is meant; DataError where the first folder is none.
+    """
+    if not wanted:
+        return
+    names = {fold(item.benchmark) for item in discover(runs[0])}
+    for entry in list_benchmarks():
+        names.update(map(fold, (entry.name, *entry.aliases)))
+    strays = [str(path) for path in runs[1:] if fold(str(path)) in names and not _has_results(path)]
+    if strays:
+        raise ConfigError(
+            f"{strays[0]} is the name of a benchmark, not a folder of results.",
+            hint=f"Separate benchmarks with commas: --benchmarks={','.join([*wanted, *strays])}",
+        )
+
+
+def _has_results(path: Path) -> bool:
+    return path.is_dir() and bool(discover(path))
 
 
 def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:

@@ -54,7 +54,7 @@ _PHRASE = re.compile(
 _TAG = re.compile(r"<answer>", re.IGNORECASE)
 _NUMBER = re.compile(r"[-−+]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:/\d+)?(?:\s?\\?%)?")
 _EXCLAMATION = re.compile(r"[!?]\**\s+(?=[A-Z])")
-_SENTENCE_END = re.compile(r"(?<=[^\s.])[.。](?=\s|$)|[;；](?=\s)|(?<=[.。])\s|\n")
+_SENTENCE_END = re.compile(r"(?<=[^\s.])[.。।](?=\s|$)|[;；](?=\s)|(?<=[.。।])\s|\n")
 _DISPLAY = re.compile(r"^\s*(?:\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\])", re.DOTALL)
 _GOES_ON = re.compile(r"\s*(?:\\?%|°|,|and\b|or\b)")
 _REASON = re.compile(
