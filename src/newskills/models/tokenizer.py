@@ -24,7 +24,7 @@ from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.errors import EndpointIdentity, error_from
-from newskills.models.parameters import DIALECTS
+from newskills.models.kinds import MODELS
 from newskills.models.wire import base_url_of, encode, require_model
 
 TIMEOUT = 60.0
@@ -51,12 +51,8 @@ def make_tokenizer(name: str | None, config: ServerConfig, environ: Mapping[str,
         return HFTokenizer(chosen)
     if config.model and (Path(config.model) / FILES[0]).is_file():
         return HFTokenizer(config.model)
-    if config.server_type in DIALECTS and config.server_type not in (
-        "openai",
-        "azureopenai",
-        "generic",
-        "megatron",
-    ):
+    dialect = MODELS.properties(config.server_type).dialect
+    if dialect is not None and dialect.tokenizer:
         return ServerTokenizer(config, environ)
     raise ConfigError(
         f"{config.server_type} has no tokenizer endpoint.",
@@ -112,7 +108,8 @@ class ServerTokenizer:
         url = base_url_of(config).removesuffix("/v1")
         key, source = key_of(config, environ)
         self.name = require_model(config)
-        self._llamacpp = config.server_type == "llamacpp"
+        dialect = MODELS.properties(config.server_type).dialect
+        self._llamacpp = dialect is not None and dialect.tokenizer == "llamacpp"
         self._endpoint = EndpointIdentity(url, self.name, key, source)
         self._scheme, self._host, self._port, self._prefix = split_url(url)
         self._proxy = proxy_for(url, environ)

@@ -14,18 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.launch.clusters.names import is_variable, looks_secret
-
-ALWAYS_PASSED = (
-    "WANDB_API_KEY",
-    "NVIDIA_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "OPENAI_API_KEY",
-    "GEMINI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "HF_TOKEN",
-    "NGC_API_KEY",
-)
-"""Variables that go to every job where they are set: by name, their values never stand in a file or a command."""
+from newskills.launch.registry import EXECUTORS, ExecutorProperties
 
 
 class SshTunnel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +96,11 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="container engine of executor local; None: the one installed"),
     ] = None
 
+    @property
+    def properties(self) -> ExecutorProperties:
+        """Of its executor. Raises UnknownNameError, ConfigError for a plug-in that cannot be loaded."""
+        return EXECUTORS.properties(self.executor)
+
 
 USUAL_CONTAINERS = (
     "nemo-skills",
@@ -130,9 +124,6 @@ BUILT_IN = {
     "local": ClusterConfig(name="local"),
 }
 """Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
-
-WITHOUT_CONTAINERS = ("none", "ray")
-"""Executors whose commands are plain processes of their node. The nodes of Ray may be containers themselves."""
 
 FOLDER = "cluster_configs"
 EXAMPLES = "examples"
@@ -227,7 +218,8 @@ def from_keys(
     if isinstance(ray := keys.get("ray"), dict):
         check_keys(ray, RayClusterOptions, where, "ray.")
     if not keys.get("executor"):
-        raise ConfigError(f"{where}: 'executor' is missing; it can be none, local, slurm or ray.")
+        *names, last = EXECUTORS.built_in()
+        raise ConfigError(f"{where}: 'executor' is missing; it can be {', '.join(names)} or {last}.")
     keys_set = {key: value for key, value in keys.items() if value is not None}
     try:
         config = msgspec.convert({"name": name, **keys_set}, ClusterConfig)
@@ -241,10 +233,10 @@ def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
     """Return the image of a command's `container`, which is a name in `containers` or an image itself; None: no
     container.
 
-    Executors none and ray use no containers, and neither does a cluster that names none, unless the image itself is
-    given: there the usual names stand for plain processes. Raises UnknownNameError.
+    Some executors use no containers for commands, and neither does a cluster that names none, unless the image itself
+    is given: there the usual names stand for plain processes. Raises UnknownNameError.
     """
-    if container is None or cluster.executor in WITHOUT_CONTAINERS:
+    if container is None or cluster.properties.containers != "command":
         return None
     if container in cluster.containers:
         return cluster.containers[container]
@@ -274,7 +266,7 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
     """Return the Python interpreter for a command: this one's own where the command runs on the same machine or disk,
     else `python3`."""
-    return "python3" if image or cluster.ssh_tunnel or cluster.executor == "ray" else sys.executable
+    return "python3" if image or cluster.ssh_tunnel or not cluster.properties.shares_disks else sys.executable
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
@@ -285,14 +277,13 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
 
 def _check_values(config: ClusterConfig, where: str) -> None:
     from newskills.launch.clusters.expand import references
-    from newskills.launch.registry import EXECUTORS
 
     if "::" not in config.executor:
         try:
             EXECUTORS.resolve(config.executor)
         except UnknownNameError as error:
             raise ConfigError(f"{where}: {error}") from error
-    if config.executor == "ray":
+    if config.properties.uses_ray:
         _check_ray(config, where)
     from newskills.launch.clusters.times import seconds_of
 
@@ -360,7 +351,7 @@ def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> 
     folder = here(config.job_dir) or (tunnel.job_dir if tunnel else "")
     if folder and not folder.startswith("/"):
         raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
-    if config.executor in ("slurm", "ray") and not folder:
+    if not config.properties.this_machine and not folder:
         raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs, visible to all nodes.")
     return msgspec.structs.replace(
         config,
