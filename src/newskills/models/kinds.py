@@ -18,21 +18,22 @@ from newskills.base.registry import DescribedRegistry
 LLAMACPP_KEY = "NEWSKILLS_LLAMACPP_KEY"
 """Variable with the key of our own llama.cpp server: the server asks for it, clients send it."""
 
-Extras = Literal["none", "vllm", "llamacpp", "changed"]
+Extras = Literal["none", "always", "explicit", "changed"]
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
     """How a backend departs from the common ground of OpenAI-compatible endpoints.
 
-    extras      none: OpenAI's own parameters only; vllm: always sent by vLLM's names; llamacpp: always sent, since
-                its defaults are not "off" (top_k 40, min_p 0.05); changed: sent only where set
+    extras      none: OpenAI's own parameters only; always: sent by vLLM's names, set or not; explicit: sent by
+                llama.cpp's names, set or not, since its defaults are not "off" (top_k 40, min_p 0.05); changed: sent
+                only where set
     echoes      reasoning of earlier turns is sent back, under both names in use
     rendered    how a prompt that a chat template has rendered, with its own marks, is kept from getting a second
                 mark at its beginning: flag: `add_special_tokens` is false (vLLM, TensorRT-LLM); ids: it is sent as
                 token ids, which OpenAI's API takes as well (SGLang and llama.cpp know no such flag); text: the server
                 adds nothing (Megatron, whose endpoint reads no list of ids)
     strict      OpenAI's own platform: reasoning models take other parameters, further keys are refused
-    tokenizer   whose form of /tokenize the endpoint answers; empty: it has none
+    tokenizer   key of the text that the endpoint's /tokenize reads; empty: it has none
     effort_in_template  whether the reasoning effort is an argument of the chat template
     """
 
@@ -45,7 +46,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     tool_choice: str = ""
     v1: bool = True
     strict: bool = False
-    tokenizer: Literal["", "vllm", "llamacpp"] = ""
+    tokenizer: Literal["", "prompt", "content"] = ""
     effort_in_template: bool = False
 
 
@@ -73,7 +74,7 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
 
 
 _OPENAI = Dialect(extras="none", echoes=False, strict=True)
-_VLLM = ModelProperties(dialect=Dialect(extras="vllm", rendered="flag", tokenizer="vllm"), queues=True)
+_VLLM = ModelProperties(dialect=Dialect(extras="always", rendered="flag", tokenizer="prompt"), queues=True)
 _ENDPOINT, _REWARD = "newskills.models.openai:make", "newskills.models.reward:make"
 
 MODELS = DescribedRegistry(
@@ -85,7 +86,7 @@ MODELS = DescribedRegistry(
         "sglang": (
             _ENDPOINT,
             ModelProperties(
-                dialect=Dialect(extras="vllm", tool_choice="auto", tokenizer="vllm"),
+                dialect=Dialect(extras="always", tool_choice="auto", tokenizer="prompt"),
                 queues=True,
             ),
         ),
@@ -98,12 +99,12 @@ MODELS = DescribedRegistry(
                 )
             ),
         ),
-        "nim": (_ENDPOINT, ModelProperties(dialect=Dialect(tokenizer="vllm"))),
+        "nim": (_ENDPOINT, ModelProperties(dialect=Dialect(tokenizer="prompt"))),
         "llamacpp": (
             _ENDPOINT,
             ModelProperties(
                 server_key=LLAMACPP_KEY,
-                dialect=Dialect(extras="llamacpp", tokenizer="llamacpp", effort_in_template=True),
+                dialect=Dialect(extras="explicit", tokenizer="content", effort_in_template=True),
             ),
         ),
         "generic": (_ENDPOINT, ModelProperties(dialect=Dialect())),

@@ -128,7 +128,7 @@ def _reasoning_keys(inference: Inference) -> Row:
 
 
 def _extra_keys(extras: Extras, inference: Inference) -> Row:
-    if extras == "vllm":
+    if extras == "always":
         body: Row = {
             "min_p": inference.min_p,
             "repetition_penalty": inference.repetition_penalty,
@@ -139,7 +139,7 @@ def _extra_keys(extras: Extras, inference: Inference) -> Row:
         if inference.endpoint_type == "text":
             body["skip_special_tokens"] = False
         return body
-    if extras == "llamacpp":
+    if extras == "explicit":
         body = {
             "top_k": None if inference.top_k is None else max(inference.top_k, 0),
             "min_p": inference.min_p,

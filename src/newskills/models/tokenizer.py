@@ -109,7 +109,7 @@ class ServerTokenizer:
         key, source = key_of(config, environ)
         self.name = require_model(config)
         dialect = MODELS.properties(config.server_type).dialect
-        self._llamacpp = dialect is not None and dialect.tokenizer == "llamacpp"
+        self._takes_content = dialect is not None and dialect.tokenizer == "content"
         self._endpoint = EndpointIdentity(url, self.name, key, source)
         self._scheme, self._host, self._port, self._prefix = split_url(url)
         self._proxy = proxy_for(url, environ)
@@ -117,7 +117,7 @@ class ServerTokenizer:
         self._lock = threading.Lock()
 
     def encode(self, text: str) -> list[int]:
-        if self._llamacpp:
+        if self._takes_content:
             body: Row = {"content": text, "add_special": False, "parse_special": True}
         else:
             body = {"model": self.name, "prompt": text, "add_special_tokens": False}
@@ -140,7 +140,7 @@ class ServerTokenizer:
             body["tools"] = tools
         if template_kwargs:
             body["chat_template_kwargs"] = template_kwargs
-        if self._llamacpp:
+        if self._takes_content:
             prompt = self._ask("/apply-template", body).get("prompt")
             if isinstance(prompt, str):
                 return prompt

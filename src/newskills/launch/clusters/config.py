@@ -6,13 +6,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.launch.clusters.names import is_variable, looks_secret
 from newskills.launch.registry import EXECUTORS, ExecutorProperties
 
@@ -92,7 +92,7 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     jobs: dict[str, Any] = {}
     ssh_tunnel: SshTunnel | None = None
     engine: Annotated[
-        Literal["podman", "docker"] | None,
+        str | None,
         Meta(description="container engine of executor local; None: the one installed"),
     ] = None
 
@@ -287,6 +287,8 @@ def _check_values(config: ClusterConfig, where: str) -> None:
         _check_ray(config, where)
     from newskills.launch.clusters.times import seconds_of
 
+    if config.engine is not None:
+        _check_engine(config.engine, where)
     for entry in (*config.env_vars, *config.required_env_vars):
         variable, equals, text = entry.partition("=")
         if not is_variable(variable):
@@ -301,6 +303,16 @@ def _check_values(config: ClusterConfig, where: str) -> None:
             seconds_of(text)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_engine(name: str, where: str) -> None:
+    from newskills.environments.engines import ENGINES, JOB_ENGINES
+
+    fitting = [
+        engine for engine in ENGINES.names() if engine in JOB_ENGINES or ENGINES.properties(engine).like_docker
+    ]
+    if name not in fitting:
+        raise ConfigError(f"{where}: engine is '{name}'; expected {' or '.join(fitting)}{suggest(name, fitting)}")
 
 
 def _check_ray(config: ClusterConfig, where: str) -> None:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Command, Pipeline
 from newskills.base.registry import load_attr
+from newskills.environments.engines import JOB_ENGINES
 from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.mounts import parse_mounts
 from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
@@ -22,7 +23,6 @@ from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.machines.ssh_errors import QUIET
 from newskills.launch.ray.api import RayApi
 
-ENGINES = ("podman", "docker")
 BASH = (5, 1)
 PYTHON = (3, 11)
 _OURS = r"newskills(\.[\w.]+)?"
@@ -102,7 +102,7 @@ def _runs_newskills(command: Command) -> bool:
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
     """Return the container engine that answers: the one that the config names, or the first that answers; None: there
     is none."""
-    engines = [cluster.engine] if cluster.engine else list(ENGINES)
+    engines = [cluster.engine] if cluster.engine else list(JOB_ENGINES)
     ran = shell.run_all([ShellCall(argv=(engine, "info")) for engine in engines])
     return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
 
@@ -198,12 +198,12 @@ def try_engine(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str])
     """Test that a container engine answers."""
     engine = engine_of(shell, cluster)
     if engine is None:
-        names = cluster.engine or " or ".join(ENGINES)
+        names = cluster.engine or " or ".join(JOB_ENGINES)
         return [
             ClusterTrial(
                 "containers",
                 False,
-                f"{names} does not answer on {shell.name}; try: {cluster.engine or 'podman'} info",
+                f"{names} does not answer on {shell.name}; try: {cluster.engine or JOB_ENGINES[0]} info",
             )
         ]
     return [ClusterTrial("containers", True, f"{engine} answers")]

@@ -13,11 +13,12 @@ from msgspec import Struct
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UserError, suggest
 from newskills.base.store import atomic_write
+from newskills.environments.engines import JOB_ENGINES
 from newskills.launch.clusters.config import ENDINGS, ClusterConfig, RayClusterOptions, config_folders, from_keys
 from newskills.launch.clusters.mounts import parse_mount, parse_mounts, reachable
 from newskills.launch.clusters.names import is_file_name
 from newskills.launch.clusters.times import seconds_of
-from newskills.launch.clusters.trial import ENGINES, engine_of, try_cluster
+from newskills.launch.clusters.trial import engine_of, try_cluster
 from newskills.launch.registry import EXECUTORS, ExecutorProperties
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Ques
 def _likely_executor() -> str:
     if shutil.which("sbatch"):
         return "slurm"
-    return "local" if any(shutil.which(engine) for engine in ENGINES) else "none"
+    return "local" if any(shutil.which(engine) for engine in JOB_ENGINES) else "none"
 
 
 def _one_of(text: str, names: tuple[str, ...]) -> None:
