@@ -47,7 +47,9 @@ class Registry:
         return sorted({*self._table, *self._external()})
 
     def resolve(self, name: str) -> str:
-        """Return the canonical name. Raises UnknownNameError."""
+        """Return the canonical name; a `where::attr` is one. Raises UnknownNameError."""
+        if "::" in name:
+            return name
         if (entry := self._folded.get(fold(name))) is not None:
             return entry
         for external in self._external():
@@ -113,8 +115,7 @@ class DescribedRegistry(Registry, Generic[Properties]):
 
         Raises as `get`, and ConfigError where a plug-in's properties are of another kind.
         """
-        if "::" not in name:
-            name = self.resolve(name)
+        name = self.resolve(name)
         if name in self._properties:
             return self._properties[name]
         properties = getattr(self.get(name), "properties", self._usual)

@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import urllib.error
 import urllib.request
+from urllib.parse import urlsplit
 
 import msgspec
 
 from newskills.base.errors import AuthError, ModelError, ServerError, TransportError
 from newskills.base.records import Row
+from newskills.models.kinds import key_for_host
 
 
 def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
@@ -22,13 +24,14 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     url = f"{base if base.endswith('/v1') else base + '/v1'}/models"
     if not url.startswith(("http://", "https://")):
         raise TransportError(f"{address} is not an http(s) address.")
-    key = os.environ.get("OPENAI_API_KEY")
+    variable, _ = key_for_host("openai", urlsplit(url).hostname or "")
+    key = os.environ.get(variable)
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310 - scheme checked above
             listing = msgspec.json.decode(reply.read(1 << 22), type=Row)
     except urllib.error.HTTPError as error:
-        raise _refused(url, error.code) from error
+        raise _refused(url, error.code, variable) from error
     except (OSError, TimeoutError) as error:
         raise TransportError(f"No server answers at {url} ({getattr(error, 'reason', error)}).") from error
     except msgspec.DecodeError as error:
@@ -37,7 +40,7 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     return [str(m.get("id")) for m in models if isinstance(m, dict)] if isinstance(models, list) else []
 
 
-def _refused(url: str, status: int) -> ModelError:
+def _refused(url: str, status: int, variable: str) -> ModelError:
     if status in (401, 403):
-        return AuthError(f"{url} refuses the key in OPENAI_API_KEY.", status=status)
+        return AuthError(f"{url} refuses the key in {variable}.", status=status)
     return ServerError(f"{url} answers with status {status}.", status=status)

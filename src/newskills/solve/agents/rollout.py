@@ -83,7 +83,7 @@ def software_agent(parts: SolverParts) -> Solver:
     options = parts.agent
     if options is None:
         _refuse()
-    name = options.agent if "::" in options.agent else AGENTS.resolve(options.agent)
+    name = AGENTS.resolve(options.agent)
     options = msgspec.structs.replace(options, agent=name)
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
