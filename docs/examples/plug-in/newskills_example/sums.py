@@ -1,9 +1,12 @@
 """Benchmark `example-sums`: rows of a file beside it, graded as mathematics."""
 
+from __future__ import annotations
+
 from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
 
 
-def row(raw, index):
+def row(raw: Row, index: int) -> Row:
     return {"problem": raw["question"], "expected_answer": raw["answer"]}
 
 
