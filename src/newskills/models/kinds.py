@@ -75,7 +75,7 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
 
 _OPENAI = Dialect(extras="none", echoes=False, strict=True)
 _VLLM = ModelProperties(dialect=Dialect(extras="always", rendered="flag", tokenizer="prompt"), queues=True)
-_ENDPOINT, _REWARD = "newskills.models.openai:make", "newskills.models.reward:make"
+_ENDPOINT = "newskills.models.openai:make"
 
 MODELS = DescribedRegistry(
     "server type",
@@ -133,9 +133,9 @@ MODELS = DescribedRegistry(
         "comet": ("newskills.models.trained_judges:make_comet", ModelProperties()),
         "nvembed": ("newskills.models.trained_judges:make_nvembed", ModelProperties()),
         "step": ("newskills.models.trained_judges:make_step", ModelProperties()),
-        "vllm_classify": (_REWARD, ModelProperties()),
-        "vllm_score": (_REWARD, ModelProperties()),
-        "vllm_pooling": (_REWARD, ModelProperties()),
+        "vllm_classify": ("newskills.models.reward:make_classify", ModelProperties()),
+        "vllm_score": ("newskills.models.reward:make_score", ModelProperties()),
+        "vllm_pooling": ("newskills.models.reward:make_pooling", ModelProperties()),
         "asr_nim": (
             "newskills.models.riva:make_asr",
             ModelProperties(keys=("NVIDIA_API_KEY",), solver="transcription"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,11 +32,6 @@ class RewardWire(Struct, frozen=True):
     compares: bool = False
 
 
-WIRES = {
-    "vllm_classify": RewardWire("/classify", "probs"),
-    "vllm_score": RewardWire("/score", "score", compares=True),
-    "vllm_pooling": RewardWire("/pooling", "data"),
-}
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -47,11 +43,11 @@ class RewardModel(HttpModel):
     """
 
     def __init__(
-        self, server_type: str, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]
+        self, wire: RewardWire, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]
     ) -> None:
         headers = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key else ()
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
-        self._wire = WIRES[server_type]
+        self._wire = wire
 
     async def complete(self, request: Request) -> Reply:
         """Return a reply whose text is the score. Raises the HttpError family."""
@@ -86,8 +82,8 @@ class RewardModel(HttpModel):
         return float(value)
 
 
-def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> RewardModel:
-    """Return the reward model; sends nothing. Raises ConfigError without a model's name."""
+def make(wire: RewardWire, config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> RewardModel:
+    """Return the reward model that is asked by `wire`; sends nothing. Raises ConfigError without a model's name."""
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:
         key, source = require_key(config, environ)
@@ -95,4 +91,9 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     if urlsplit(address).path == "/v1":
         address = address.removesuffix("/v1")  # these paths lie beside /v1
     endpoint = EndpointIdentity(address, require_model(config), key, source)
-    return RewardModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)
+    return RewardModel(wire, endpoint, concurrency=concurrency, environ=environ)
+
+
+make_classify = partial(make, RewardWire("/classify", "probs"))
+make_score = partial(make, RewardWire("/score", "score", compares=True))
+make_pooling = partial(make, RewardWire("/pooling", "data"))

@@ -105,12 +105,6 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 USUAL_CONTAINERS = (
     "nemo-skills",
     "sandbox",
-    "vllm",
-    "vllm_dp_ray",
-    "vllm_multimodal",
-    "sglang",
-    "trtllm",
-    "megatron",
     "nemo-rl",
     "nemo-gym",
     "verl",
@@ -168,9 +162,9 @@ def load_cluster(
             if (file := folder / f"{cluster}{ending}").is_file():
                 return _from_file(file, environ)
     if cluster in BUILT_IN:
-        if cluster == "local":
+        if cluster != BUILT_IN[cluster].executor:
             say(
-                "there is no local.yaml: --cluster=local runs plain processes (ns setup writes one with containers)"
+                f"there is no {cluster}.yaml: --cluster={cluster} runs plain processes (ns setup writes one with containers)"
             )
         return BUILT_IN[cluster]
     looked = ", ".join(str(folder) for folder in folders)
