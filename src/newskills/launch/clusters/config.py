@@ -163,9 +163,8 @@ def load_cluster(
                 return _from_file(file, environ)
     if cluster in BUILT_IN:
         if cluster != BUILT_IN[cluster].executor:
-            say(
-                f"there is no {cluster}.yaml: --cluster={cluster} runs plain processes (ns setup writes one with containers)"
-            )
+            plain = f"--cluster={cluster} runs plain processes (ns setup writes one with containers)"
+            say(f"there is no {cluster}.yaml: {plain}")
         return BUILT_IN[cluster]
     looked = ", ".join(str(folder) for folder in folders)
     names = cluster_names(config_dir, environ)
