@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import urllib.error
-import urllib.request
 from urllib.parse import urlsplit
 
 import msgspec
 
 from newskills.base.errors import AuthError, ModelError, ServerError, TransportError
+from newskills.base.http.blocking import open_url
 from newskills.base.records import Row
 from newskills.models.kinds import key_for_host
 
@@ -26,14 +25,14 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
         raise TransportError(f"{address} is not an http(s) address.")
     variable, _ = key_for_host("openai", urlsplit(url).hostname or "")
     key = os.environ.get(variable)
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310
+    private = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310 - scheme checked above
+        with open_url(url, private=private, timeout=timeout) as reply:
+            if not 200 <= reply.status < 300:
+                raise _refused(url, reply.status, variable)
             listing = msgspec.json.decode(reply.read(1 << 22), type=Row)
-    except urllib.error.HTTPError as error:
-        raise _refused(url, error.code, variable) from error
-    except (OSError, TimeoutError) as error:
-        raise TransportError(f"No server answers at {url} ({getattr(error, 'reason', error)}).") from error
+    except TransportError as error:
+        raise TransportError(f"No server answers at {url} ({error}).") from error
     except msgspec.DecodeError as error:
         raise ServerError(f"{url} does not answer with a list of models.") from error
     models = listing.get("data")
