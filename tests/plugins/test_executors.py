@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
 from tests.launch.places import client, job, server, until
+from tests.plugins.executor_rules import Submitted, check_cancelling, check_states_logs_and_dependencies
 from tests.plugins.installed import variables
 
 from newskills.base.errors import ConfigError
@@ -22,18 +22,21 @@ from newskills.launch.registry import EXECUTORS, ExecutorProperties, NodeSize
 
 OURS = [name for name, properties in EXECUTORS.built_in().items() if properties.this_machine]
 HERE = [*OURS, "queue"]
-SAVES = """
-import pathlib, signal, sys, time
-def save(*_):
-    pathlib.Path(sys.argv[1]).write_text("saved")
-    sys.exit(0)
-signal.signal(signal.SIGTERM, save)
-pathlib.Path(sys.argv[1] + ".ready").touch()
-time.sleep(600)
-"""
+EVERYWHERE = [*HERE, "elsewhere"]
 ASKS = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1] + '/health').status)"
 
-Make = Callable[[Path], AttendedExecutor]
+CLUSTER = """
+from newskills.launch.executors.none import Processes
+from newskills.launch.registry import ExecutorProperties, NodeSize
+
+
+def node_size(cluster, partition, environ):
+    return NodeSize({gpus}, 7200)
+
+
+class Farm(Processes):
+    properties = ExecutorProperties(containers="none", node_size="farm:node_size")
+"""
 
 pytestmark = pytest.mark.usefixtures("plugged")
 
@@ -42,9 +45,11 @@ def made(name: str, folder: Path) -> Executor:
     return make_executor(Site(cluster=ClusterConfig(executor=name), folder=str(folder), environ=os.environ))
 
 
-def ended(executor: Executor, *handles: str) -> list[str]:
-    until(lambda: not {"pending", "running"} & set(executor.state(handles).values()), "the end of the jobs")
-    return [executor.state(handles)[handle] for handle in handles]
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> str:
+    """An executor of a cluster, in a file of the user's."""
+    (tmp_path / "farm.py").write_text(CLUSTER.format(gpus=3))
+    return f"{tmp_path}/farm.py::Farm"
 
 
 def test_the_example_is_among_the_executors() -> None:
@@ -65,39 +70,46 @@ def test_properties_agree_with_each_other_and_with_what_it_does(name: str, tmp_p
     assert (image is None) == (properties.containers != "command")
 
 
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_states_logs_and_dependencies(name: str, tmp_path: Path, elsewhere: str) -> None:
+    kind = elsewhere if name == "elsewhere" else name
+    check_states_logs_and_dependencies(lambda experiment: made(kind, tmp_path / experiment), tmp_path)
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_cancelling(name: str, tmp_path: Path, elsewhere: str) -> None:
+    kind = elsewhere if name == "elsewhere" else name
+    check_cancelling(lambda experiment: made(kind, tmp_path / experiment), tmp_path)
+
+
 @pytest.mark.parametrize("name", HERE)
-def test_states_logs_and_dependencies(name: str, tmp_path: Path) -> None:
+def test_servers_and_what_is_unknown(name: str, tmp_path: Path) -> None:
     executor = made(name, tmp_path)
-    first = executor.submit(job("first", server(), client("main", ASKS, Ref("server"))))
-    second = executor.submit(
-        job("second", client("main", "print('after', flush=True); raise SystemExit(3)")), after=[first]
-    )
-    assert ended(executor, first, second) == ["completed", "failed"]
-    assert "200" in list(executor.logs(first))
-    assert "after" in list(executor.logs(second))
-    times = [
-        Path(tmp_path, step, file).stat().st_mtime_ns
-        for step, file in (("first", "job.exit"), ("second", "job.started"))
-    ]
-    assert times == sorted(times)
-    assert executor.state([str(tmp_path / "none")]) == {str(tmp_path / "none"): "unknown"}
+    handle = executor.submit(job("served", server(), client("main", ASKS, Ref("server"))))
+    assert Submitted(executor, handle).ended() == "completed"
+    assert "200" in list(executor.logs(handle))
+    nowhere = str(tmp_path / "nowhere")
+    assert executor.state([nowhere]) == {nowhere: "unknown"}
     with pytest.raises(ConfigError):
-        executor.submit(job("third", client("main", "")), after=[str(tmp_path / "none")])
+        executor.submit(job("third", client("main", "")), after=[nowhere])
 
 
-@pytest.mark.parametrize("name", HERE)
-def test_a_cancelled_job_saves_its_work_and_one_that_waits_never_starts(name: str, tmp_path: Path) -> None:
-    executor, saved, never = made(name, tmp_path / "jobs"), tmp_path / "saved", tmp_path / "never"
-    running = executor.submit(job("running", client("main", SAVES, str(saved))))
-    waiting = executor.submit(job("waiting", client("main", SAVES, str(never))), after=[running])
-    until(Path(f"{saved}.ready").exists, "the client to start")
-    executor.cancel([waiting])
-    assert ended(executor, waiting) == ["cancelled"]
-    executor.cancel([running])
-    executor.cancel([running])
-    assert ended(executor, running) == ["cancelled"]
-    assert saved.read_text() == "saved"
-    assert not Path(f"{never}.ready").exists()
+def test_jobs_of_an_executor_elsewhere_are_submitted_followed_and_cancelled(
+    tmp_path: Path, elsewhere: str
+) -> None:
+    """What follows from its properties: the command ends at once, its server listens to other nodes."""
+    (tmp_path / "farm.yaml").write_text(f"executor: {elsewhere}\njob_dir: {tmp_path}/jobs\n")
+    line = f"ns run_cmd --cluster=./farm.yaml --expname=long --command='touch {tmp_path}/up; sleep 600'"
+    done = ns(line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "ns status long" in done.stdout
+    until(Path(tmp_path, "up").exists, "the job to start")
+    assert "running" in ns("ns status long", cwd=tmp_path).stdout
+    assert ns("ns cancel long", cwd=tmp_path).returncode == 0
+    until(lambda: "cancelled" in ns("ns status long", cwd=tmp_path).stdout, "the end of the job")
+    no_folder = ns(f'ns run_cmd --cluster=\'{{"executor": "{elsewhere}"}}\' --command=true', cwd=tmp_path)
+    assert no_folder.returncode != 0
+    assert "'job_dir' is missing" in no_folder.stderr
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -119,21 +131,7 @@ def test_the_queue_runs_one_job_after_the_other(tmp_path: Path) -> None:
     handles = [
         executor.submit(job(f"j{number}", client("main", alone, str(tmp_path / "mark")))) for number in range(3)
     ]
-    assert ended(executor, *handles) == ["completed"] * 3
-
-
-CLUSTER = """
-from newskills.launch.executors.none import Processes
-from newskills.launch.registry import ExecutorProperties, NodeSize
-
-
-def node_size(cluster, partition, environ):
-    return NodeSize({gpus}, 7200)
-
-
-class Farm(Processes):
-    properties = ExecutorProperties(containers="none", node_size="farm:node_size")
-"""
+    assert [Submitted(executor, handle).ended() for handle in handles] == ["completed"] * 3
 
 
 @pytest.mark.parametrize(("gpus", "told"), [(3, "3 per node"), (0, "8 per node (the cluster did not report it)")])
