@@ -118,6 +118,21 @@ def test_an_image_that_is_not_there(name: str, agent_image: str, programs: Path)
     assert name in str(caught.value.hint)
 
 
+def test_a_program_may_have_another_name_than_its_engine(tmp_path: Path, programs: Path) -> None:
+    """For agents and for jobs; the engine stands in a file of the user's."""
+    (tmp_path / "hpc.py").write_text(
+        "from newskills.environments.engines import EngineProperties\n"
+        "from newskills.environments.engines.docker import Podman\n\n\n"
+        f"class Hpc(Podman):\n    properties = EngineProperties(program={THEIRS!r}, like_docker=True)\n"
+    )
+    name = f"{tmp_path}/hpc.py::Hpc"
+    assert find_engine(EnvironmentConfig(engine=name), os.environ).names()[0] == THEIRS
+    cluster = from_keys({"executor": "local", "engine": name}, "x.yaml", {})
+    engine = engine_of_jobs(cluster, os.environ)
+    assert engine is not None
+    assert (engine.name, engine.is_podman) == (THEIRS, True)
+
+
 @pytest.mark.parametrize("name", [*JOB_ENGINES, THEIRS])
 def test_those_like_docker_hold_the_commands_of_jobs(name: str) -> None:
     assert ENGINES.properties(name).like_docker

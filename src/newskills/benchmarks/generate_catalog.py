@@ -21,9 +21,10 @@ from newskills.benchmarks import CatalogEntry
 from newskills.benchmarks.listing import CATALOG
 from newskills.benchmarks.lookup import exported
 from newskills.models.kinds import MODELS
+from newskills.tools import TOOLS
+from newskills.tools.web_search import SearchApi
 
 NO_CATEGORIES = tuple(f"newskills.benchmarks.{room}" for room in ("downloads", "interactive", "terminal_tasks"))
-TOOL_KEYS = {"tavily": "TAVILY_API_KEY", "exa": "EXA_API_KEY"}
 
 
 def built_in() -> Iterator[tuple[str, Benchmark]]:
@@ -92,7 +93,10 @@ def _keys(benchmark: Benchmark) -> Iterator[str]:
         if judge.model:
             yield from MODELS.properties(judge.server_type).keys[:1]
     for tools in (defaults.get("tool_modules", ()) for defaults in settings):
-        yield from (TOOL_KEYS[tool] for tool in tools if tool in TOOL_KEYS)
+        for tool in tools:
+            search = getattr(TOOLS.get(tool), "engine", None) if tool in TOOLS else None
+            if isinstance(search, SearchApi):
+                yield search.key_variable
     if benchmark.grader == "critpt":
         yield "ARTIFICIAL_ANALYSIS_API_KEY"
 

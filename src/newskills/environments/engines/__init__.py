@@ -53,11 +53,16 @@ JOB_ENGINES = tuple(name for name, properties in ENGINES.built_in().items() if p
 """Engines of our own whose containers hold commands of jobs, in the order in which they are looked for."""
 
 
+def program_of(name: str) -> str:
+    """Return the program of an engine, as it stands in PATH. Raises UnknownNameError, ConfigError."""
+    return ENGINES.properties(name).program or name
+
+
 def find_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> EngineProgram:
     """Return the engine that the configuration names, or the first that is installed. Raises ConfigError without one,
     UnknownNameError."""
     names = list(ENGINES.built_in()) if config.engine == "auto" else [ENGINES.resolve(config.engine)]
-    programs = [ENGINES.properties(name).program or name for name in names]
+    programs = [program_of(name) for name in names]
     for name, program in zip(names, programs, strict=True):
         if shutil.which(program, path=environ.get("PATH")):
             engine: EngineProgram = ENGINES.get(name)(program, config)

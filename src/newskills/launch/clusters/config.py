@@ -304,7 +304,7 @@ def _check_engine(name: str, where: str) -> None:
     fitting = [
         engine for engine in ENGINES.names() if engine in JOB_ENGINES or ENGINES.properties(engine).like_docker
     ]
-    if name not in fitting:
+    if name not in fitting and not ("::" in name and ENGINES.properties(name).like_docker):
         raise ConfigError(f"{where}: engine is '{name}'; expected {' or '.join(fitting)}{suggest(name, fitting)}")
 
 

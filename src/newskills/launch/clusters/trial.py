@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Command, Pipeline
 from newskills.base.registry import load_attr
-from newskills.environments.engines import JOB_ENGINES
+from newskills.environments.engines import JOB_ENGINES, program_of
 from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.mounts import parse_mounts
 from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
@@ -102,7 +102,7 @@ def _runs_newskills(command: Command) -> bool:
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
     """Return the container engine that answers: the one that the config names, or the first that answers; None: there
     is none."""
-    engines = [cluster.engine] if cluster.engine else list(JOB_ENGINES)
+    engines = [program_of(name) for name in ([cluster.engine] if cluster.engine else JOB_ENGINES)]
     ran = shell.run_all([ShellCall(argv=(engine, "info")) for engine in engines])
     return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError
 from newskills.base.store import waiting_lock
-from newskills.environments.engines import ENGINES, JOB_ENGINES
+from newskills.environments.engines import ENGINES, JOB_ENGINES, program_of
 from newskills.launch.clusters.config import ClusterConfig, twin
 
 DOCKERFILE = "dockerfile:"
@@ -40,17 +40,17 @@ BASH = (4, 3)
 
 
 class ContainerEngine:
-    """`name` is the program; `environ` that of the submitting process, which may say where the engine is."""
+    """`environ` is that of the submitting process, which may say where the engine is; `name` becomes its program."""
 
     def __init__(self, name: str, environ: Mapping[str, str]) -> None:
-        self.name = name
+        self.name, self._properties = program_of(name), ENGINES.properties(name)
         self._environ = dict(environ)
         self._ids: dict[str, str] = {}
 
     @cached_property
     def is_podman(self) -> bool:
         """Also where podman answers to the name of docker."""
-        return ENGINES.properties(self.name).daemonless or "podman" in self.run("--version").stdout.lower()
+        return self._properties.daemonless or "podman" in self.run("--version").stdout.lower()
 
     @cached_property
     def user(self) -> tuple[str, ...]:
@@ -223,7 +223,11 @@ class ContainerEngine:
 def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
     """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
     names = [cluster.engine] if cluster.engine else list(JOB_ENGINES)
-    here = [ContainerEngine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
+    here = [
+        ContainerEngine(name, environ)
+        for name in names
+        if shutil.which(program_of(name), path=environ.get("PATH"))
+    ]
     if len(here) < 2:
         return here[0] if here else None
     return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
