@@ -116,6 +116,24 @@ def test_doctor_sees_its_keys(name: str, tmp_path: Path, example: Path) -> None:
     assert SECRET not in done.stdout + done.stderr
 
 
+def test_the_page_on_models_has_every_kind_with_its_keys() -> None:
+    """Kinds of judges have a page of their own."""
+    text = (EXAMPLE.parents[1] / "models.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+    kinds = {name: cells[2] for cells in rows if len(cells) == 3 for name in re.findall(r"`(\w+)`", cells[0])}
+    judges = {"comet", "nvembed", "step"}
+    assert set(MODELS.built_in()) - judges <= kinds.keys()
+    for name, properties in MODELS.built_in().items():
+        assert set(properties.hosts.values()) <= set(properties.keys)
+        if name not in judges:
+            expected = {*properties.keys, properties.server_key} - {""}
+            assert set(re.findall(r"`([A-Z_]+_KEY)`", kinds[name])) == expected, name
+
+
 def test_names_of_keys_stand_once_in_the_source() -> None:
     root = Path(newskills.__file__).parent
     keys = {key for row in MODELS.built_in().values() for key in row.keys}

@@ -99,7 +99,7 @@ MODELS = DescribedRegistry(
                 )
             ),
         ),
-        "nim": (_ENDPOINT, ModelProperties(dialect=Dialect(tokenizer="prompt"))),
+        "nim": (_ENDPOINT, ModelProperties(hosted=True, dialect=Dialect(tokenizer="prompt"))),
         "llamacpp": (
             _ENDPOINT,
             ModelProperties(
@@ -144,7 +144,7 @@ MODELS = DescribedRegistry(
             "newskills.models.riva:make_tts",
             ModelProperties(keys=("NVIDIA_API_KEY",), solver="synthesis", sends_media=True),
         ),
-        "custom": ("newskills.models.custom:make", ModelProperties()),
+        "custom": ("newskills.models.custom:make", ModelProperties(hosted=True)),
     },
     usual=ModelProperties(),
     group="newskills.models",

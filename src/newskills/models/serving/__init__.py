@@ -120,7 +120,8 @@ def server_properties(server_type: str) -> ServerProperties:
 
 def _check_type(server_type: str) -> None:
     if server_type in MODELS and server_type not in SERVERS:
+        service = "is a hosted service and " if MODELS.properties(server_type).hosted else ""
         raise ConfigError(
-            f"A server of type '{server_type}' is a hosted service and cannot be started here.",
+            f"A server of type '{server_type}' {service}cannot be started here.",
             hint="Give its --server_address, or leave out --server_gpus.",
         )
