@@ -44,6 +44,20 @@ def test_the_benchmark_is_listed_prepared_and_evaluated(
     ]
 
 
+def test_doctor_lists_what_is_plugged_in(tmp_path: Path, env: dict[str, str]) -> None:
+    done = ns("ns doctor", cwd=tmp_path, env=env)
+    shown = " ".join(done.stdout.split())
+    for plug_in in (
+        "benchmarks: example-sums",
+        "graders: first-word",
+        "models: openrouter",
+        "agents: one-patch",
+        "engines: podman-hpc",
+        "executors: queue",
+    ):
+        assert plug_in in shown, shown
+
+
 def test_the_grader_grades(tmp_path: Path, env: dict[str, str]) -> None:
     write(tmp_path / "answers.jsonl", ROWS)
     line = "ns grade --grader=first-word --input_files=answers.jsonl --output_file=graded.jsonl"

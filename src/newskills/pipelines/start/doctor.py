@@ -52,7 +52,11 @@ EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "litellm": (("litellm",), "model providers through LiteLLM (Bedrock, Vertex AI, Cohere, …)"),
 }
 """Every extra that users may install: its modules, and what they are for."""
-PLUGINS = ("benchmarks", "graders", "metrics", "models")
+PLUGINS = (
+    *("benchmarks", "graders", "metrics", "models", "solvers", "tools", "agents"),
+    *("engines", "executors", "servers", "trainers", "exporters"),
+)
+"""Groups of entry points, `newskills.…`."""
 State = Literal["ok", "note", "missing", "wrong"]
 
 
