@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from newskills.base.errors import ConfigError
-from newskills.base.registry import Registry
+from newskills.base.registry import DescribedRegistry
 from newskills.train.loops.distill import Distillation, DistillConfig
 from newskills.train.loops.dpo import DpoConfig, Pair
 from newskills.train.loops.folder import TrainingFolder
@@ -103,13 +105,31 @@ class RewardModelTrainer(Protocol):
 TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
 """(Hugging Face folder of the model, settings) → a trainer. Cheap: weights are read when training begins."""
 
-TRAINERS = Registry(
+
+class TrainerProperties(Struct, frozen=True, kw_only=True):
+    """What is particular about a trainer.
+
+    several_processes  a launcher may start it as several processes, which train together
+    quantizes          frozen weights may be held in 4 bits
+    trl_settings       it follows the settings below `trainer.trl`
+    """
+
+    several_processes: bool = False
+    quantizes: bool = False
+    trl_settings: bool = False
+
+
+TRAINERS = DescribedRegistry(
     "trainer",
     {
-        "cpu": "newskills.train.cpu.local:make",
-        "tinker": "newskills.train.tinker.local:make",
-        "trl": "newskills.train.trl.local:make",
+        "cpu": ("newskills.train.cpu.local:make", TrainerProperties()),
+        "tinker": ("newskills.train.tinker.local:make", TrainerProperties()),
+        "trl": (
+            "newskills.train.trl.local:make",
+            TrainerProperties(several_processes=True, quantizes=True, trl_settings=True),
+        ),
     },
+    usual=TrainerProperties(),
     group="newskills.trainers",
 )
 

@@ -37,7 +37,7 @@ from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, TimeLimit
 from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
-from newskills.train.trainers import Trainer, make_trainer
+from newskills.train.trainers import TRAINERS, Trainer, make_trainer
 from newskills.train.trl.launching import launch, wants_launch
 
 S = TypeVar("S", bound=Struct)
@@ -94,7 +94,9 @@ def show_or_launch(command: str, parsed: Parsed[Any], keys: StepKeys, plan: Sequ
         return 0
     require_train("torch", "safetensors", "tokenizers")
     options: LocalOptions = parsed.options
-    if options.backend != "trl" or not wants_launch(keys.trainer.trl, os.environ):
+    if not TRAINERS.properties(options.backend).several_processes or not wants_launch(
+        keys.trainer.trl, os.environ
+    ):
         return None
     words = [f"--{name}={_word(getattr(options, name))}" for name in sorted(parsed.given)]
     more = [f"++{name}={value}" for name, value in parsed.overrides.items()]

@@ -14,6 +14,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.config.layers import explain, resolve
 from newskills.launch.clusters.config import ClusterConfig
+from newskills.models.serving import SERVERS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.options import PlacementOptions
@@ -31,7 +32,6 @@ from newskills.recipes.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 NAME = "improve"
-EMBEDDED = ("xllamacpp", "gguf")
 FILES = ("output_dir", "data_dir", "training_data", "config", "solutions")
 """Options with paths, which a job may see under other names."""
 
@@ -96,7 +96,7 @@ def _code(benchmark: str, paths: ClusterPaths) -> str:
 
 def _here(spec: ImproveSpec) -> int:
     require_train("torch", "safetensors", "tokenizers")
-    if spec.server_type == "llamacpp" and (missing := [name for name in EMBEDDED if find_spec(name) is None]):
+    if missing := [name for name in SERVERS.properties(spec.server_type).packages if find_spec(name) is None]:
         raise ConfigError(
             f"The embedded server needs {', '.join(missing)}, which this environment does not have.",
             hint="Run: pip install 'newskills[local]', or choose another --server_type.",
