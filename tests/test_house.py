@@ -250,7 +250,7 @@ def rows_of_how_to_add() -> dict[str, str]:
     text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.partition("## How to add")[2].partition("## ")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")][1:]
-    return {what.strip(): f"{where} {then}" for what, where, then in rows}
+    return {what.strip(): f"{where.strip()} | {then.strip()}" for what, where, then in rows}
 
 
 @pytest.mark.parametrize("what", rows_of_how_to_add())
@@ -270,6 +270,18 @@ def test_a_registry_that_gets_a_row_is_in_the_file_beside_its_name(what: str) ->
         path = next(path for root in (ROOT.parents[1], ROOT) if (path := root / file).exists())
         module = import_module(module_name(path))
         assert hasattr(module, registry), (registry, file)
+
+
+PLACE = re.compile(r"\b(?:one (?:file|YAML)|a (?:file|folder|room|row|name)|its (?:name|address)|the struct)\b")
+"""How the table says that something is written or changed somewhere."""
+
+
+@pytest.mark.parametrize("what", rows_of_how_to_add())
+def test_what_is_added_touches_three_places_at_most(what: str) -> None:
+    """Code and row; what is done then, a test mostly, is the third."""
+    where, _, then = rows_of_how_to_add()[what].partition(" | ")
+    assert 1 <= len(PLACE.findall(where)) <= 2, where
+    assert then
 
 
 FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}

@@ -24,7 +24,7 @@ SPEC = EnvironmentSpec(image="docker://org/image:1", workdir="/testbed", variabl
 
 
 def engine(name: str, **settings: object) -> EngineProgram:
-    return ENGINES[name](name, EnvironmentConfig(memory_mb=1024, processes=100, **settings))
+    return ENGINES.get(name)(name, EnvironmentConfig(memory_mb=1024, processes=100, **settings))
 
 
 def test_docker() -> None:

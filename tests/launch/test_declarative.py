@@ -18,7 +18,7 @@ from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, 
 from newskills.launch.scripts.clients import GenerationClientScript
 from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
 from newskills.launch.validate import check
-from newskills.models.config import LLAMACPP_KEY
+from newskills.models.kinds import LLAMACPP_KEY
 from newskills.sandbox.config import TOKEN_VARIABLE
 
 BOXES = {

@@ -15,12 +15,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.commands.running import ns
 from tests.launch.places import client, job, until
 from tests.launch.test_ray_node import free_port
 
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.plan import CommandGroup, HardwareConfig, Job, Pipeline
 from newskills.launch.clusters.config import from_keys
+from newskills.launch.clusters.node_size import node_size
 from newskills.launch.clusters.trial import try_cluster
 from newskills.launch.executors import make_executor, supervisor
 from newskills.launch.executors.ray import RayJobs, misfit, runtime_env, submission_prefix
@@ -29,6 +31,7 @@ from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.place import JobFolder, Site
 from newskills.launch.ray.api import RayApi, RayNode
 from newskills.launch.ray.runner import JobRunner, environment, life_of
+from newskills.launch.registry import NodeSize
 from newskills.launch.validate import problems
 
 
@@ -123,6 +126,41 @@ def test_only_nodes_that_live_count(dashboard: Any) -> None:
     ]
     dashboard.text = json.dumps({"data": {"result": {"result": rows}}})
     assert api(dashboard).nodes() == [RayNode("10.0.0.1", {"CPU": 4.0})]
+
+
+def alive(*resources: dict[str, float]) -> str:
+    rows = [
+        {"node_ip": f"10.0.0.{number}", "state": "ALIVE", "resources_total": has}
+        for number, has in enumerate(resources)
+    ]
+    return json.dumps({"data": {"result": {"result": rows}}})
+
+
+@pytest.mark.parametrize(("partition", "gpus"), [(None, 8), ("small", 4), ("none has it", 8), ("huge", 0)])
+def test_the_cluster_is_asked_for_its_gpus(
+    dashboard: Any, tmp_path: Path, partition: str | None, gpus: int
+) -> None:
+    dashboard.text = alive({"CPU": 8.0, "GPU": 4.0, "a": 1.0}, {"CPU": 64.0}, {"CPU": 8.0, "GPU": 8.0})
+    partitions = {"small": {"a": 1.0}, "huge": {"CPU": 1000.0}}
+    ray = {"address": f"http://127.0.0.1:{dashboard.server_port}", "partitions": partitions}
+    cluster = from_keys({"executor": "ray", "job_dir": str(tmp_path), "ray": ray}, "x", {})
+    assert node_size(cluster, partition, {"HOME": str(tmp_path)}) == NodeSize(gpus)
+
+
+def test_a_training_on_ray_is_no_matter_of_this_machine(dashboard: Any, tmp_path: Path) -> None:
+    dashboard.text = alive({"CPU": 8.0, "GPU": 4.0}, {"CPU": 8.0, "GPU": 4.0})
+    address = f"http://127.0.0.1:{dashboard.server_port}"
+    (tmp_path / "ray.yaml").write_text(f"executor: ray\njob_dir: {tmp_path}/jobs\nray: {{address: '{address}'}}\n")
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    (tmp_path / "data.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    line = (
+        "ns nemo_rl sft --cluster=./ray.yaml --expname=t --dry_run --disable_wandb --model=m --num_nodes=2 "
+        f"--training_data={tmp_path}/data.jsonl --output_dir={tmp_path}/out"
+    )
+    done = ns(line, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no --num_gpus: 4 per node" in done.stderr
+    assert "No GPU is visible" not in done.stderr
 
 
 def test_what_no_node_has_is_named() -> None:

@@ -19,7 +19,7 @@ from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
 from newskills.launch.scripts.script import BaseJobScript, Context, SandboxScript, ServerScript
 from newskills.launch.scripts.unit_clients import EvalClientScript
-from newskills.models.config import LLAMACPP_KEY
+from newskills.models.kinds import LLAMACPP_KEY
 from newskills.sandbox.config import TOKEN_VARIABLE
 
 NONE = ClusterConfig()

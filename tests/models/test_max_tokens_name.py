@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import FakeServerFactory
+from tests.models.dialects import DIALECTS
 from tests.run.support import make_unit, run, run_and_listen, write_input
 from tests.server import Fault, Script
 
@@ -15,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Inference
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.models.parameters import DIALECTS, constant
+from newskills.models.parameters import constant
 
 NAMES = ("max_tokens", "max_completion_tokens")
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.base.http._loopback import always, loopback, replies, response, run
 from tests.models._openai_wire import CHAT, QUESTION, ask, chat, choice, model_for
+from tests.models.dialects import DIALECTS
 
 from newskills.base.errors import (
     AuthError,
@@ -25,7 +26,7 @@ from newskills.base.errors import (
 from newskills.base.protocols import Model
 from newskills.base.records import Inference, Message, Request, Row, Usage
 from newskills.models.errors import ModelNotFoundError
-from newskills.models.parameters import DIALECTS, check, constant, is_reasoning_model
+from newskills.models.parameters import check, constant, is_reasoning_model
 
 
 def test_a_chat_request_and_its_reply() -> None:

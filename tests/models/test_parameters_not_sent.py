@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from tests.conftest import FakeServerFactory
+from tests.models.dialects import DIALECTS
 from tests.run.support import make_unit, run, write_input
 from tests.server import Script
 
 from newskills.base.records import Inference, Message, Request
 from newskills.models.anthropic import constant as anthropic_body
 from newskills.models.gemini import generation_config
-from newskills.models.parameters import DIALECTS, check, constant
+from newskills.models.parameters import check, constant
 
 NAMES = ("temperature", "top_p", "top_k", "min_p", "random_seed", "repetition_penalty")
 SENT = ("temperature", "top_p", "topP", "top_k", "topK", "min_p", "seed", "repetition_penalty", "repeat_penalty")

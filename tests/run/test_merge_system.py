@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import FakeServerFactory
+from tests.models.dialects import DIALECTS
 from tests.run.support import make_unit, run_and_listen, write_input
 from tests.server import Fault, Script
 
@@ -20,7 +21,6 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Inference, Message, Request
 from newskills.models import check_inference
 from newskills.models.config import ServerConfig
-from newskills.models.parameters import DIALECTS
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.engine.build import RunBuilder
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from tests.conftest import FakeServerFactory
+from tests.models.dialects import DIALECTS
 from tests.run.support import make_unit, run, run_and_listen, write_input
 from tests.server import FakeServer, FakeServerProcess, Fault, Script
 
 from newskills.base.records import Row
 from newskills.models import MODELS
-from newskills.models.parameters import DIALECTS
 
 pytest.importorskip("tokenizers")
 

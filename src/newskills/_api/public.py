@@ -98,6 +98,40 @@ PUBLIC = {
     ),
     "newskills.metrics.counting.base": PublicModule(purpose="metrics", names=("ScoreMetric",)),
     "newskills.models.config": PublicModule(purpose="model backends", names=("ServerConfig",)),
+    "newskills.models.errors": PublicModule(purpose="model backends", names=("EndpointIdentity",)),
+    "newskills.models.kinds": PublicModule(
+        purpose="model backends: what others know of them", names=("Dialect", "ModelProperties")
+    ),
+    "newskills.models.openai": PublicModule(
+        purpose="model backends that speak OpenAI's wire", names=("OpenAIModel",)
+    ),
+    "newskills.models.wire": PublicModule(
+        purpose="model backends", names=("base_url_of", "require_key", "require_model")
+    ),
+    "newskills.base.plan": PublicModule(
+        purpose="executors: what they place",
+        names=("Command", "CommandGroup", "HardwareConfig", "Job", "Ref", "Script"),
+    ),
+    "newskills.launch.registry": PublicModule(
+        purpose="executors: what others know of them", names=("ExecutorProperties", "NodeSize")
+    ),
+    "newskills.launch.place": PublicModule(
+        purpose="executors", names=("ExecutorScript", "JobFolder", "PendingJob", "Site", "Variable")
+    ),
+    "newskills.launch.executors.none": PublicModule(
+        purpose="executors of processes of one machine", names=("Processes",)
+    ),
+    "newskills.environments.engines": PublicModule(
+        purpose="container engines: what others know of them", names=("EngineProperties",)
+    ),
+    "newskills.environments.engines.engine": PublicModule(purpose="container engines", names=("EngineProgram",)),
+    "newskills.environments.engines.docker": PublicModule(
+        purpose="container engines that are like docker", names=("Docker", "Podman")
+    ),
+    "newskills.base.environment": PublicModule(
+        purpose="agents: where they act", names=("AgentEnvironment", "EnvironmentSpec", "ExecutedCommand")
+    ),
+    "newskills.solve.agents.options": PublicModule(purpose="agents", names=("AgentOptions", "Trajectory")),
     "newskills.rewards": PublicModule(
         purpose="rewards in other trainers (`pkg://newskills.rewards`)",
         names=("ClientOptions", "RewardClient", "compute_score", "trl_reward"),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names → objects, lazily: built-in rows, entry points, or `module::attr` / `file.py::attr`. One class, one way."""
+"""Names → objects, lazily: built-in rows, entry points, or `module::attr` / `file.py::attr`. One class, one way.
+
+A row of `DescribedRegistry` also has properties, so that code asks what a thing can do and never what its name is.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 
@@ -44,7 +47,9 @@ class Registry:
         return sorted({*self._table, *self._external()})
 
     def resolve(self, name: str) -> str:
-        """Return the canonical name. Raises UnknownNameError."""
+        """Return the canonical name; a `where::attr` is one. Raises UnknownNameError."""
+        if "::" in name:
+            return name
         if (entry := self._folded.get(fold(name))) is not None:
             return entry
         for external in self._external():
@@ -53,14 +58,20 @@ class Registry:
         raise UnknownNameError(self.kind, name, [*self._table, *self._aliases, *self._external()])
 
     def get(self, name: str) -> Any:
-        """Return the object called `name`. Raises UnknownNameError, ConfigError for a broken `where::attr`."""
+        """Return the object called `name`. Raises UnknownNameError, ConfigError for one that cannot be loaded."""
         if "::" in name:
             return load_attr(name, self.kind)
         canonical = self.resolve(name)
         if canonical in self._table:
             module, _, attr = self._table[canonical].partition(":")
             return getattr(import_module(module), attr)
-        return self._external()[canonical].load()
+        point = self._external()[canonical]
+        try:
+            return point.load()
+        except NewskillsError:
+            raise
+        except Exception as error:  # a module of somebody else's may raise anything while it is imported
+            raise _load_error(self.kind, point.value, error) from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -74,6 +85,51 @@ class Registry:
         from importlib.metadata import entry_points
 
         return {point.name: point for point in entry_points(group=self.group)}
+
+
+Properties = TypeVar("Properties")
+
+
+class DescribedRegistry(Registry, Generic[Properties]):
+    """A registry whose rows are `name: ("module:attr", properties)`.
+
+    What comes from elsewhere (an entry point, `where::attr`) says its own in an attribute `properties`; `usual` are
+    those of what says nothing.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        table: Mapping[str, tuple[str, Properties]],
+        *,
+        usual: Properties,
+        group: str = "",
+        aliases: Mapping[str, str] | None = None,
+    ):
+        super().__init__(kind, {name: where for name, (where, _) in table.items()}, group=group, aliases=aliases)
+        self._properties = {name: properties for name, (_, properties) in table.items()}
+        self._usual = usual
+
+    def properties(self, name: str) -> Properties:
+        """Return the properties of what is called `name`; nothing of ours is imported for that.
+
+        Raises as `get`, and ConfigError where a plug-in's properties are of another kind.
+        """
+        name = self.resolve(name)
+        if name in self._properties:
+            return self._properties[name]
+        properties = getattr(self.get(name), "properties", self._usual)
+        if not isinstance(properties, type(self._usual)):
+            raise ConfigError(
+                f"The {self.kind} '{name}' has properties of type {type(properties).__name__}; expected "
+                f"{type(self._usual).__name__}."
+            )
+        self._properties[name] = properties
+        return properties
+
+    def built_in(self) -> dict[str, Properties]:
+        """Return the rows of our own, in the order of the table."""
+        return {name: self._properties[name] for name in self._table}
 
 
 def load_attr(spec: str, kind: str = "object") -> Any:
@@ -103,8 +159,12 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
     except NewskillsError:
         raise
     except Exception as error:  # a module of somebody else's may raise anything while it is imported
-        what = str(error) if isinstance(error, ImportError | SyntaxError) else f"{type(error).__name__}: {error}"
-        raise ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.") from error
+        raise _load_error(kind, where, error) from error
+
+
+def _load_error(kind: str, where: str, error: Exception) -> ConfigError:
+    what = str(error) if isinstance(error, ImportError | SyntaxError) else f"{type(error).__name__}: {error}"
+    return ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.")
 
 
 def _load_file(where: str, kind: str) -> ModuleType:

@@ -20,11 +20,11 @@ from newskills.base.registry import fold
 from newskills.benchmarks import CatalogEntry
 from newskills.benchmarks.listing import CATALOG
 from newskills.benchmarks.lookup import exported
+from newskills.models.kinds import MODELS
+from newskills.tools import TOOLS
+from newskills.tools.web_search import SearchApi
 
 NO_CATEGORIES = tuple(f"newskills.benchmarks.{room}" for room in ("downloads", "interactive", "terminal_tasks"))
-HOSTED_KEYS = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY",)}
-"""Type of the server of a usual judge → the variables with its key."""
-TOOL_KEYS = {"tavily": "TAVILY_API_KEY", "exa": "EXA_API_KEY"}
 
 
 def built_in() -> Iterator[tuple[str, Benchmark]]:
@@ -91,9 +91,12 @@ def _keys(benchmark: Benchmark) -> Iterator[str]:
     if (judge := benchmark.judge) is not None:
         settings.append(judge.defaults)
         if judge.model:
-            yield from HOSTED_KEYS.get(judge.server_type, ())
+            yield from MODELS.properties(judge.server_type).keys[:1]
     for tools in (defaults.get("tool_modules", ()) for defaults in settings):
-        yield from (TOOL_KEYS[tool] for tool in tools if tool in TOOL_KEYS)
+        for tool in tools:
+            search = getattr(TOOLS.get(tool), "engine", None) if tool in TOOLS else None
+            if isinstance(search, SearchApi):
+                yield search.key_variable
     if benchmark.grader == "critpt":
         yield "ARTIFICIAL_ANALYSIS_API_KEY"
 

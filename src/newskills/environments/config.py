@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
-
-EngineName = Literal["auto", "podman", "docker", "apptainer", "singularity", "enroot", "sandbox"]
 
 
 class EnvironmentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Environments of agents: an engine, and limits for each environment."""
 
     engine: Annotated[
-        EngineName,
+        str,
         Meta(
             description="program that runs the containers; auto: the first of podman, docker, apptainer, singularity "
             "and enroot that is installed; sandbox: no image, an isolated session with the programs of this machine"

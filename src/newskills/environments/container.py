@@ -290,13 +290,8 @@ def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, shown: str) -> E
     why = shown or "it takes longer than ++environment.start_timeout"
     if "daemon running" in why:
         hint = "Start it, or use another engine: ++environment.engine=podman."
-    elif engine.program in ("podman", "docker"):
-        hint = (
-            f"Is the image there? `{engine.program} images` lists those of this machine; `{engine.program} pull` "
-            f"downloads one, `{engine.program} build` makes one."
-        )
     else:
-        hint = ""
+        hint = engine.image_hint()
     stop = "" if why.endswith(("?", ".", "!")) else "."
     return EnvironmentFailedError(
         f"{engine.program} cannot start a container of image '{spec.image}': {why}{stop}", hint=hint

@@ -73,6 +73,19 @@ class Profile(Struct, frozen=True, kw_only=True):
     workdir: str | None = None
     settings: Row = {}
 
+    @property
+    def is_local(self) -> bool:
+        return self.executor == "local"
+
+    @property
+    def is_slurm(self) -> bool:
+        return self.executor == "slurm"
+
+    @property
+    def needs_images(self) -> bool:
+        """Whether its jobs run in containers of this machine."""
+        return self.executor == "docker"
+
 
 class WandbSection(Struct, frozen=True, kw_only=True):
     """Section `[wandb]` of env.toml."""
@@ -111,6 +124,14 @@ class ExecutionSection(Struct, frozen=True, kw_only=True):
     proxy_image: str | None = None
     auto_export: tuple[str, ...] = ()
 
+    @property
+    def is_local(self) -> bool:
+        return self.type == "local"
+
+    @property
+    def is_slurm(self) -> bool:
+        return self.type == "slurm"
+
 
 class Deployment(Struct, frozen=True, kw_only=True):
     """Section `deployment`. `command` is shell text of the config's author; None: the type's own command.
@@ -136,6 +157,11 @@ class Deployment(Struct, frozen=True, kw_only=True):
     completions: str = "/v1/completions"
     n_tasks: int = 1
     env: EnvMap = {}
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a server is started; else the section `target` names a running one."""
+        return self.type != "none"
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -222,6 +248,16 @@ class CompiledConfig(Struct, frozen=True, kw_only=True):
     export_env: EnvMap = {}
     dialect: Dialect = "0.2"
     force_squash: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether neither --run nor --batch submits it."""
+        return self.mode == "local"
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether the tasks run on this machine."""
+        return self.is_local or self.execution.is_local
 
     def images(self) -> tuple[Image, ...]:
         """Every image that the run needs, once for each place that names it."""

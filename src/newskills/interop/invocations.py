@@ -59,6 +59,10 @@ class InvocationJob(Struct, frozen=True, kw_only=True):
     config: Row | None = None
 
     @property
+    def is_local(self) -> bool:
+        return self.executor == "local"
+
+    @property
     def index(self) -> int:
         """Its place in `evaluation.tasks` of the config."""
         number = self.job_id.rpartition(".")[2]

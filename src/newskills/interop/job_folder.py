@@ -37,7 +37,7 @@ def forget_secrets(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
 
 def _config(compiled: CompiledConfig, cwd: Path, *, secrets: bool) -> Any:
     config: Any = compiled.config if secrets else without_secrets(compiled.config)
-    return escaped(config if compiled.mode == "local" else moved(config, str(cwd)))
+    return escaped(config if compiled.is_local else moved(config, str(cwd)))
 
 
 def moved(node: Any, here: str) -> Any:

@@ -73,7 +73,7 @@ def look(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[J
     looked_up = []
     for entry in entries:
         if entry.own is None:
-            if entry.executor != "local":
+            if not entry.is_local:
                 raise foreign(entry)
             looked_up.append(JobStatus(entry, *folder_state(entry)))
             continue
@@ -151,7 +151,7 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
     """
     groups: dict[str, list[InvocationJob]] = {}
     for entry in entries:
-        if entry.own is None and entry.executor != "local":
+        if entry.own is None and not entry.is_local:
             raise foreign(entry)
         groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
     for name, some in groups.items():
@@ -233,7 +233,7 @@ def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
     hosts = {name: value.value for name, value in env.items() if value.kind == "host" and name != value.value}
     own = {"experiment": experiment.id, "job": job.name, HOST: hosts}
     image = task.container or "newskills"
-    if compiled.execution.type != "slurm":
+    if not compiled.execution.is_slurm:
         return {
             "output_dir": job.folder,
             "container": f"client-{task.name}",

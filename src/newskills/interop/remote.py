@@ -32,9 +32,9 @@ def why_not_squash(compiled: CompiledConfig) -> str:
     profile, execution = compiled.profile, compiled.execution
     if all(map(is_file, references(compiled))):
         return "no image needs an import"
-    if compiled.mode == "local":
+    if compiled.is_local:
         return "images are not imported for a run on this machine; --run or --batch imports them"
-    if profile is None or profile.executor != "slurm" or execution.type != "slurm":
+    if profile is None or not profile.is_slurm or not execution.is_slurm:
         return "images are imported only for executor slurm"
     if profile.tunnel != "ssh":
         return f'images are imported over ssh, but profile [{profile.name}] has no tunnel = "ssh"'

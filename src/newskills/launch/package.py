@@ -133,7 +133,8 @@ def check_named(pipeline: Pipeline, made: Package, files: Sequence[str]) -> None
 
 def in_place(cluster: ClusterConfig) -> bool:
     """Whether jobs run as processes of this machine, which need no copy."""
-    return cluster.executor == "none" or (cluster.executor == "local" and not cluster.containers)
+    properties = cluster.properties
+    return properties.this_machine and (properties.containers != "command" or not cluster.containers)
 
 
 def _record(path: str, name: str, commit: GitCommit | None, data: tuple[str, ...] = ()) -> Package:

@@ -184,11 +184,11 @@ def site_of(
     return Site(cluster=cluster, folder=folder, code=code, log_dir=log_dir or "", environ=environ, experiment=name)
 
 
-def _machine(cluster: ClusterConfig) -> tuple[str, str]:
+def _machine(cluster: ClusterConfig) -> tuple[str, str, str]:
     """Return what two cluster configs share when handles and files of one are known to the other: the executor, and its
     host or address."""
     host = cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
-    return cluster.executor, f"{host} {cluster.ray.address}" if cluster.executor == "ray" else host
+    return cluster.executor, host, cluster.ray.address if cluster.properties.uses_ray else ""
 
 
 def _outside(pipeline: Pipeline, context: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:

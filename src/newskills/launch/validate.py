@@ -19,10 +19,6 @@ from newskills.launch.clusters.variables import JobVariables, job_variables, mis
 RESERVED = ("job",)
 """Commands that would take the place of a job's own files."""
 
-ONE_MACHINE = ("none", "local")
-"""Executors with which all commands of a job are on the same node."""
-TOGETHER = (*ONE_MACHINE, "ray")
-"""Executors with which the groups of a job share their first node."""
 SHORTEST_SECRET = 8
 """Characters; shorter values of secrets would be found in many a text."""
 
@@ -163,8 +159,8 @@ def _job(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
         if not group.commands:
             yield f"{what} has no commands."
         yield from _hardware(what, group, where.cluster)
-    if where.cluster.executor == "ray":
-        yield from _nodes_on_ray(job)
+    if where.cluster.properties.shares_first_node:
+        yield from _nodes_beyond_first(job, where.cluster)
     yield from _ports(job, where.cluster)
     yield from _refs(job, pipeline)
     for command in job.commands():
@@ -183,7 +179,7 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
     ):
         if number < least:
             yield f"{what} asks for {number} {unit}; the minimum is {least}."
-    if hardware.num_nodes > 1 and cluster.executor in ONE_MACHINE:
+    if hardware.num_nodes > 1 and cluster.properties.this_machine:
         yield f"{what} asks for {hardware.num_nodes} nodes, but executor {cluster.executor} has one machine."
     for name in ("partition", "account", "qos"):
         value = getattr(hardware, name)
@@ -199,12 +195,17 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
             yield f"{what}: sbatch_kwargs.{key} has a line break or control character in it."
 
 
-def _nodes_on_ray(job: Job) -> Problems:
-    """Check the groups of a job on Ray: they are on its first node, and one of them may have further nodes."""
+def _nodes_beyond_first(job: Job, cluster: ClusterConfig) -> Problems:
+    """Check groups that share the first node of their job: one of them may have further nodes."""
+    if cluster.properties.this_machine:
+        return
     several = [group for group in job.groups if group.hardware.num_nodes > 1]
     if len(several) > 1:
         names = " and ".join(f"'{group.name}'" for group in several)
-        yield f"Job '{job.name}': on executor ray, one group may have several nodes; {names} ask for some."
+        where = f"on executor {cluster.executor}"
+        yield f"Job '{job.name}': {where}, one group may have several nodes; {names} ask for some."
+    if cluster.properties.tasks_per_node:
+        return
     for command in (command for group in several for command in group.commands):
         if command.script.tasks_per_node > 1:
             yield (
@@ -232,7 +233,7 @@ def _ports(job: Job, cluster: ClusterConfig) -> Problems:
     """Yield a problem for each fixed port that is taken twice on the same machine."""
     taken: dict[tuple[int, int], str] = {}
     for number, group in enumerate(job.groups):
-        machine = 0 if cluster.executor in TOGETHER else number
+        machine = 0 if cluster.properties.shares_first_node else number
         for command in group.commands:
             if port := command.script.port:
                 other = taken.setdefault((machine, port), command.name)
@@ -316,7 +317,7 @@ def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
         return
     if image is None:
         return
-    if where.cluster.executor == "slurm" and image.endswith(".sqsh") and not image.startswith("/"):
+    if where.cluster.properties.squashed_images and image.endswith(".sqsh") and not image.startswith("/"):
         yield (f"{what}: the image {image} must be an absolute path; otherwise Pyxis looks for it in a registry.")
     if not where.check_paths:
         return
@@ -330,7 +331,7 @@ def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
 
 def _container(command: Command, cluster: ClusterConfig) -> tuple[str | None, tuple[Mount, ...]]:
     """Return the image that a command runs in (None: no container), and its mounts. Raises NewskillsError."""
-    if cluster.executor == "ray":
+    if cluster.properties.containers == "job":
         return cluster.ray.image, (*parse_mounts(cluster.mounts), Mount(cluster.job_dir, cluster.job_dir))
     mounts = cluster.mounts if command.mounts is None else command.mounts
     return image_of(cluster, command.container), parse_mounts(mounts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models behind endpoints: one file per wire format, plus what serves a model on this machine (`serving/`).
 
-Add a backend: a file with `make(config, *, concurrency, environ) -> Model`, and a row in `MODELS` (or the entry
-point `newskills.models` of another distribution).
+Add a backend: a file with `make(config, *, concurrency, environ) -> Model`, and a row in `MODELS` of `kinds.py` (or
+the entry point `newskills.models` of another distribution).
 """
 
 from __future__ import annotations
@@ -13,46 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.base.registry import Registry, fold
-from newskills.models.parameters import DIALECTS
+from newskills.base.registry import fold
+from newskills.models.kinds import MODELS as MODELS
 
 if TYPE_CHECKING:
     from newskills.base.protocols import Model
     from newskills.base.records import Inference
     from newskills.models.config import ServerConfig
-
-SELF_HOSTED = (
-    "vllm",
-    "vllm_dp_ray",
-    "vllm_multimodal",
-    "sglang",
-    "trtllm",
-    "megatron",
-    "nim",
-    "llamacpp",
-    "generic",
-)
-
-MODELS = Registry(
-    "server type",
-    {
-        **dict.fromkeys(SELF_HOSTED, "newskills.models.openai:make"),
-        "openai": "newskills.models.openai:make_hosted",
-        "azureopenai": "newskills.models.azure:make",
-        "gemini": "newskills.models.gemini:make",
-        "anthropic": "newskills.models.anthropic:make",
-        "litellm": "newskills.models.litellm:make",
-        "comet": "newskills.models.trained_judges:make_comet",
-        "nvembed": "newskills.models.trained_judges:make_nvembed",
-        "step": "newskills.models.trained_judges:make_step",
-        **dict.fromkeys(("vllm_classify", "vllm_score", "vllm_pooling"), "newskills.models.reward:make"),
-        "asr_nim": "newskills.models.riva:make_asr",
-        "tts_nim": "newskills.models.riva:make_tts",
-        "custom": "newskills.models.custom:make",
-    },
-    group="newskills.models",
-    aliases={"llama.cpp": "llamacpp", "llama_cpp": "llamacpp", "tensorrt_llm": "trtllm", "azure": "azureopenai"},
-)
 
 REMOVED = {
     "nemo": (
@@ -79,7 +46,7 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     model: Model = maker(
         msgspec.structs.replace(config, server_type=canonical), concurrency=concurrency, environ=environ
     )
-    if config.max_tokens_name is not None and canonical not in DIALECTS:
+    if config.max_tokens_name is not None and MODELS.properties(canonical).dialect is None:
         raise ConfigError(
             f"{canonical} does not accept server.max_tokens_name.", hint="It is for OpenAI-compatible endpoints."
         )

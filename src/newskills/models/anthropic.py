@@ -20,6 +20,7 @@ from newskills.base.records import Inference, Message, Reply, Request, Row, Usag
 from newskills.models.config import ServerConfig
 from newskills.models.decode import count, decode_body, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
+from newskills.models.kinds import MODELS
 from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
 
 URL = "https://api.anthropic.com/v1"
@@ -97,7 +98,7 @@ class AnthropicModel(HttpModel):
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AnthropicModel:
     """Return the model for Anthropic's API. Raises AuthError without `ANTHROPIC_API_KEY`."""
-    key, source = require_key(config, environ, "ANTHROPIC_API_KEY")
+    key, source = require_key(config, environ, *MODELS.properties(config.server_type).keys)
     endpoint = EndpointIdentity(base_url_of(config, URL), require_model(config), key, source)
     return AnthropicModel(endpoint, concurrency=concurrency, environ=environ)
 

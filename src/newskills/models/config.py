@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from newskills.models.kinds import MODELS
+
 Price = Annotated[float, Meta(ge=0)]
 ContextStrategy = Literal["reduce_generation", "reduce_prompt_from_start", "reduce_prompt_from_end"]
 
@@ -89,21 +91,17 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 _HELD: dict[str, str] = {}
 _USED: set[str] = set()
 
-LLAMACPP_KEY = "NEWSKILLS_LLAMACPP_KEY"
-"""Variable with the key of our own llama.cpp server: the server asks for it, clients send it."""
-OWN_KEYS = {"llamacpp": LLAMACPP_KEY}
-"""Server types that look for a key under a name of their own → the name."""
-
 
 def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str | None, str]:
     """(key or None, where it comes from or was looked for: `NAME` of a variable, or `++server.api_key`).
 
-    Order: `api_key`, `api_key_env_var` (then nothing else), `variables`, what the server type has in `OWN_KEYS`.
+    Order: `api_key`, `api_key_env_var` (then nothing else), `variables`, the `server_key` of the
+    kind of server.
     Blanks around a key are dropped.
     """
     if config.api_key is not None:
         return _used(_HELD.get(config.api_key)), "++server.api_key"
-    own = OWN_KEYS.get(config.server_type)
+    own = MODELS.properties(config.server_type).server_key
     names = (config.api_key_env_var,) if config.api_key_env_var else (*variables, *((own,) if own else ()))
     for name in names:
         if key := environ.get(name, "").strip():

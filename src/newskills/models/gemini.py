@@ -22,6 +22,7 @@ from newskills.base.records import Inference, Logprobs, Message, Reply, Request,
 from newskills.models.config import ServerConfig
 from newskills.models.decode import count, decode_body, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
+from newskills.models.kinds import MODELS
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -87,7 +88,7 @@ class GeminiModel(HttpModel):
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> GeminiModel:
     """Return the model for Gemini's API. Raises AuthError without `GEMINI_API_KEY` or `GOOGLE_API_KEY`."""
-    key, source = require_key(config, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+    key, source = require_key(config, environ, *MODELS.properties(config.server_type).keys)
     url = base_url_of(config, URL, v1=False)
     if "/" not in url.split("://", 1)[1]:
         url += "/v1beta"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from newskills.base.errors import ModelError, NewskillsError, RedirectError
+from newskills.base.errors import ConfigError, ModelError, NewskillsError, RedirectError
 from newskills.base.http.client import HeaderList
 from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Reply, Request, Row
@@ -18,8 +18,10 @@ from newskills.models import openai_chat, openai_responses, parameters
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import earliest_stop
 from newskills.models.errors import EndpointIdentity, ModelNotFoundError, error_from, read_refusal, redirect_error
+from newskills.models.kinds import MODELS, dialect_of, key_for_host
 from newskills.models.wire import PROBE_TIMEOUT, BodyCache, HttpModel, base_url_of, require_key, require_model
 
+AZURE_VERSION = "2024-12-01-preview"
 OPENAI_URL = "https://api.openai.com/v1"
 PATHS = {"chat": "/chat/completions", "text": "/completions", "responses": "/responses"}
 DYNAMIC = frozenset(
@@ -47,13 +49,11 @@ class OpenAIModel(HttpModel):
         auth = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key and not headers else headers
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=auth)
         self.server_type = server_type
-        self.dialect = parameters.DIALECTS[server_type]
+        self.dialect = dialect_of(server_type)
         self._query = query
         self._max_tokens_name = max_tokens_name
         self._bodies = BodyCache(DYNAMIC)
-        self._developer = server_type in ("openai", "azureopenai") and parameters.is_reasoning_model(
-            endpoint.model
-        )
+        self._developer = self.dialect.strict and parameters.is_reasoning_model(endpoint.model)
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raise ConfigError for a setting that this backend cannot honour."""
@@ -134,7 +134,7 @@ class OpenAIModel(HttpModel):
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
     """Return the model of a self-hosted endpoint: a key is sent where one is given, and never required beforehand."""
-    dialect = parameters.DIALECTS[config.server_type]
+    dialect = dialect_of(config.server_type)
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:
         key, source = require_key(config, environ)
@@ -155,9 +155,8 @@ def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str,
     """
     url = base_url_of(config, environ.get("NEMO_SKILLS_OPENAI_BASE_URL") or OPENAI_URL)
     host = urlsplit(url).hostname or ""
-    nvidia = host.endswith("api.nvidia.com")
-    variable = "NVIDIA_API_KEY" if nvidia else "OPENAI_API_KEY"
-    needed = nvidia or host == "api.openai.com" or config.api_key is not None or config.api_key_env_var
+    variable, required = key_for_host("openai", host)
+    needed = required or config.api_key is not None or config.api_key_env_var
     key, source = require_key(config, environ, variable) if needed else key_of(config, environ, variable)
     endpoint = EndpointIdentity(url, require_model(config, environ.get("NEMO_SKILLS_OPENAI_MODEL")), key, source)
     return OpenAIModel(
@@ -165,5 +164,35 @@ def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str,
         endpoint,
         concurrency=concurrency,
         environ=environ,
+        max_tokens_name=config.max_tokens_name,
+    )
+
+
+def make_azure(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
+    """Return the model of Azure OpenAI: the same wire, a key in `api-key`, an API version in the query.
+
+    https://learn.microsoft.com/azure/ai-services/openai/reference. A base URL that ends in `/openai/v1` is the newer
+    API without versions. `model` is the deployment's name. Raises ConfigError without an address, AuthError without a
+    key.
+    """
+    url = (config.base_url or environ.get("AZURE_OPENAI_ENDPOINT", "")).rstrip("/")
+    if not url:
+        raise ConfigError(
+            "azureopenai needs the address of your resource.",
+            hint="Set ++server.base_url=https://NAME.openai.azure.com, or AZURE_OPENAI_ENDPOINT.",
+        )
+    model = require_model(config)
+    key, source = require_key(config, environ, *MODELS.properties(config.server_type).keys)
+    query = ""
+    if not url.endswith("/openai/v1"):
+        url = f"{url.removesuffix('/openai')}/openai/deployments/{quote(model, safe='')}"
+        query = f"?api-version={AZURE_VERSION}"
+    return OpenAIModel(
+        "azureopenai",
+        EndpointIdentity(url, model, key, source),
+        concurrency=concurrency,
+        environ=environ,
+        headers=(("api-key", key),),
+        query=query,
         max_tokens_name=config.max_tokens_name,
     )

@@ -13,7 +13,7 @@ from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
 from newskills.models.decode import decode_body, drafts_of, logprobs_of, usage_of, with_prompt
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
-from newskills.models.parameters import Dialect
+from newskills.models.kinds import Dialect
 
 BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
 TRUNCATING_FINISHES = frozenset(

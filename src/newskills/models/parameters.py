@@ -8,54 +8,13 @@ that depends on nothing but the setting.
 from __future__ import annotations
 
 import re
-from typing import Literal
-
-from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Inference, Row
+from newskills.models.kinds import Dialect, Extras, dialect_of
 
 REPEAT_WINDOW = 65536
 """Tokens that llama.cpp's penalty looks back on (default 64); elsewhere the penalty covers the whole text."""
-
-Extras = Literal["none", "vllm", "llamacpp", "changed"]
-
-
-class Dialect(Struct, frozen=True, kw_only=True):
-    """How a backend departs from the common ground.
-
-    extras      none: OpenAI's own parameters only; vllm: always sent by vLLM's names; llamacpp: always sent, since
-                its defaults are not "off" (top_k 40, min_p 0.05); changed: sent only where set
-    echoes      reasoning of earlier turns is sent back, under both names in use
-    rendered    how a prompt that a chat template has rendered, with its own marks, is kept from getting a second
-                mark at its beginning: flag: `add_special_tokens` is false (vLLM, TensorRT-LLM); ids: it is sent as
-                token ids, which OpenAI's API takes as well (SGLang and llama.cpp know no such flag); text: the server
-                adds nothing (Megatron, whose endpoint reads no list of ids)
-    """
-
-    extras: Extras = "changed"
-    rendered: Literal["flag", "ids", "text"] = "ids"
-    tools: bool = True
-    stream: bool = True
-    chat_logprobs: bool = True
-    echoes: bool = True
-    tool_choice: str = ""
-    v1: bool = True
-
-
-DIALECTS: dict[str, Dialect] = {
-    "openai": Dialect(extras="none", echoes=False),
-    "azureopenai": Dialect(extras="none", echoes=False),
-    "vllm": Dialect(extras="vllm", rendered="flag"),
-    "vllm_dp_ray": Dialect(extras="vllm", rendered="flag"),
-    "vllm_multimodal": Dialect(extras="vllm", rendered="flag"),
-    "trtllm": Dialect(extras="vllm", rendered="flag"),
-    "sglang": Dialect(extras="vllm", tool_choice="auto"),
-    "megatron": Dialect(extras="none", tools=False, stream=False, chat_logprobs=False, v1=False, rendered="text"),
-    "nim": Dialect(),
-    "generic": Dialect(),
-    "llamacpp": Dialect(extras="llamacpp"),
-}
 
 
 def is_reasoning_model(model: str) -> bool:
@@ -65,8 +24,7 @@ def is_reasoning_model(model: str) -> bool:
 
 def check(server_type: str, model: str, inference: Inference, *, tools: bool = False) -> None:
     """Raise ConfigError naming the setting that `server_type` cannot honour, and what to set instead."""
-    dialect = DIALECTS[server_type]
-    hosted = server_type in ("openai", "azureopenai")
+    dialect = dialect_of(server_type)
     _check_endpoint(server_type, inference, tools)
     if dialect.extras == "none":
         _refuse(inference.top_k not in (-1, 0, None), server_type, "top_k", "-1")
@@ -79,8 +37,8 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
         raise ConfigError(
             f"{server_type} does not accept tools.", hint="Use server_type vllm or sglang for tool calling."
         )
-    if hosted:
-        _check_hosted(server_type, model, inference)
+    if dialect.strict:
+        _check_strict(server_type, model, inference)
 
 
 def constant(server_type: str, model: str, inference: Inference, max_tokens_name: str | None = None) -> Row:
@@ -88,18 +46,17 @@ def constant(server_type: str, model: str, inference: Inference, max_tokens_name
 
     `max_tokens_name` replaces the usual name of the limit of new tokens, where the endpoint is chat.
     """
-    dialect = DIALECTS[server_type]
-    hosted = server_type in ("openai", "azureopenai")
+    dialect = dialect_of(server_type)
     body: Row = {"model": model}
-    if hosted and is_reasoning_model(model):
+    if dialect.strict and is_reasoning_model(model):
         body |= _reasoning_keys(inference)
     else:
         body |= _sampling_keys(inference)
-    if not (hosted and inference.endpoint_type == "responses"):
+    if not (dialect.strict and inference.endpoint_type == "responses"):
         body["seed"] = inference.random_seed
     body |= _extra_keys(dialect.extras, inference)
     if inference.reasoning_effort is not None:
-        body |= _effort(server_type, inference)
+        body |= _effort(dialect, inference)
     if inference.stream:
         body["stream"] = True
         if inference.endpoint_type != "responses":
@@ -126,7 +83,7 @@ def _check_endpoint(server_type: str, inference: Inference, tools: bool) -> None
         )
 
 
-def _check_hosted(server_type: str, model: str, inference: Inference) -> None:
+def _check_strict(server_type: str, model: str, inference: Inference) -> None:
     if inference.extra_body:
         raise ConfigError(
             f"{server_type} does not accept inference.extra_body ({', '.join(inference.extra_body)}).",
@@ -171,7 +128,7 @@ def _reasoning_keys(inference: Inference) -> Row:
 
 
 def _extra_keys(extras: Extras, inference: Inference) -> Row:
-    if extras == "vllm":
+    if extras == "always":
         body: Row = {
             "min_p": inference.min_p,
             "repetition_penalty": inference.repetition_penalty,
@@ -182,7 +139,7 @@ def _extra_keys(extras: Extras, inference: Inference) -> Row:
         if inference.endpoint_type == "text":
             body["skip_special_tokens"] = False
         return body
-    if extras == "llamacpp":
+    if extras == "explicit":
         body = {
             "top_k": None if inference.top_k is None else max(inference.top_k, 0),
             "min_p": inference.min_p,
@@ -198,9 +155,9 @@ def _extra_keys(extras: Extras, inference: Inference) -> Row:
     return {}
 
 
-def _effort(server_type: str, inference: Inference) -> Row:
+def _effort(dialect: Dialect, inference: Inference) -> Row:
     if inference.endpoint_type == "responses":
         return {"reasoning": {"effort": inference.reasoning_effort}}
-    if server_type == "llamacpp":
+    if dialect.effort_in_template:
         return {"chat_template_kwargs": {"reasoning_effort": inference.reasoning_effort}}
     return {"reasoning_effort": inference.reasoning_effort}

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
-import urllib.error
-import urllib.request
+from urllib.parse import urlsplit
 
 import msgspec
 
 from newskills.base.errors import AuthError, ModelError, ServerError, TransportError
+from newskills.base.http.blocking import open_url
 from newskills.base.records import Row
+from newskills.models.kinds import key_for_host
 
 
 def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
@@ -22,22 +23,23 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     url = f"{base if base.endswith('/v1') else base + '/v1'}/models"
     if not url.startswith(("http://", "https://")):
         raise TransportError(f"{address} is not an http(s) address.")
-    key = os.environ.get("OPENAI_API_KEY")
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310
+    variable, _ = key_for_host("openai", urlsplit(url).hostname or "")
+    key = os.environ.get(variable)
+    private = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310 - scheme checked above
+        with open_url(url, private=private, timeout=timeout) as reply:
+            if not 200 <= reply.status < 300:
+                raise _refused(url, reply.status, variable)
             listing = msgspec.json.decode(reply.read(1 << 22), type=Row)
-    except urllib.error.HTTPError as error:
-        raise _refused(url, error.code) from error
-    except (OSError, TimeoutError) as error:
-        raise TransportError(f"No server answers at {url} ({getattr(error, 'reason', error)}).") from error
+    except TransportError as error:
+        raise TransportError(f"No server answers at {url} ({error}).") from error
     except msgspec.DecodeError as error:
         raise ServerError(f"{url} does not answer with a list of models.") from error
     models = listing.get("data")
     return [str(m.get("id")) for m in models if isinstance(m, dict)] if isinstance(models, list) else []
 
 
-def _refused(url: str, status: int) -> ModelError:
+def _refused(url: str, status: int, variable: str) -> ModelError:
     if status in (401, 403):
-        return AuthError(f"{url} refuses the key in OPENAI_API_KEY.", status=status)
+        return AuthError(f"{url} refuses the key in {variable}.", status=status)
     return ServerError(f"{url} answers with status {status}.", status=status)

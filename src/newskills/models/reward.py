@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from newskills.base.errors import BadRequestError, ServerError
 from newskills.base.records import Reply, Request, Row
@@ -21,8 +23,15 @@ from newskills.models.decode import decode_body, usage_of
 from newskills.models.errors import EndpointIdentity
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
-PATHS = {"vllm_classify": "/classify", "vllm_score": "/score", "vllm_pooling": "/pooling"}
-_FIELDS = {"vllm_classify": "probs", "vllm_score": "score", "vllm_pooling": "data"}
+
+class RewardWire(Struct, frozen=True):
+    """One of vLLM's ways to ask for scores: path, field of the reply, whether two texts are compared."""
+
+    path: str
+    field: str
+    compares: bool = False
+
+
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -34,17 +43,17 @@ class RewardModel(HttpModel):
     """
 
     def __init__(
-        self, server_type: str, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]
+        self, wire: RewardWire, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]
     ) -> None:
         headers = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key else ()
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
-        self._type = server_type
+        self._wire = wire
 
     async def complete(self, request: Request) -> Reply:
         """Return a reply whose text is the score. Raises the HttpError family."""
         started = time.time()
         body = {"model": self.name, **self._body(request), **request.extra_body}
-        got = await self._post(PATHS[self._type], encode(body), request.inference.timeout)
+        got = await self._post(self._wire.path, encode(body), request.inference.timeout)
         reply = decode_body(got, _decoder, dict[str, Any], self.endpoint.address)
         return Reply(
             text=repr(self._score(reply)),
@@ -56,7 +65,7 @@ class RewardModel(HttpModel):
 
     def _body(self, request: Request) -> Row:
         messages = request.messages or []
-        if self._type != "vllm_score":
+        if not self._wire.compares:
             return {"messages": messages}
         if len(messages) < 2:
             raise BadRequestError("vllm_score compares two texts: the problem and the solution.")
@@ -65,7 +74,7 @@ class RewardModel(HttpModel):
     def _score(self, reply: Row) -> float:
         data = reply.get("data")
         first_item = data[0] if isinstance(data, list) and data else None
-        value = first_item.get(_FIELDS[self._type]) if isinstance(first_item, dict) else None
+        value = first_item.get(self._wire.field) if isinstance(first_item, dict) else None
         while isinstance(value, list) and value:
             value = value[-1]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -73,8 +82,8 @@ class RewardModel(HttpModel):
         return float(value)
 
 
-def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> RewardModel:
-    """Return the reward model; sends nothing. Raises ConfigError without a model's name."""
+def make(wire: RewardWire, config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> RewardModel:
+    """Return the reward model that is asked by `wire`; sends nothing. Raises ConfigError without a model's name."""
     key, source = key_of(config, environ)
     if config.api_key is not None or config.api_key_env_var:
         key, source = require_key(config, environ)
@@ -82,4 +91,9 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     if urlsplit(address).path == "/v1":
         address = address.removesuffix("/v1")  # these paths lie beside /v1
     endpoint = EndpointIdentity(address, require_model(config), key, source)
-    return RewardModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)
+    return RewardModel(wire, endpoint, concurrency=concurrency, environ=environ)
+
+
+make_classify = partial(make, RewardWire("/classify", "probs"))
+make_score = partial(make, RewardWire("/score", "score", compares=True))
+make_pooling = partial(make, RewardWire("/pooling", "data"))

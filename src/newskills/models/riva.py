@@ -32,6 +32,7 @@ from newskills.base.records import Inference, Message, Reply, Request, Row
 from newskills.base.type_errors import type_fault
 from newskills.models.config import DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.errors import EndpointIdentity, Refusal, error_for
+from newskills.models.kinds import MODELS
 from newskills.models.tunnel import PortForward
 
 S = TypeVar("S", bound=Struct)
@@ -318,7 +319,7 @@ def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
     address = address.partition("/")[0]
     if ":" not in address.rpartition("]")[2]:
         address = f"{address}:{443 if secure else PORT}"
-    key, source = key_of(config, environ, *(("NVIDIA_API_KEY",) if secure else ()))
+    key, source = key_of(config, environ, *(MODELS.properties(config.server_type).keys if secure else ()))
     endpoint = EndpointIdentity(address, config.model or config.server_type, key, source)
     proxied = proxy_for(f"http{'s' if secure else ''}://{address}", environ) is not None
     return kind(endpoint, kind=config.server_type, secure=secure, proxied=proxied)

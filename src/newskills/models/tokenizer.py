@@ -7,8 +7,6 @@ calls that are rare.
 
 from __future__ import annotations
 
-import http.client
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +15,14 @@ import msgspec
 
 from newskills.base.chat_template import render_chat_template
 from newskills.base.errors import ConfigError, ServerError, TransportError
+from newskills.base.http.blocking import BlockingClient
 from newskills.base.http.client import split_url
 from newskills.base.http.connection import HttpResponse
-from newskills.base.http.proxy import Proxy, proxy_for
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.errors import EndpointIdentity, error_from
-from newskills.models.parameters import DIALECTS
+from newskills.models.kinds import MODELS
 from newskills.models.wire import base_url_of, encode, require_model
 
 TIMEOUT = 60.0
@@ -51,12 +49,8 @@ def make_tokenizer(name: str | None, config: ServerConfig, environ: Mapping[str,
         return HFTokenizer(chosen)
     if config.model and (Path(config.model) / FILES[0]).is_file():
         return HFTokenizer(config.model)
-    if config.server_type in DIALECTS and config.server_type not in (
-        "openai",
-        "azureopenai",
-        "generic",
-        "megatron",
-    ):
+    dialect = MODELS.properties(config.server_type).dialect
+    if dialect is not None and dialect.tokenizer:
         return ServerTokenizer(config, environ)
     raise ConfigError(
         f"{config.server_type} has no tokenizer endpoint.",
@@ -112,15 +106,14 @@ class ServerTokenizer:
         url = base_url_of(config).removesuffix("/v1")
         key, source = key_of(config, environ)
         self.name = require_model(config)
-        self._llamacpp = config.server_type == "llamacpp"
+        dialect = MODELS.properties(config.server_type).dialect
+        self._takes_content = dialect is not None and dialect.tokenizer == "content"
         self._endpoint = EndpointIdentity(url, self.name, key, source)
-        self._scheme, self._host, self._port, self._prefix = split_url(url)
-        self._proxy = proxy_for(url, environ)
-        self._idle: list[http.client.HTTPConnection] = []
-        self._lock = threading.Lock()
+        split_url(url)  # says what is wrong with an address
+        self._client = BlockingClient(url, environ, timeout=TIMEOUT)
 
     def encode(self, text: str) -> list[int]:
-        if self._llamacpp:
+        if self._takes_content:
             body: Row = {"content": text, "add_special": False, "parse_special": True}
         else:
             body = {"model": self.name, "prompt": text, "add_special_tokens": False}
@@ -143,7 +136,7 @@ class ServerTokenizer:
             body["tools"] = tools
         if template_kwargs:
             body["chat_template_kwargs"] = template_kwargs
-        if self._llamacpp:
+        if self._takes_content:
             prompt = self._ask("/apply-template", body).get("prompt")
             if isinstance(prompt, str):
                 return prompt
@@ -153,10 +146,7 @@ class ServerTokenizer:
 
     def close(self) -> None:
         """Close connections that are not in use."""
-        with self._lock:
-            for connection in self._idle:
-                connection.close()
-            self._idle.clear()
+        self._client.close()
 
     def _tokens(self, answer: Row) -> list[int]:
         tokens = answer.get("tokens")
@@ -179,47 +169,11 @@ class ServerTokenizer:
         headers = {"Content-Type": "application/json"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        target = f"{self._prefix}{path}"
-        if self._proxy and self._scheme == "http":
-            target = f"http://{self._host}:{self._port}{target}"
-            if self._proxy.authorization:
-                headers["Proxy-Authorization"] = self._proxy.authorization
-        for last in (False, True):
-            connection = self._connection(fresh=last)
-            try:
-                connection.request("POST", target, body, headers)
-                reply = connection.getresponse()
-                response = HttpResponse(reply.status, _raw_headers(reply), reply.read())
-            except (OSError, http.client.HTTPException) as error:
-                connection.close()
-                if last:
-                    raise TransportError(f"Cannot ask {self._endpoint.address}{path}: {error}.") from error
-            else:
-                with self._lock:
-                    self._idle.append(connection)
-                return response
-        raise AssertionError("the loop returns or raises")
-
-    def _connection(self, *, fresh: bool) -> http.client.HTTPConnection:
-        with self._lock:
-            if self._idle and not fresh:
-                return self._idle.pop()
-        return _connect(self._scheme, self._host, self._port, self._proxy)
-
-
-def _connect(scheme: str, host: str, port: int, proxy: Proxy | None) -> http.client.HTTPConnection:
-    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-    if proxy is None:
-        return kind(host, port, timeout=TIMEOUT)
-    connection = kind(proxy.host, proxy.port, timeout=TIMEOUT)
-    if scheme == "https":
-        headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
-        connection.set_tunnel(host, port, headers)
-    return connection
-
-
-def _raw_headers(reply: http.client.HTTPResponse) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.getheaders()]
+        try:
+            reply = self._client.post(path, body, headers)
+        except TransportError as error:
+            raise TransportError(f"Cannot ask {self._endpoint.address}{path}: {error}.") from error
+        return HttpResponse(reply.status, reply.headers, reply.body)
 
 
 def _files(name: str) -> dict[str, Path]:

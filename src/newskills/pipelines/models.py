@@ -14,7 +14,6 @@ from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
 from newskills.config.layers import Layer
 from newskills.config.values import Text
-from newskills.launch.validate import ONE_MACHINE
 from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
@@ -26,7 +25,6 @@ from newskills.pipelines.placement.cluster import cluster_of
 from newskills.run.hosting.roles import HostedServers
 from newskills.run.planning.config import REPLICA
 
-CPU_SERVERS = frozenset({"llamacpp"})
 LISTS = (
     "model",
     "server_type",
@@ -40,9 +38,6 @@ ARGUMENTS = "server_args"
 ROLE = "model"
 """Of the second model and those that follow, with their numbers from 1."""
 O = TypeVar("O", bound=ModelOptions)  # noqa: E741 - O as in options
-REMOTE = frozenset(
-    {"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom", "comet", "nvembed", "step"}
-)
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
@@ -79,9 +74,8 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
     host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
     if elsewhere and host is not None:
         values["server.model"] = host.name
-    if (
-        host is not None and kind in CPU_SERVERS
-    ):  # more at once would only wait in line, and none would ever be done
+    if host is not None and _on_cpu(kind):
+        # more at once would only wait in line, and none would ever be done
         values["max_concurrent_requests"] = host.slots * _num_servers(options)
     more_hosts = _further(_num_servers(options), host)
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host, more=more_hosts)
@@ -157,10 +151,10 @@ def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
     if not options.model:
         raise ConfigError("No model is given. Give --model (a name or a path).")
     gpus = _first(options.server_gpus)
-    if gpus is None and elsewhere and kind not in CPU_SERVERS:
+    if gpus is None and elsewhere and not _on_cpu(kind):
         raise ConfigError("Give --server_gpus: the number of GPUs per node (0 = none).")
     return _spec(
-        options, kind, options.model[0], (0 if kind in CPU_SERVERS else visible_gpus()) if gpus is None else gpus
+        options, kind, options.model[0], (0 if _on_cpu(kind) else visible_gpus()) if gpus is None else gpus
     )
 
 
@@ -182,15 +176,19 @@ def _server_type(kind: str | None) -> str:
     return MODELS.resolve(kind)
 
 
+def _on_cpu(kind: str) -> bool:
+    return kind in SERVERS and SERVERS.properties(kind).on_cpu
+
+
 def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
     gpus = _first(options.server_gpus)
-    if kind in REMOTE or kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
+    if kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
         if gpus is not None:
             raise ConfigError(
                 f"--server_gpus: a server of type {kind} runs at an address; it cannot be started here."
             )
         return None
-    if kind in CPU_SERVERS:
+    if _on_cpu(kind):
         return _spec(options, kind, model, gpus or 0)
     if gpus is None:
         gpus = visible_gpus()
@@ -207,9 +205,9 @@ def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str,
     """Return the server of a job. The GPUs of a cluster's node are not known here; jobs of this machine get all of its
     GPUs."""
     named = "server.host" in overrides or "server.port" in overrides
-    if kind in REMOTE or kind not in SERVERS or named or options.server_gpus or kind in CPU_SERVERS:
+    if kind not in SERVERS or named or options.server_gpus or _on_cpu(kind):
         return _host(options, overrides, kind, model)
-    gpus = visible_gpus() if cluster_of(options).executor in ONE_MACHINE else 0
+    gpus = visible_gpus() if cluster_of(options).properties.this_machine else 0
     if not gpus:
         raise _no_server(kind, model, "No address and no number of GPUs is given")
     _say_all_gpus(model, gpus)

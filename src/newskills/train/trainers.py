@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from newskills.base.errors import ConfigError
-from newskills.base.registry import Registry, fold
+from newskills.base.registry import DescribedRegistry, fold
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.method import D, Method
 from newskills.train.loops.stepping import Hooks
@@ -46,13 +48,31 @@ class RolloutTrainer(Protocol):
 TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
 """(Hugging Face folder of the model, settings) → a trainer. Cheap: weights are read when training begins."""
 
-TRAINERS = Registry(
+
+class TrainerProperties(Struct, frozen=True, kw_only=True):
+    """What is particular about a trainer.
+
+    several_processes  a launcher may start it as several processes, which train together
+    quantizes          frozen weights may be held in 4 bits
+    trl_settings       it follows the settings below `trainer.trl`
+    """
+
+    several_processes: bool = False
+    quantizes: bool = False
+    trl_settings: bool = False
+
+
+TRAINERS = DescribedRegistry(
     "trainer",
     {
-        "cpu": "newskills.train.backends.cpu.local:make",
-        "tinker": "newskills.train.backends.tinker.local:make",
-        "trl": "newskills.train.backends.trl.local:make",
+        "cpu": ("newskills.train.backends.cpu.local:make", TrainerProperties()),
+        "tinker": ("newskills.train.backends.tinker.local:make", TrainerProperties()),
+        "trl": (
+            "newskills.train.backends.trl.local:make",
+            TrainerProperties(several_processes=True, quantizes=True, trl_settings=True),
+        ),
     },
+    usual=TrainerProperties(),
     group="newskills.trainers",
 )
 

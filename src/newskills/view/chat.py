@@ -7,7 +7,6 @@ The page listens on this machine alone unless told otherwise, keeps no talk, and
 from __future__ import annotations
 
 import contextlib
-import http.client
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +17,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ServerStartError
+from newskills.base.errors import ServerStartError, TransportError
+from newskills.base.http.blocking import BlockingResponse, open_url
 
 LARGEST_TALK = 4 << 20
 """Bytes of a request."""
@@ -121,20 +121,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(400, {"error": "A chat is a JSON object with messages."})
             return
         address = urlsplit(self.model.address)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)
-        headers = {"Content-Type": "application/json"}
-        if self.model.key:
-            headers["Authorization"] = f"Bearer {self.model.key}"
         try:
-            connection.request(
-                "POST", "/v1/chat/completions", msgspec.json.encode(self._request(messages)), headers
+            reply = open_url(
+                f"http://{address.netloc}/v1/chat/completions",
+                method="POST",
+                headers={"Content-Type": "application/json"},
+                private={"Authorization": f"Bearer {self.model.key}"} if self.model.key else {},
+                body=msgspec.json.encode(self._request(messages)),
+                timeout=PATIENCE,
+                environ={},
+                redirects=0,
             )
-            reply = connection.getresponse()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
+        except TransportError as error:
             self._json(502, {"error": f"The server does not answer (yet): {error}."})
             return
-        with contextlib.closing(connection):
+        with reply:
             if reply.status != 200:
                 text = reply.read(2000).decode(errors="replace")
                 self._json(502, {"error": f"The server answered {reply.status}: {text}"})
@@ -153,12 +154,12 @@ class _Handler(BaseHTTPRequestHandler):
         parameters = {key: value for key, value in sampling.items() if value is not None}
         return {"model": self.model.name, "messages": messages, "stream": True, **parameters}
 
-    def _pass_on(self, reply: http.client.HTTPResponse) -> None:
+    def _pass_on(self, reply: BlockingResponse) -> None:
         self.close_connection = True
         self._head(200, "text/event-stream")
         self.end_headers()
-        with contextlib.suppress(OSError, http.client.HTTPException):  # either side may leave in mid-sentence
-            while piece := reply.read1(1 << 16):
+        with contextlib.suppress(OSError, TransportError):  # either side may leave in mid-sentence
+            while piece := reply.read_some(1 << 16):
                 self.wfile.write(piece)
                 self.wfile.flush()
 

@@ -55,7 +55,8 @@ def _cannot_quantise(backend: str) -> str | None:
     """Return why weights cannot be held in 4 bits here; None where they can."""
     from newskills.models.serving.gpus import visible_gpus
     from newskills.train.backends.trl.settings import cannot_quantise
+    from newskills.train.trainers import TRAINERS
 
-    if backend == "cpu":
-        return "this trainer is the cpu trainer"
+    if not TRAINERS.properties(backend).quantizes:
+        return f"this trainer is the {backend} trainer"
     return cannot_quantise() if visible_gpus() else "no GPU is visible"

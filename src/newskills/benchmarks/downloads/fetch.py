@@ -8,21 +8,18 @@ Downloads survive a cut line (Range requests on the partial file), are retried w
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from newskills._version import __version__
 from newskills.base.benchmark import Source
-from newskills.base.errors import DataError, storage_error
+from newskills.base.errors import DataError, TransportError, storage_error
+from newskills.base.http.blocking import BlockingResponse, open_url
 from newskills.base.store import waiting_lock
 from newskills.benchmarks.downloads.mirror import HUB, ChangedFileError, Mirror, file_sha256, mirror_path
 
@@ -123,7 +120,7 @@ class Fetcher:
 
         def attempt() -> bytes:
             with _open(url, {}, self.options.timeout, source) as reply:
-                return bytes(reply.read())
+                return _receive(reply, None)
 
         return self._persistently(url, attempt)
 
@@ -177,7 +174,7 @@ class Fetcher:
             total = have + int(length) if length and length.isdigit() else None
             self._copy(reply, part, url, start=have, total=total)
 
-    def _copy(self, reply: Any, part: Path, url: str, *, start: int, total: int | None) -> None:
+    def _copy(self, reply: BlockingResponse, part: Path, url: str, *, start: int, total: int | None) -> None:
         done = start
         try:
             with part.open("r+b" if start else "wb") as file:
@@ -237,34 +234,22 @@ def pinned(url: str, revision: str) -> str:
     return parts._replace(path="/".join(steps)).geturl()
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Hands the token on only to the host it belongs to: hubs redirect to storage that must not see it."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        new = super().redirect_request(req, fp, code, msg, headers, newurl)
-        token = req.unredirected_hdrs.get("Authorization")
-        if new is not None and token and urlsplit(newurl)[:2] == urlsplit(req.full_url)[:2]:
-            new.add_unredirected_header("Authorization", token)
-        return new
-
-
-def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> Any:
+def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> BlockingResponse:
     if urlsplit(url).scheme not in ("https", "http"):
         raise DataError(f"Only http(s) addresses are fetched, not {url}.")
-    request = urllib.request.Request(url, headers={"User-Agent": f"newskills/{__version__}", **headers})  # noqa: S310
     token = os.environ.get("HF_TOKEN", "")
-    if token and urlsplit(url).netloc == urlsplit(hub()).netloc:
-        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    # hubs redirect to storage that must not see the token
+    private = (
+        {"Authorization": f"Bearer {token}"} if token and urlsplit(url).netloc == urlsplit(hub()).netloc else {}
+    )
     try:
-        return urllib.request.build_opener(_Redirects()).open(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        with error:
-            raise _refusal(error, url, source, token=bool(token)) from error
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        raise _Temporary(str(reason) or type(error).__name__) from error
+        reply = open_url(url, headers=headers, private=private, timeout=timeout)
+    except TransportError as error:
+        raise _Temporary(str(error)) from error
+    if reply.status >= 300:
+        with reply:
+            raise _refusal(reply, url, source, token=bool(token))
+    return reply
 
 
 def hub() -> str:
@@ -277,27 +262,27 @@ def archives() -> str:
     return os.environ.get("NEWSKILLS_GITHUB_ARCHIVES", "https://codeload.github.com").rstrip("/")
 
 
-def _refusal(error: urllib.error.HTTPError, url: str, source: Source, *, token: bool) -> Exception:
-    if error.code in (401, 403) and (source.gated or source.hf or url.startswith(hub())):
+def _refusal(reply: BlockingResponse, url: str, source: Source, *, token: bool) -> Exception:
+    if reply.status in (401, 403) and (source.gated or source.hf or url.startswith(hub())):
         page = source.note or (f"{hub()}/datasets/{source.hf}" if source.hf else url)
         say = "the account of HF_TOKEN has no access" if token else "no HF_TOKEN is set"
         return DataError(
-            f"{url} is only given to people who accepted its terms (HTTP {error.code}; {say}).",
+            f"{url} is only given to people who accepted its terms (HTTP {reply.status}; {say}).",
             hint=f"Accept them at {page}, then set HF_TOKEN to a read token of that account.",
         )
-    if error.code == 416:
+    if reply.status == 416:
         return _PartMisfit("the partial file does not fit the one on the server")
-    if error.code in (408, 425, 429) or error.code >= 500:
-        wait = error.headers.get("Retry-After", "")
-        return _Temporary(f"HTTP {error.code} {error.reason}", float(wait) if wait.isdigit() else None)
-    return DataError(f"{url} answered HTTP {error.code} {error.reason}.")
+    if reply.status in (408, 425, 429) or reply.status >= 500:
+        wait = reply.headers.get("Retry-After", "")
+        return _Temporary(f"HTTP {reply.status} {reply.reason}", float(wait) if wait.isdigit() else None)
+    return DataError(f"{url} answered HTTP {reply.status} {reply.reason}.")
 
 
-def _receive(reply: Any) -> bytes:
+def _receive(reply: BlockingResponse, size: int | None = _BLOCK) -> bytes:
     try:
-        return bytes(reply.read(_BLOCK))
-    except (OSError, http.client.HTTPException) as error:
-        raise _Temporary(f"the line was cut: {error or type(error).__name__}") from error
+        return reply.read(size)
+    except TransportError as error:
+        raise _Temporary(f"the line was cut: {error}") from error
 
 
 @contextlib.contextmanager

@@ -1,35 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that run containers, each by its command line."""
+"""Programs that run containers, each by its command line; jobs on this machine use those that are like docker.
+
+Add an engine: a file with a subclass of `engine.EngineProgram`, and a row in `ENGINES` (or the entry point
+`newskills.engines` of another distribution, with an attribute `properties`).
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.apptainer import Apptainer
-from newskills.environments.engines.docker import Docker, Podman
-from newskills.environments.engines.engine import EngineProgram
-from newskills.environments.engines.enroot import Enroot
+from newskills.base.registry import DescribedRegistry
 
-ENGINES: dict[str, type[EngineProgram]] = {
-    "podman": Podman,
-    "docker": Docker,
-    "apptainer": Apptainer,
-    "singularity": Apptainer,
-    "enroot": Enroot,
-}
+if TYPE_CHECKING:
+    from newskills.environments.config import EnvironmentConfig
+    from newskills.environments.engines.engine import EngineProgram
+
+
+class EngineProperties(Struct, frozen=True, kw_only=True):
+    """What is particular about an engine.
+
+    program      what is looked for in PATH; empty: the engine's name
+    like_docker  its commands and options are docker's, so that jobs may run in its containers as well
+    daemonless   containers are processes of the caller; their root is the caller outside
+    """
+
+    program: str = ""
+    like_docker: bool = False
+    daemonless: bool = False
+
+
+ENGINES = DescribedRegistry(
+    "container engine",
+    {
+        "podman": (
+            "newskills.environments.engines.docker:Podman",
+            EngineProperties(like_docker=True, daemonless=True),
+        ),
+        "docker": ("newskills.environments.engines.docker:Docker", EngineProperties(like_docker=True)),
+        "apptainer": ("newskills.environments.engines.apptainer:Apptainer", EngineProperties(daemonless=True)),
+        "singularity": ("newskills.environments.engines.apptainer:Apptainer", EngineProperties(daemonless=True)),
+        "enroot": ("newskills.environments.engines.enroot:Enroot", EngineProperties(daemonless=True)),
+    },
+    usual=EngineProperties(),
+    group="newskills.engines",
+)
+JOB_ENGINES = tuple(name for name, properties in ENGINES.built_in().items() if properties.like_docker)
+"""Engines of our own whose containers hold commands of jobs, in the order in which they are looked for."""
+
+
+def program_of(name: str) -> str:
+    """Return the program of an engine, as it stands in PATH. Raises UnknownNameError, ConfigError."""
+    return ENGINES.properties(name).program or name
 
 
 def find_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> EngineProgram:
-    """Return the engine that the configuration names, or the first that is installed. Raises ConfigError without
-    one."""
-    names = list(ENGINES) if config.engine == "auto" else [config.engine]
-    for name in names:
-        if shutil.which(name, path=environ.get("PATH")):
-            return ENGINES[name](name, config)
-    wanted = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    """Return the engine that the configuration names, or the first that is installed. Raises ConfigError without one,
+    UnknownNameError."""
+    names = list(ENGINES.built_in()) if config.engine == "auto" else [ENGINES.resolve(config.engine)]
+    programs = [program_of(name) for name in names]
+    for name, program in zip(names, programs, strict=True):
+        if shutil.which(program, path=environ.get("PATH")):
+            engine: EngineProgram = ENGINES.get(name)(program, config)
+            return engine
+    wanted = programs[0] if len(programs) == 1 else f"{', '.join(programs[:-1])} or {programs[-1]}"
     raise ConfigError(
         f"Agents work in containers, but {wanted} is not installed here.",
         hint="Install one (apt install podman runc; https://apptainer.org/docs), or name another: "

@@ -62,6 +62,12 @@ class Docker(EngineProgram):
     def written_files(self, name: str) -> Argv:
         return [self.program, "inspect", "--format={{.GraphDriver.Data.UpperDir}}", name]
 
+    def image_hint(self) -> str:
+        return (
+            f"Is the image there? `{self.program} images` lists those of this machine; `{self.program} pull` "
+            f"downloads one, `{self.program} build` makes one."
+        )
+
     def _run(self, name: str, spec: EnvironmentSpec) -> Argv:
         config = self._config
         memory = f"{max(config.memory_mb, spec.memory_mb)}m"

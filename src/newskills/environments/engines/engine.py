@@ -90,6 +90,10 @@ class EngineProgram(Protocol):
         where that is not known."""
         ...
 
+    def image_hint(self) -> str:
+        """Return the advice for an image that cannot be started; empty: there is none."""
+        return ""
+
 
 def is_address(image: str) -> bool:
     """Whether it names an image of a registry or a store, not a file or a folder."""

@@ -9,6 +9,7 @@ from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.extraction.extract import ExtractedAnswer, ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
+from newskills.graders.math.restated import restates
 from newskills.graders.math.spellings import spellings
 from newskills.graders.math.values import symbolic
 from newskills.graders.math.values.equal import Options
@@ -73,7 +74,10 @@ class MathGrader:
             return self._score("unscored", extracted, None, "the record has no expected_answer", "data")
         if extracted.answer is None or not extracted.answer.strip():
             return self._no_answer(extracted, record)
-        correct, step = self._judged(extracted.answer, [gold, *map(str, record.get("accepted_answers") or ())])
+        golds = [gold, *map(str, record.get("accepted_answers") or ())]
+        correct, step = self._judged(extracted.answer, golds)
+        if correct and restates(extracted.answer, golds, record):
+            correct, step = False, "the answer only repeats the problem"
         if correct is None:
             return self._score("unscored", extracted, None, step, "grader")
         return self._score(

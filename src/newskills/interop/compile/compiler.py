@@ -337,13 +337,13 @@ def _typed(
 def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
     """Where profile and config speak of different places."""
     problem_list = []
-    if profile.executor == "slurm" and sections.execution.type == "local":
+    if profile.is_slurm and sections.execution.is_local:
         what = f"profile [{profile.name}] is a Slurm cluster, but the config says to run here; "
         what += "write ${run.env.executor}"
         problem_list.append(ConfigProblem(("execution", "type"), what, "slurm"))
     images = [profile.container_image, sections.deployment.image, *(task.container for task in sections.tasks)]
     own = all(task.benchmark for task in sections.tasks)
-    if profile.executor == "docker" and own and not any(images):
+    if profile.needs_images and own and not any(images):
         what = f"profile [{profile.name}] has executor docker, but no container_image"
         problem_list.append(ConfigProblem(("run", "env", "container_image"), what, "IMAGE"))
     return problem_list

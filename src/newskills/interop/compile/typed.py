@@ -84,7 +84,7 @@ class ConfigReader:
         return Sections(
             execution=self.execution(),
             deployment=deployment,
-            target=self.target(needed=deployment.type == "none"),
+            target=self.target(needed=not deployment.is_served),
             tasks=self.tasks(variables),
         )
 

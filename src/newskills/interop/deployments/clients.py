@@ -113,7 +113,7 @@ def _begin(logs: str, job: str, server: str) -> str:
 
 def facts_of(compiled: CompiledConfig, task: EvaluationTask) -> str:
     """Return the text of the file `FACTS` in the job's folder."""
-    served = compiled.deployment.type != "none"
+    served = compiled.deployment.is_served
     endpoint = {
         "url": None if served else compiled.target.url,
         "model_id": _model(compiled, server=CLIENT if served else None),

@@ -89,7 +89,7 @@ def export_job(
     hardware = HardwareConfig(
         partition=own.get("partition") or execution.cpu_partition or execution.partition,
         account=execution.account,
-        time_limit="00:30:00" if cluster.executor == "slurm" else None,
+        time_limit="00:30:00" if cluster.properties.has_time_limits else None,
     )
     return Job(
         name=EXPORT,

@@ -11,6 +11,7 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
 from newskills.interop.config import CompiledConfig, EvaluationTask, ExecutionSection
+from newskills.interop.deployments.kinds import DEPLOYMENTS
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.clusters.times import seconds_of
 
@@ -23,7 +24,7 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
     """Return the cluster config. Raises ConfigError for an executor that newskills does not have."""
     execution, profile = compiled.execution, compiled.profile
     names = list(profile.env_vars) if profile else []
-    if compiled.mode == "local" or execution.type == "local":
+    if compiled.runs_here:
         images = compiled.deployment.image or any(client_image(compiled, task) for task in compiled.tasks)
         return ClusterConfig(
             executor="local" if images else "none",
@@ -31,7 +32,7 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
             env_vars=names,
             skip_hf_home_check=True,
         )
-    if execution.type != "slurm":
+    if not execution.is_slurm:
         raise ConfigError(
             f"execution.type '{execution.type}' is not supported by newskills.",
             hint="Use local or slurm.",
@@ -54,7 +55,7 @@ def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -
     """Return the image in which `task`, or the export of results, runs; it must have newskills. None means no
     container."""
     profile = compiled.profile
-    own = profile.container_image if profile and profile.executor != "local" else None
+    own = profile.container_image if profile and not profile.is_local else None
     return (task.container if task else None) or own
 
 
@@ -64,11 +65,11 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
     kwargs: dict[str, Any] = dict(execution.sbatch)
     if comment := (compiled.config.get("execution") or {}).get("sbatch_comment"):
         kwargs.setdefault("comment", comment)
-    if compiled.mode == "local" or execution.type == "local":
+    if compiled.runs_here:
         width = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
-        gpus = width if deployment.image and deployment.type not in ("none", "generic") else 0
+        gpus = width if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus else 0
         return HardwareConfig(num_gpus=gpus)
-    served = deployment.type != "none"
+    served = deployment.is_served
     gres = execution.gres if served else None
     gpus = _gpus(gres) if gres else 0
     if gres and not gpus:
@@ -89,7 +90,7 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
 
 def copies_of(execution: ExecutionSection) -> int:
     """Further jobs in the chain of a task, for what `max_walltime` allows beyond `walltime`. Raises ConfigError."""
-    if execution.type != "slurm" or not execution.walltime or not execution.max_walltime:
+    if not execution.is_slurm or not execution.walltime or not execution.max_walltime:
         return 0
     return min(MOST_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
 
@@ -97,7 +98,7 @@ def copies_of(execution: ExecutionSection) -> int:
 def output_dir(compiled: CompiledConfig) -> str:
     """Absolute, as the machine sees it on which the tasks run. Raises ConfigError."""
     folder = compiled.execution.output_dir
-    if compiled.mode == "local" or not _tunnel(compiled):
+    if compiled.is_local or not _tunnel(compiled):
         return str(Path(folder).expanduser().absolute())
     if not folder.startswith("/"):
         raise ConfigError(f"execution.output_dir must be an absolute path of the cluster, not '{folder}'.")

@@ -64,8 +64,8 @@ def plan_invocation(
             hint=f"Read them, then confirm that you trust them: export {TRUST}=1",
         )
     deployment, execution = compiled.deployment, compiled.execution
-    at_once = len(compiled.tasks) > 1 and execution.type != "slurm" and execution.mode == "parallel"
-    if at_once and deployment.type != "none" and deployment.command:
+    at_once = len(compiled.tasks) > 1 and not execution.is_slurm and execution.mode == "parallel"
+    if at_once and deployment.is_served and deployment.command:
         raise ConfigError(
             f"execution.mode parallel would start {len(compiled.tasks)} servers on port {deployment.port} of this "
             "machine.",
@@ -87,7 +87,7 @@ def plan_invocation(
 
 
 def _one_by_one(compiled: CompiledConfig) -> bool:
-    return compiled.execution.type != "slurm" and compiled.execution.mode == "sequential"
+    return not compiled.execution.is_slurm and compiled.execution.mode == "sequential"
 
 
 def _job(
@@ -117,7 +117,7 @@ def _job(
         ),
         depends_on=after,
         files={FACTS: facts_of(compiled, task)},
-        copies=copies_of(compiled.execution) if cluster.executor == "slurm" else 0,
+        copies=copies_of(compiled.execution) if cluster.properties.has_time_limits else 0,
     )
 
 
@@ -133,10 +133,10 @@ def _servers(
     compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: DeploymentVariables
 ) -> list[list[Command]]:
     """Commands of each group of nodes: one instance in each."""
-    if compiled.deployment.type == "none":
+    if not compiled.deployment.is_served:
         return []
     env = variables.of(compiled.deployment.env, "deployment")
-    count = compiled.execution.num_instances if cluster.executor == "slurm" else 1
+    count = 1 if cluster.properties.this_machine else compiled.execution.num_instances
     names = [SERVER] if count == 1 else [f"{SERVER}-{number}" for number in range(count)]
     return [[server_command(compiled, cluster, name, nodes=hardware.num_nodes, env=env)] for name in names]
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Ready, Ref, Script, Word
-from newskills.base.registry import Registry
 from newskills.interop.config import CompiledConfig, Deployment
 from newskills.interop.deployments.environment import CommandEnvironment
+from newskills.interop.deployments.kinds import DEPLOYMENTS, DeploymentProperties
 from newskills.interop.deployments.place import mounts_of
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.scripts.script import Context, ServerScript, ray_words
@@ -26,21 +26,7 @@ SERVER, PROXY = "server", "proxy"
 """Names of commands; several instances are server-0, server-1, …"""
 LOCAL_PATIENCE, SLURM_PATIENCE = 600.0, 3600.0
 """Seconds that a server may take until it answers, where the configuration does not say."""
-NIM_HEALTH = "/v1/health/ready"
 _CHECKPOINT = re.compile(r"(?<![\w./-])/checkpoint(?![\w-])")
-
-SERVERS = Registry(
-    "deployment",
-    {
-        "vllm": "newskills.interop.deployments.servers:engine",
-        "vllm_ray": "newskills.interop.deployments.servers:engine",
-        "sglang": "newskills.interop.deployments.servers:engine",
-        "trtllm": "newskills.interop.deployments.servers:engine",
-        "nim": "newskills.interop.deployments.servers:nim",
-        "generic": "newskills.interop.deployments.servers:generic",
-    },
-)
-"""Type → maker of its own command, for a configuration without `deployment.command`. `none` has no server."""
 
 Maker = Callable[[CompiledConfig, ClusterConfig, str, int], Script]
 
@@ -53,7 +39,7 @@ def server_command(
     if deployment.command:
         script = _of_text(compiled, cluster, name, nodes)
     else:
-        make: Maker = SERVERS.get(deployment.type)
+        make: Maker = DEPLOYMENTS.get(deployment.type)
         script = make(compiled, cluster, name, nodes)
     from msgspec.structs import replace
 
@@ -82,9 +68,9 @@ def engine(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: i
             f"deployment: a {deployment.type} server needs a model.",
             hint="Add deployment.checkpoint_path: /path, or deployment.hf_model_handle: org/name.",
         )
-    kind = "vllm" if deployment.type == "vllm_ray" else deployment.type
+    kind = DEPLOYMENTS.properties(deployment.type)
     server = ServerScript(
-        kind,
+        kind.engine,
         deployment.hf_model_handle or _checkpoint(deployment),
         num_gpus=_width(deployment, nodes),
         num_nodes=nodes,
@@ -138,12 +124,13 @@ def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes:
         there = shlex.quote(deployment.checkpoint_path)
         text = _CHECKPOINT.sub(lambda _: there, text)
     argv: tuple[Word, ...] = ("bash", "-c", text)
-    if deployment.type == "vllm_ray" and nodes > 1:
+    joins_by_ray = DEPLOYMENTS.properties(deployment.type).joins_by_ray
+    if joins_by_ray and nodes > 1:
         context = Context(cluster=cluster, own=name, image=image_of(cluster, deployment.image))
         argv = (*ray_words(nodes, context), *argv)
     instances = max(1, compiled.execution.num_instances)
     tasks = max(1, deployment.n_tasks // instances // nodes)
-    several = nodes > 1 and (deployment.n_tasks // instances >= nodes or deployment.type == "vllm_ray")
+    several = nodes > 1 and (deployment.n_tasks // instances >= nodes or joins_by_ray)
     return Script(
         argv=argv,
         env={"PROC_ID": Ref(name, "rank"), "MASTER_IP": Ref(name, "node")},
@@ -154,21 +141,16 @@ def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes:
     )
 
 
-def _layout(deployment: Deployment, kind: str) -> list[str]:
+def _layout(deployment: Deployment, kind: DeploymentProperties) -> list[str]:
     """Options of the engine for what the section says about parallelism and memory."""
     sizes = (
         deployment.tensor_parallel_size,
         deployment.pipeline_parallel_size,
         deployment.data_parallel_size,
     )
-    names = {
-        "vllm": ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"),
-        "sglang": ("--tp-size", "--pp-size", "--dp-size"),
-        "trtllm": ("--tp_size", "--pp_size", ""),
-    }[kind]
-    words = [word for flag, size in zip(names, sizes, strict=True) if flag for word in (flag, str(size))]
-    if deployment.gpu_memory_utilization is not None and kind == "vllm":
-        words += ["--gpu-memory-utilization", str(deployment.gpu_memory_utilization)]
+    words = [word for flag, size in zip(kind.sizes, sizes, strict=True) if flag for word in (flag, str(size))]
+    if deployment.gpu_memory_utilization is not None and kind.memory:
+        words += [kind.memory, str(deployment.gpu_memory_utilization)]
     return words
 
 
@@ -183,13 +165,14 @@ def _checkpoint(deployment: Deployment) -> str:
 
 
 def _ready(compiled: CompiledConfig) -> Ready:
-    path = compiled.deployment.health
-    nim = compiled.deployment.type == "nim" and path == Deployment().health
-    return Ready(path=NIM_HEALTH if nim else path, patience=_patience(compiled))
+    path, own = compiled.deployment.health, DEPLOYMENTS.properties(compiled.deployment.type).health
+    if own and path == Deployment().health:
+        path = own
+    return Ready(path=path, patience=_patience(compiled))
 
 
 def _patience(compiled: CompiledConfig) -> float:
-    default = SLURM_PATIENCE if compiled.execution.type == "slurm" else LOCAL_PATIENCE
+    default = SLURM_PATIENCE if compiled.execution.is_slurm else LOCAL_PATIENCE
     return compiled.execution.endpoint_readiness_timeout or default
 
 

@@ -6,26 +6,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.launch.clusters.names import is_variable, looks_secret
-
-ALWAYS_PASSED = (
-    "WANDB_API_KEY",
-    "NVIDIA_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "OPENAI_API_KEY",
-    "GEMINI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "HF_TOKEN",
-    "NGC_API_KEY",
-)
-"""Variables that go to every job where they are set: by name, their values never stand in a file or a command."""
+from newskills.launch.registry import EXECUTORS, ExecutorProperties
 
 
 class SshTunnel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,20 +92,19 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     jobs: dict[str, Any] = {}
     ssh_tunnel: SshTunnel | None = None
     engine: Annotated[
-        Literal["podman", "docker"] | None,
+        str | None,
         Meta(description="container engine of executor local; None: the one installed"),
     ] = None
+
+    @property
+    def properties(self) -> ExecutorProperties:
+        """Of its executor. Raises UnknownNameError, ConfigError for a plug-in that cannot be loaded."""
+        return EXECUTORS.properties(self.executor)
 
 
 USUAL_CONTAINERS = (
     "nemo-skills",
     "sandbox",
-    "vllm",
-    "vllm_dp_ray",
-    "vllm_multimodal",
-    "sglang",
-    "trtllm",
-    "megatron",
     "nemo-rl",
     "nemo-gym",
     "verl",
@@ -130,9 +118,6 @@ BUILT_IN = {
     "local": ClusterConfig(name="local"),
 }
 """Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
-
-WITHOUT_CONTAINERS = ("none", "ray")
-"""Executors whose commands are plain processes of their node. The nodes of Ray may be containers themselves."""
 
 FOLDER = "cluster_configs"
 EXAMPLES = "examples"
@@ -177,10 +162,9 @@ def load_cluster(
             if (file := folder / f"{cluster}{ending}").is_file():
                 return _from_file(file, environ)
     if cluster in BUILT_IN:
-        if cluster == "local":
-            say(
-                "there is no local.yaml: --cluster=local runs plain processes (ns setup writes one with containers)"
-            )
+        if cluster != BUILT_IN[cluster].executor:
+            plain = f"--cluster={cluster} runs plain processes (ns setup writes one with containers)"
+            say(f"there is no {cluster}.yaml: {plain}")
         return BUILT_IN[cluster]
     looked = ", ".join(str(folder) for folder in folders)
     names = cluster_names(config_dir, environ)
@@ -227,7 +211,8 @@ def from_keys(
     if isinstance(ray := keys.get("ray"), dict):
         check_keys(ray, RayClusterOptions, where, "ray.")
     if not keys.get("executor"):
-        raise ConfigError(f"{where}: 'executor' is missing; it can be none, local, slurm or ray.")
+        *names, last = EXECUTORS.built_in()
+        raise ConfigError(f"{where}: 'executor' is missing; it can be {', '.join(names)} or {last}.")
     keys_set = {key: value for key, value in keys.items() if value is not None}
     try:
         config = msgspec.convert({"name": name, **keys_set}, ClusterConfig)
@@ -241,10 +226,10 @@ def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
     """Return the image of a command's `container`, which is a name in `containers` or an image itself; None: no
     container.
 
-    Executors none and ray use no containers, and neither does a cluster that names none, unless the image itself is
-    given: there the usual names stand for plain processes. Raises UnknownNameError.
+    Some executors use no containers for commands, and neither does a cluster that names none, unless the image itself
+    is given: there the usual names stand for plain processes. Raises UnknownNameError.
     """
-    if container is None or cluster.executor in WITHOUT_CONTAINERS:
+    if container is None or cluster.properties.containers != "command":
         return None
     if container in cluster.containers:
         return cluster.containers[container]
@@ -274,7 +259,7 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
     """Return the Python interpreter for a command: this one's own where the command runs on the same machine or disk,
     else `python3`."""
-    return "python3" if image or cluster.ssh_tunnel or cluster.executor == "ray" else sys.executable
+    return "python3" if image or cluster.ssh_tunnel or not cluster.properties.shares_disks else sys.executable
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
@@ -285,17 +270,18 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
 
 def _check_values(config: ClusterConfig, where: str) -> None:
     from newskills.launch.clusters.expand import references
-    from newskills.launch.registry import EXECUTORS
 
     if "::" not in config.executor:
         try:
             EXECUTORS.resolve(config.executor)
         except UnknownNameError as error:
             raise ConfigError(f"{where}: {error}") from error
-    if config.executor == "ray":
+    if config.properties.uses_ray:
         _check_ray(config, where)
     from newskills.launch.clusters.times import seconds_of
 
+    if config.engine is not None:
+        _check_engine(config.engine, where)
     for entry in (*config.env_vars, *config.required_env_vars):
         variable, equals, text = entry.partition("=")
         if not is_variable(variable):
@@ -310,6 +296,16 @@ def _check_values(config: ClusterConfig, where: str) -> None:
             seconds_of(text)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
+
+
+def _check_engine(name: str, where: str) -> None:
+    from newskills.environments.engines import ENGINES, JOB_ENGINES
+
+    fitting = [
+        engine for engine in ENGINES.names() if engine in JOB_ENGINES or ENGINES.properties(engine).like_docker
+    ]
+    if name not in fitting and not ("::" in name and ENGINES.properties(name).like_docker):
+        raise ConfigError(f"{where}: engine is '{name}'; expected {' or '.join(fitting)}{suggest(name, fitting)}")
 
 
 def _check_ray(config: ClusterConfig, where: str) -> None:
@@ -360,7 +356,7 @@ def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> 
     folder = here(config.job_dir) or (tunnel.job_dir if tunnel else "")
     if folder and not folder.startswith("/"):
         raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
-    if config.executor in ("slurm", "ray") and not folder:
+    if not config.properties.this_machine and not folder:
         raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs, visible to all nodes.")
     return msgspec.structs.replace(
         config,

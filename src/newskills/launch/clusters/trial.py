@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Command, Pipeline
+from newskills.base.registry import load_attr
+from newskills.environments.engines import JOB_ENGINES, program_of
 from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.mounts import parse_mounts
 from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
@@ -21,7 +23,6 @@ from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.machines.ssh_errors import QUIET
 from newskills.launch.ray.api import RayApi
 
-ENGINES = ("podman", "docker")
 BASH = (5, 1)
 PYTHON = (3, 11)
 _OURS = r"newskills(\.[\w.]+)?"
@@ -65,8 +66,8 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
         trials.append(_bash(shell))
         if cluster.ssh_tunnel is not None and not cluster.containers:
             trials.append(_python(shell, cluster, environ))
-        trials += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
-        trials += _ray(shell, cluster, environ) if cluster.executor == "ray" else []
+        if place := cluster.properties.trial:
+            trials += load_attr(place.replace(":", "::"), "function")(shell, cluster, environ)
         trials += _folders(shell, cluster)
     except RemoteError as error:
         trials.append(ClusterTrial("ssh", False, str(error)))
@@ -79,7 +80,7 @@ def check_python(pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[st
     Jobs of this machine, and of a cluster that shares its disks, run its own Python. A job that installs something
     first, or runs only programs of the user's, is left alone.
     """
-    if cluster.ssh_tunnel is None or cluster.executor == "ray":
+    if cluster.ssh_tunnel is None or not cluster.properties.shares_disks:
         return
     ours = [
         command
@@ -101,13 +102,9 @@ def _runs_newskills(command: Command) -> bool:
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
     """Return the container engine that answers: the one that the config names, or the first that answers; None: there
     is none."""
-    engines = [cluster.engine] if cluster.engine else list(ENGINES)
+    engines = [program_of(name) for name in ([cluster.engine] if cluster.engine else JOB_ENGINES)]
     ran = shell.run_all([ShellCall(argv=(engine, "info")) for engine in engines])
     return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
-
-
-def _nothing(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
-    return []
 
 
 def _bash(shell: Shell) -> ClusterTrial:
@@ -154,7 +151,8 @@ def _needs() -> list[str]:
     return [match[0] for match in names if match]
 
 
-def _slurm(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
+def try_slurm(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
+    """Test that sbatch is there and knows the partitions of the config."""
     version, partitions = shell.run_all(
         [ShellCall(argv=("sbatch", "--version")), ShellCall(argv=("sinfo", "--noheader", "--format=%R"))]
     )
@@ -176,8 +174,8 @@ def _slurm(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
     return [*trials, ClusterTrial("partitions", True, ", ".join(partition_names))]
 
 
-def _ray(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
-    """Its version, and what its nodes have together."""
+def try_ray(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
+    """Test that Ray answers; tell its version, and what its nodes have together."""
     try:
         api = RayApi(cluster.ray.address, environ, shell)
         version, nodes = api.version(), api.nodes()
@@ -196,15 +194,16 @@ def _ray(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> li
     ]
 
 
-def _engine(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
+def try_engine(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
+    """Test that a container engine answers."""
     engine = engine_of(shell, cluster)
     if engine is None:
-        names = cluster.engine or " or ".join(ENGINES)
+        names = cluster.engine or " or ".join(JOB_ENGINES)
         return [
             ClusterTrial(
                 "containers",
                 False,
-                f"{names} does not answer on {shell.name}; try: {cluster.engine or 'podman'} info",
+                f"{names} does not answer on {shell.name}; try: {cluster.engine or JOB_ENGINES[0]} info",
             )
         ]
     return [ClusterTrial("containers", True, f"{engine} answers")]

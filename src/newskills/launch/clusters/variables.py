@@ -8,9 +8,14 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.launch.clusters.config import ALWAYS_PASSED, ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.expand import expand, references
 from newskills.launch.clusters.names import looks_secret
+from newskills.models.kinds import service_keys
+
+ALWAYS_PASSED = ("WANDB_API_KEY", "HF_TOKEN", "NGC_API_KEY")
+"""Variables that go to every job where they are set, with the keys of hosted services: by name, their values never
+stand in a file or a command."""
 
 
 class JobVariables(Struct, frozen=True, repr_omit_defaults=True):
@@ -38,7 +43,7 @@ def job_variables(
     """
     if missing := missing_variables(cluster, environ):
         raise ConfigError(missing_sentence(cluster, missing))
-    secrets = {name: environ[name] for name in ALWAYS_PASSED if environ.get(name)}
+    secrets = {name: environ[name] for name in (*service_keys(), *ALWAYS_PASSED) if environ.get(name)}
     plain: dict[str, str] = {}
     for entry in (*cluster.env_vars, *cluster.required_env_vars):
         name, equals, text = entry.partition("=")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
 import urllib.parse
-import urllib.request
-from http.client import HTTPException, HTTPMessage
+from email.message import Message
 
+from newskills.base.errors import NewskillsError
+from newskills.base.http.blocking import open_url
 from newskills.launch.containers.images import Reference
 
 PATIENCE = 5.0
@@ -42,35 +42,32 @@ def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
     url = f"{protocol}://{host}/v2/{image}/manifests/{reference.tag}"
     try:
         headers = _asked(url, "", patience)
-    except (OSError, HTTPException, ValueError):
+    except (NewskillsError, ValueError):
         return ""
     digest = headers.get("Docker-Content-Digest", "")
     return digest if _DIGEST.match(digest) else ""
 
 
-def _asked(url: str, token: str, patience: float) -> HTTPMessage:
-    """Headers of the manifest. Raises OSError, HTTPException, ValueError."""
-    headers = {"Accept": _ACCEPTED, **({"Authorization": f"Bearer {token}"} if token else {})}
-    request = urllib.request.Request(url, method="HEAD", headers=headers)  # noqa: S310 - http only on loopback
-    try:
-        with urllib.request.urlopen(request, timeout=patience) as reply:  # noqa: S310
-            reply_headers: HTTPMessage = reply.headers
-            return reply_headers
-    except urllib.error.HTTPError as error:
-        error.close()
-        challenge = error.headers.get("WWW-Authenticate", "")
-        if error.code != 401 or token or not challenge.lower().startswith("bearer "):
-            raise
+def _asked(url: str, token: str, patience: float) -> Message:
+    """Return the headers of the manifest. Raises NewskillsError, ValueError."""
+    private = {"Authorization": f"Bearer {token}"} if token else {}
+    with open_url(url, method="HEAD", headers={"Accept": _ACCEPTED}, private=private, timeout=patience) as reply:
+        if 200 <= reply.status < 300:
+            return reply.headers
+        challenge = reply.headers.get("WWW-Authenticate", "")
+        if reply.status != 401 or token or not challenge.lower().startswith("bearer "):
+            raise ValueError(f"a registry answers with status {reply.status}")
     return _asked(url, _token(dict(_FIELD.findall(challenge)), url, patience), patience)
 
 
 def _token(fields: dict[str, str], url: str, patience: float) -> str:
-    """Fetch an anonymous token of the service that the registry names. Raises OSError, HTTPException, ValueError."""
+    """Fetch an anonymous token of the service that the registry names. Raises NewskillsError,
+    ValueError."""
     realm = fields.pop("realm", "")
     if not realm.startswith("https://") and not (realm.startswith("http://") and url.startswith("http://")):
         raise ValueError(f"a registry gives '{realm}' as its token service, which cannot be used")
     address = f"{realm}?{urllib.parse.urlencode(fields)}"
-    with urllib.request.urlopen(address, timeout=patience) as reply:  # noqa: S310
+    with open_url(address, timeout=patience) as reply:
         answer = json.loads(reply.read(_MOST))
     token = answer.get("token") or answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token.isprintable():

@@ -17,9 +17,9 @@ from pathlib import Path
 from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError
 from newskills.base.store import waiting_lock
+from newskills.environments.engines import ENGINES, JOB_ENGINES, program_of
 from newskills.launch.clusters.config import ClusterConfig, twin
 
-ENGINES = ("podman", "docker")
 DOCKERFILE = "dockerfile:"
 JOB, FOLDER, IMAGE = "newskills.job", "newskills.folder", "newskills.image"
 """Labels of containers: a hash of their job's folder, that folder, and the image by the name that the user gave."""
@@ -40,17 +40,17 @@ BASH = (4, 3)
 
 
 class ContainerEngine:
-    """`name` is the program; `environ` that of the submitting process, which may say where the engine is."""
+    """`environ` is that of the submitting process, which may say where the engine is; `name` becomes its program."""
 
     def __init__(self, name: str, environ: Mapping[str, str]) -> None:
-        self.name = name
+        self.name, self._properties = program_of(name), ENGINES.properties(name)
         self._environ = dict(environ)
         self._ids: dict[str, str] = {}
 
     @cached_property
     def is_podman(self) -> bool:
         """Also where podman answers to the name of docker."""
-        return self.name == "podman" or "podman" in self.run("--version").stdout.lower()
+        return self._properties.daemonless or "podman" in self.run("--version").stdout.lower()
 
     @cached_property
     def user(self) -> tuple[str, ...]:
@@ -222,8 +222,12 @@ class ContainerEngine:
 
 def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
     """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
-    names = [cluster.engine] if cluster.engine else list(ENGINES)
-    here = [ContainerEngine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
+    names = [cluster.engine] if cluster.engine else list(JOB_ENGINES)
+    here = [
+        ContainerEngine(name, environ)
+        for name in names
+        if shutil.which(program_of(name), path=environ.get("PATH"))
+    ]
     if len(here) < 2:
         return here[0] if here else None
     return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
@@ -232,7 +236,7 @@ def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Container
 def no_engine(cluster: ClusterConfig) -> ConfigError:
     """Return the error for the case that `find_engine` finds none."""
     return ConfigError(
-        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(ENGINES)}, which "
+        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(JOB_ENGINES)}, which "
         f"{'is' if cluster.engine else 'are'} not installed here.",
         hint="Install one (apt install podman catatonit, or https://docs.docker.com/engine/install), "
         "or use --cluster=none.",

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job
+from newskills.environments.engines import JOB_ENGINES
 from newskills.launch.clusters.config import image_of
 from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts
 from newskills.launch.containers.engine import (
     COMMON,
-    ENGINES,
     FOLDER,
     IMAGE,
     JOB,
@@ -54,7 +54,7 @@ class Containers(Processes):
     def engine(self) -> ContainerEngine:
         """Where none is installed, what scripts would say."""
         return find_engine(self.cluster, self._site.environ) or ContainerEngine(
-            self.cluster.engine or ENGINES[0], self._site.environ
+            self.cluster.engine or JOB_ENGINES[0], self._site.environ
         )
 
     def prepare(self, job: Job) -> JobFolder:

@@ -7,18 +7,19 @@ of the state API. Both are served by the dashboard.
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, RemoteError
+from newskills.base.errors import ConfigError, RemoteError, TransportError
+from newskills.base.http.blocking import open_url
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import RemoteMachine
 
@@ -87,20 +88,23 @@ class RayApi:
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of the answer; None where Ray answers that it does not exist."""
-        text = None if body is None else json.dumps(body)
+        text = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **self._token()}
         try:
             with self._reached() as (host, port):
-                kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
-                connection = kind(host, port, timeout=SECONDS)
-                try:
-                    connection.request(method, self._path + path, text, headers)
-                    answer = connection.getresponse()
+                address = f"http{'s' if self._tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+                with open_url(
+                    f"{address}{self._path}{path}",
+                    method=method,
+                    body=text,
+                    private=headers,
+                    timeout=SECONDS,
+                    environ={},
+                    redirects=0,
+                ) as answer:
                     content = answer.read().decode("utf-8", "replace")
-                finally:
-                    connection.close()
-        except (OSError, http.client.HTTPException) as error:
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        except (OSError, TransportError) as error:
+            why = getattr(error.__cause__ or error, "strerror", None) or str(error)
             raise RemoteError(
                 f"No Ray cluster answers at {self.address}: {why}.",
                 hint="Start one (pip install 'ray[default]'; ray start --head), or correct ray.address in the cluster "
@@ -109,14 +113,14 @@ class RayApi:
         return self._answer(answer.status, content)
 
     def _answer(self, status: int, content: str) -> Any:
-        if status == http.client.NOT_FOUND:
+        if status == HTTPStatus.NOT_FOUND:
             return None
-        if status in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise RemoteError(
                 f"The Ray cluster at {self.address} refuses to answer without its token ({status}).",
                 hint=f"Set {TOKEN}, or {TOKEN_FILE} to a file with it; without both ~/.ray/auth_token is read.",
             )
-        if status >= http.client.BAD_REQUEST:
+        if status >= HTTPStatus.BAD_REQUEST:
             lines = [line.strip() for line in content.splitlines() if line.strip()]
             raise RemoteError(f"Ray at {self.address} says ({status}): {(lines or ['nothing'])[-1][:500]}")
         try:

@@ -21,15 +21,12 @@ from newskills.base.errors import ConfigError, suggest
 from newskills.base.http.hosts import is_loopback
 from newskills.base.plan import Ready, Ref, Script, Word
 from newskills.launch.clusters.config import ClusterConfig, python_of
-from newskills.launch.validate import ONE_MACHINE
-from newskills.models.serving import ServeCommand, ServeSpec, serve_argv
+from newskills.models.serving import ServeCommand, ServeSpec, serve_argv, server_properties
 from newskills.models.serving.spec import ANY_INTERFACE
 from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, TOKEN_VARIABLE, Limits
 
 LOOPBACK = "127.0.0.1"
 FALSE = ("", "0", "false", "no", "off")
-RAY_SERVERS = ("vllm", "vllm_multimodal", "vllm_dp_ray")
-"""Engines whose one server process reaches the other nodes through Ray."""
 
 Inline = str | Sequence[str] | Callable[[], Any]
 _MARK = re.compile(r"\$\{NEWSKILLS_(HOST|PORT)_(\d+)\}")
@@ -59,7 +56,7 @@ class Context(Struct, frozen=True, kw_only=True):
     @property
     def interface(self) -> str:
         """What servers bind so that the other commands of the job reach them, and nobody else without need."""
-        return LOOPBACK if self.cluster.executor in ONE_MACHINE else ANY_INTERFACE
+        return LOOPBACK if self.cluster.properties.this_machine else ANY_INTERFACE
 
     def ref(self, script: JobScript, attribute: Literal["address", "host", "port"] = "address") -> Ref:
         """Return a reference to the script's `attribute`. Raises ConfigError where `script` runs in no command of this
@@ -235,12 +232,11 @@ class ServerScript(JobScript):
 
     def build(self, context: Context) -> Script:
         """Build the script. Raises UnknownNameError, ConfigError."""
-        spec = self._spec(
-            python=context.python, host=context.interface if self.server_type == "llamacpp" else None
-        )
+        properties = server_properties(self.server_type)
+        spec = self._spec(python=context.python, host=context.interface if properties.loopback else None)
         argv, made = _serve_words(spec, context.own)
         several = self.num_nodes > 1
-        if several and self.server_type.replace("-", "_") in RAY_SERVERS:
+        if several and properties.joins_by_ray:
             argv = (*ray_words(self.num_nodes, context), *argv)
         return self._script(
             argv,

@@ -7,37 +7,81 @@ Add an engine: a file with `make(spec) -> ServeCommand`, and a row in `SERVERS` 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from newskills.base.errors import ConfigError
-from newskills.base.registry import Registry, fold
+from newskills.base.registry import DescribedRegistry, load_attr
+from newskills.models.kinds import MODELS
 from newskills.models.serving.spec import ServeCommand, ServeSpec
 
-__all__ = ["SERVERS", "ServeCommand", "ServeSpec", "prepare", "serve_argv"]
+__all__ = [
+    "OWN_CONTAINER",
+    "SERVERS",
+    "ServeCommand",
+    "ServeSpec",
+    "ServerProperties",
+    "prepare",
+    "serve_argv",
+    "server_properties",
+]
 
-SERVERS = Registry(
+
+class ServerProperties(Struct, frozen=True, kw_only=True):
+    """What is particular about a server that newskills starts.
+
+    on_cpu        it needs no GPU, and answers `ServeSpec.slots` requests at once
+    serves_file   the weights are one .gguf file, not a folder
+    loopback      it listens on this machine only, unless a host is given
+    joins_by_ray  its one process reaches the other nodes through Ray
+    container     name of its container in cluster configs; empty: the server type
+    packages      modules that it needs in this Python, of the extra newskills[local]
+    prepare       "module:function" of what has to be there before it starts, so that fetching does not count as a slow
+                  start
+    """
+
+    on_cpu: bool = False
+    serves_file: bool = False
+    loopback: bool = False
+    joins_by_ray: bool = False
+    container: str = ""
+    packages: tuple[str, ...] = ()
+    prepare: str = ""
+
+
+OWN_CONTAINER = "nemo-skills"
+"""Name in cluster configs of the container that has newskills."""
+_BY_RAY = ServerProperties(joins_by_ray=True)
+
+SERVERS = DescribedRegistry(
     "server type",
     {
-        "llamacpp": "newskills.models.serving.llamacpp:make",
-        "vllm": "newskills.models.serving.vllm:make",
-        "vllm_multimodal": "newskills.models.serving.vllm:make",
-        "vllm_dp_ray": "newskills.models.serving.vllm:make_data_parallel",
-        "sglang": "newskills.models.serving.sglang:make",
-        "trtllm": "newskills.models.serving.trtllm:make",
-        "megatron": "newskills.models.serving.megatron:make",
-        "asr_nim": "newskills.models.serving.speech:make",
-        "tts_nim": "newskills.models.serving.speech:make",
-        "generic": "newskills.models.serving.generic:make",
+        "llamacpp": (
+            "newskills.models.serving.llamacpp:make",
+            ServerProperties(
+                on_cpu=True,
+                serves_file=True,
+                loopback=True,
+                container=OWN_CONTAINER,
+                packages=("xllamacpp", "gguf"),
+                prepare="newskills.models.serving.llamacpp:prepare",
+            ),
+        ),
+        "vllm": ("newskills.models.serving.vllm:make", _BY_RAY),
+        "vllm_multimodal": ("newskills.models.serving.vllm:make", _BY_RAY),
+        "vllm_dp_ray": ("newskills.models.serving.vllm:make_data_parallel", _BY_RAY),
+        "sglang": ("newskills.models.serving.sglang:make", ServerProperties()),
+        "trtllm": ("newskills.models.serving.trtllm:make", ServerProperties()),
+        "megatron": ("newskills.models.serving.megatron:make", ServerProperties()),
+        "asr_nim": ("newskills.models.serving.speech:make", ServerProperties()),
+        "tts_nim": ("newskills.models.serving.speech:make", ServerProperties()),
+        "generic": ("newskills.models.serving.generic:make", ServerProperties(container=OWN_CONTAINER)),
     },
+    usual=ServerProperties(),
     group="newskills.servers",
     aliases={"llama.cpp": "llamacpp", "llama_cpp": "llamacpp", "tensorrt_llm": "trtllm"},
 )
-
-PREPARERS = {"llamacpp": "newskills.models.serving.llamacpp:prepare"}
-"""What has to be there before the server starts, so that fetching does not count as a slow start."""
-
-NOT_STARTED_HERE = frozenset({"openai", "azureopenai", "azure", "gemini", "anthropic", "nim", "litellm", "custom"})
 
 
 def serve_argv(spec: ServeSpec) -> ServeCommand:
@@ -63,15 +107,21 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
 
     Raises NewskillsError.
     """
-    _check_type(spec.server_type)
-    if (where := PREPARERS.get(SERVERS.resolve(spec.server_type))) is not None:
-        module, _, attr = where.partition(":")
-        getattr(importlib.import_module(module), attr)(spec, say)
+    if place := server_properties(spec.server_type).prepare:
+        load_attr(place.replace(":", "::"), "function")(spec, say)
+
+
+def server_properties(server_type: str) -> ServerProperties:
+    """Return what is particular about a server of this type. Raises UnknownNameError, ConfigError for a hosted
+    service."""
+    _check_type(server_type)
+    return SERVERS.properties(server_type)
 
 
 def _check_type(server_type: str) -> None:
-    if fold(server_type) in NOT_STARTED_HERE:
+    if server_type in MODELS and server_type not in SERVERS:
+        service = "is a hosted service and " if MODELS.properties(server_type).hosted else ""
         raise ConfigError(
-            f"A server of type '{server_type}' is a hosted service and cannot be started here.",
+            f"A server of type '{server_type}' {service}cannot be started here.",
             hint="Give its --server_address, or leave out --server_gpus.",
         )

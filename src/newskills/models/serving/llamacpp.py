@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.models.config import LLAMACPP_KEY
+from newskills.models.kinds import LLAMACPP_KEY
 from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words
 
 

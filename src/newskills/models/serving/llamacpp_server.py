@@ -23,7 +23,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError, NewskillsError, ServerStartError
 from newskills.base.store import atomic_write
-from newskills.models.config import LLAMACPP_KEY
+from newskills.models.kinds import LLAMACPP_KEY
 from newskills.models.serving.cpus import usable_cores
 from newskills.models.serving.spec import DEFAULT_SLOTS
 from newskills.models.serving.weights import require_extra, resolve_weights

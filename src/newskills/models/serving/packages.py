@@ -14,18 +14,16 @@ import re
 import shutil
 import subprocess
 import sys
-import urllib.request
 from base64 import b64encode
 from collections.abc import Sequence
 from html.parser import HTMLParser
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import unquote, urljoin, urlsplit
 
 import msgspec
 
-from newskills.base.errors import DataError
+from newskills.base.errors import DataError, TransportError
+from newskills.base.http.blocking import BlockingResponse, open_url
 
 DEFAULT_INDEX = "https://pypi.org/simple"
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
@@ -146,10 +144,8 @@ def _by_index(requirement: str, folder: Path) -> Path:
             files = _parse_page(reply.read(64 << 20), reply.headers.get_content_type())
     except msgspec.DecodeError as error:
         raise DataError(f"{shown} is not a page of a package index.", hint=HINT) from error
-    except (OSError, HTTPException) as error:
-        raise DataError(
-            f"{requirement} cannot be downloaded from {shown}: {_reason(error)}.", hint=HINT
-        ) from error
+    except TransportError as error:
+        raise DataError(f"{requirement} cannot be downloaded from {shown}: {error}.", hint=HINT) from error
     start = f"{name.replace('-', '_')}-{version}-"
     for file in files:
         if file.filename.startswith(start) and file.filename.endswith(".whl"):
@@ -165,11 +161,9 @@ def _download(url: str, file: _IndexFile, folder: Path) -> Path:
             while block := reply.read(1 << 20):
                 digest.update(block)
                 out.write(block)
-    except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
+    except TransportError as error:
         shown = _without_credentials(url)
-        raise DataError(
-            f"{file.filename} cannot be downloaded from {shown}: {_reason(error)}.", hint=HINT
-        ) from error
+        raise DataError(f"{file.filename} cannot be downloaded from {shown}: {error}.", hint=HINT) from error
     if (expected := file.hashes.get("sha256")) and digest.hexdigest() != expected:
         raise DataError(
             f"{file.filename} was damaged during the download (SHA-256 {digest.hexdigest()}, expected {expected})."
@@ -177,23 +171,23 @@ def _download(url: str, file: _IndexFile, folder: Path) -> Path:
     return path
 
 
-def _open(url: str, accept: str) -> HTTPResponse:
+def _open(url: str, accept: str) -> BlockingResponse:
+    """Open what an index offers. Raises DataError for what is no http address, TransportError."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise DataError(f"{_without_credentials(url)} is not an http address.", hint=HINT)
     parts = urlsplit(url)
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    request = urllib.request.Request(bare, headers={"Accept": accept})  # noqa: S310 - http and https only
+    private = {}
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        request.add_unredirected_header("Authorization", f"Basic {b64encode(pair.encode()).decode()}")
-    reply: HTTPResponse = urllib.request.urlopen(request, timeout=60)  # noqa: S310
+        private["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+    reply = open_url(bare, headers={"Accept": accept}, private=private)
+    if reply.status >= 300:
+        reply.close()
+        raise TransportError(reply.reason or f"status {reply.status}")
     return reply
 
 
 def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "reason", "") or error)

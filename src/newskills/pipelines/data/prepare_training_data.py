@@ -23,6 +23,7 @@ from newskills.benchmarks.few_shot import example_sets
 from newskills.benchmarks.folders import data_dir
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.launch.registry import EXECUTORS
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.data.downloads import DownloadProgress, ProgressBar
 from newskills.pipelines.data.prepare_training_data_options import PrepareTrainingDataOptions
@@ -133,8 +134,8 @@ def _request(
         ngram=options.decontaminate_ngram,
         share=options.decontaminate_share,
         workers=options.workers,
-        on_ray=options.executor == "ray",
         examples=example_sets(get_benchmark(options.benchmark)) if options.benchmark else {},
+        on_ray=EXECUTORS.properties(options.executor).uses_ray,
     )
 
 

@@ -14,7 +14,7 @@ from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.config.command_line import Parsed
-from newskills.environments.config import EngineName, EnvironmentConfig
+from newskills.environments.config import EnvironmentConfig
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.evaluation.swe_bench_options import SweBenchOptions
 from newskills.pipelines.pages import ledger_line
@@ -53,7 +53,7 @@ def run(parsed: Parsed[SweBenchOptions]) -> int:
     return _write(target, with_reports(read_rows(source), read_reports(*reports)))
 
 
-def _in_containers(options: SweBenchOptions, engine: EngineName, source: Path) -> Iterator[Row]:
+def _in_containers(options: SweBenchOptions, engine: str, source: Path) -> Iterator[Row]:
     environment = EnvironmentConfig(
         engine=engine,
         container_formatter=options.container_formatter,

@@ -13,6 +13,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.config.values import Text
+from newskills.models.kinds import MODELS
 from newskills.pipelines.arguments import chunk_count, chunk_ids, default_output, prompt_layer, user_layer
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.generation.passed_rows import file_of_rows
@@ -26,7 +27,6 @@ from newskills.run.judging.generation import judge_layer
 from newskills.run.planning.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
 from newskills.run.planning.plan import PlannedUnit, WorkPieces, file_units, folder_units
 from newskills.solve.generation_modules import solver_of_module
-from newskills.solve.tasks.speech import SPEECH_SOLVERS
 
 BENCHMARK_KEYS = ("dataset", "split")
 MATH_JUDGE = "math_judge"
@@ -114,7 +114,7 @@ def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
 
 def _speech(choice: ModelChoice) -> list[Layer]:
     """Return a layer with the solver and prompt for a speech service; no layer for other servers."""
-    kind = SPEECH_SOLVERS.get(str(choice.layer.values.get("server.server_type")))
+    kind = MODELS.properties(str(choice.layer.values["server.server_type"])).solver
     return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
 
 

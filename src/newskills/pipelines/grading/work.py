@@ -20,6 +20,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.settings import read_config
 from newskills.config.values import parse_value
 from newskills.graders import executes, make_grader
+from newskills.launch.registry import EXECUTORS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.grading.options import GradeOptions
 from newskills.pipelines.pages import ledger_line
@@ -144,7 +145,7 @@ def _end_of_reasoning(value: object) -> str:
 
 
 def _graded(options: GradeOptions, settings: _Settings) -> Iterator[Row]:
-    if options.executor == "none":
+    if not EXECUTORS.properties(options.executor).uses_ray:
         return _grade(_rows(options.input_files), options, settings)
     from newskills.run.grade_on_ray import grade_on_ray
 
@@ -157,7 +158,7 @@ def _graded(options: GradeOptions, settings: _Settings) -> Iterator[Row]:
 
 def _graded_objects(rows: Iterable[Row], options: GradeOptions, settings: _Settings) -> Iterator[Row]:
     """Yield rows of this process with their verdicts; the caller's own stay as they are. Raises ConfigError."""
-    if options.input_files or options.executor != "none":
+    if options.input_files or EXECUTORS.properties(options.executor).uses_ray:
         raise ConfigError("rows are graded in this process: leave out input_files and executor.")
     return _grade(((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), options, settings)
 

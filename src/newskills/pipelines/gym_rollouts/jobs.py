@@ -16,7 +16,6 @@ from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.experiments import Experiment
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.scripts.gym_clients import GYM_PATH, NemoGymRolloutsScript
-from newskills.launch.validate import ONE_MACHINE
 from newskills.models.config import ServerConfig
 from newskills.models.wire import base_url_of
 from newskills.pipelines.gym_rollouts.options import GymRolloutsOptions
@@ -129,7 +128,7 @@ def _groups(
     if options.server_address:
         address = base_url_of(ServerConfig(base_url=options.server_address[0]))
     else:
-        server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
+        server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
         name = options.policy_model_name
     sandbox = sandbox_script(options) if options.with_sandbox else None
     script = NemoGymRolloutsScript(

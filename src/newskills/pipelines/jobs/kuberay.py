@@ -47,7 +47,7 @@ def run(parsed: Parsed[KuberayOptions]) -> int:
 
     options = parsed.options
     cluster = load_cluster(options.cluster, options.config_dir, os.environ)
-    if cluster.executor != "ray":
+    if not cluster.properties.uses_ray:
         raise ConfigError(
             f"Cluster '{cluster.name}' has executor {cluster.executor}; ns kuberay is for executor ray."
         )

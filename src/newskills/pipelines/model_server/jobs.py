@@ -17,7 +17,6 @@ from newskills.launch.declarative import Command
 from newskills.launch.experiments import Experiment
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.scripts.script import ServerScript
-from newskills.launch.validate import ONE_MACHINE
 from newskills.pipelines.model_server.chat import chat_options, chat_with
 from newskills.pipelines.model_server.options import StartServerOptions
 from newskills.pipelines.models import serve_spec
@@ -73,7 +72,7 @@ def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
 def _watch(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
     """Until the server has ended."""
     over = threading.Event()
-    server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
+    server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
     watcher = threading.Thread(target=_announce, args=(experiment, options, server, over), daemon=True)
     watcher.start()
     try:
@@ -88,7 +87,7 @@ def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepa
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
-    spec = serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE)
+    spec = serve_spec(options, elsewhere=not cluster.properties.this_machine)
     server = server_script(spec, options)
     if options.port:
         server.port = options.port

@@ -57,7 +57,7 @@ def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False)
     from newskills.interop.launcher import ask, find_launcher
     from newskills.interop.oversight import foreign
 
-    its = [entry for entry in entries if entry.own is None and not (here and entry.executor == "local")]
+    its = [entry for entry in entries if entry.own is None and not (here and entry.is_local)]
     if not its:
         return None
     if (program := find_launcher(os.environ)) is None:

@@ -106,7 +106,7 @@ def _words(options: ProfileEvaluateOptions) -> list[str]:
 
 
 def _check_place(compiled: CompiledConfig) -> None:
-    if compiled.mode == "local" and compiled.execution.type != "local":
+    if compiled.is_local and not compiled.execution.is_local:
         raise ConfigError(
             f"execution.type is '{compiled.execution.type}', but no profile is given for it.",
             hint="Give a profile: --run PROFILE or --batch PROFILE. To run here: execution=local, or "
@@ -116,7 +116,7 @@ def _check_place(compiled: CompiledConfig) -> None:
 
 def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
     model = compiled.target.model_id or compiled.deployment.served_model_name or ""
-    key = compiled.target.api_key_name if compiled.deployment.type == "none" else None
+    key = compiled.target.api_key_name if not compiled.deployment.is_served else None
     folder = compiled.execution.output_dir.rstrip("/")
     return [
         eval_call(task, model=model, key_name=key, output_dir=f"{folder}/…/{task.folder}/artifacts")
@@ -139,7 +139,7 @@ def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool)
             print("The config would be passed to nemo-evaluator-launcher.")
         elif made.open:
             print("The jobs are not shown: first give the values listed as open.")
-        elif made.config.mode == "local" and made.config.execution.type != "local":
+        elif made.config.is_local and not made.config.execution.is_local:
             print(
                 f"execution.type is '{made.config.execution.type}': --run PROFILE or --batch PROFILE submits it."
             )
@@ -226,5 +226,5 @@ def _hand_over(
         forget_secrets(config, config_for_launcher, cwd)
     sys.stdout.write(f"✓ Evaluation submitted: {invocation}\n  ns status {invocation}\n")
     entries = Store(environ).find(invocation)
-    here = all(entry.executor == "local" for entry in entries)
+    here = all(entry.is_local for entry in entries)
     return follow_foreign(entries) if here and compiled.mode != "batch" else 0

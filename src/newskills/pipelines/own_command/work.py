@@ -25,7 +25,6 @@ from newskills.launch.scripts.script import (
     sandbox_secrets,
     server_secrets,
 )
-from newskills.launch.validate import ONE_MACHINE
 from newskills.pipelines.models import serve_spec
 from newskills.pipelines.own_command.options import RunCmdOptions
 from newskills.pipelines.placement.cluster import cluster_of
@@ -104,7 +103,7 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
         )
     server = None
     if options.model and not options.server_address:
-        server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
+        server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
     sandbox = sandbox_script(options) if options.with_sandbox else None
     script = OwnScript(
         inline,
@@ -118,7 +117,7 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
         port=0 if options.num_nodes > 1 else None,
         num_tasks_override=options.num_tasks if options.num_tasks > 1 else None,
     )
-    workdir = os.getcwd() if cluster.executor == "none" else None
+    workdir = os.getcwd() if cluster.properties.in_process else None
     client = Command(script, container=options.main_container or options.container, name=MAIN, workdir=workdir)
     groups = groups_of(
         client,

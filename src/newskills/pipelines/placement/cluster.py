@@ -43,12 +43,12 @@ def target_cluster(
 ) -> ClusterConfig | None:
     """Return the cluster to submit to; None: the work is done by this process, which then has the cluster's variables.
 
-    This process does it for executor none, unless it is to be several jobs or to wait for others.
+    This process does it where the executor lets it, unless it is to be several jobs or to wait for others.
     """
     from newskills.launch.clusters.variables import job_variables
 
     cluster = cluster_of(options)
-    if cluster.executor != "none" or num_jobs not in (None, 1) or options.run_after:
+    if not cluster.properties.in_process or num_jobs not in (None, 1) or options.run_after:
         return cluster
     os.environ.update(job_variables(cluster, os.environ, say=notice).plain)
     idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given_options and name not in EVERYWHERE]

@@ -52,15 +52,11 @@ EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "litellm": (("litellm",), "model providers through LiteLLM (Bedrock, Vertex AI, Cohere, …)"),
 }
 """Every extra that users may install: its modules, and what they are for."""
-KEYS = (
-    "OPENAI_API_KEY",
-    "NVIDIA_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "GEMINI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "HF_TOKEN",
+PLUGINS = (
+    *("benchmarks", "graders", "metrics", "models", "solvers", "tools", "agents"),
+    *("engines", "executors", "servers", "trainers", "exporters"),
 )
-PLUGINS = ("benchmarks", "graders", "metrics", "models")
+"""Groups of entry points, `newskills.…`."""
 State = Literal["ok", "note", "missing", "wrong"]
 
 
@@ -117,8 +113,11 @@ def _gpu() -> DoctorFinding:
 
 
 def _keys() -> list[DoctorFinding]:
-    present = [name for name in KEYS if os.environ.get(name)]
-    text = ", ".join(present) if present else f"none is set; only hosted services need one ({KEYS[0]}, …)"
+    from newskills.models.kinds import service_keys
+
+    names = (*service_keys(), "HF_TOKEN")
+    present = [name for name in names if os.environ.get(name)]
+    text = ", ".join(present) if present else f"none is set; only hosted services need one ({names[0]}, …)"
     return [DoctorFinding("API keys", "ok" if present else "note", text)]
 
 

@@ -13,16 +13,17 @@ from msgspec import Struct
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UserError, suggest
 from newskills.base.store import atomic_write
+from newskills.environments.engines import JOB_ENGINES
 from newskills.launch.clusters.config import ENDINGS, ClusterConfig, RayClusterOptions, config_folders, from_keys
 from newskills.launch.clusters.mounts import parse_mount, parse_mounts, reachable
 from newskills.launch.clusters.names import is_file_name
 from newskills.launch.clusters.times import seconds_of
-from newskills.launch.clusters.trial import ENGINES, engine_of, try_cluster
+from newskills.launch.clusters.trial import engine_of, try_cluster
+from newskills.launch.registry import EXECUTORS, ExecutorProperties
 
 if TYPE_CHECKING:
     from newskills.pipelines.start.setup_options import SetupOptions
 
-EXECUTORS = ("none", "local", "slurm", "ray")
 Answers = dict[str, Any]
 Answer = str | list[str]
 
@@ -190,7 +191,7 @@ def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) ->
     from newskills.launch.machines.ssh import shell_of
 
     shell = shell_of(cluster, environ)
-    engine = engine_of(shell, cluster) if cluster.executor == "local" else None
+    engine = engine_of(shell, cluster) if _pulls_images(cluster.properties) else None
     if engine is None:
         raise ConfigError("--pull_images needs executor local and a container engine that answers.")
     ok = True
@@ -215,7 +216,7 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
             text="Where do jobs run? none (processes of this machine), local (containers of this machine), slurm "
             "or ray",
             default=lambda answers: _likely_executor(),
-            check=lambda text, answers: _one_of(text, EXECUTORS),
+            check=lambda text, answers: _one_of(text, tuple(EXECUTORS.built_in())),
         ),
         Question(name="name", text="Name of the cluster", default=lambda a: str(a["executor"]), check=_check_name),
         *_questions_of_queues(home),
@@ -230,12 +231,18 @@ def _questions(environ: Mapping[str, str]) -> list[Question]:
     ]
 
 
-def _runs_on(*executors: str) -> Callable[[Answers], bool]:
-    return lambda answers: answers["executor"] in executors
+def _where(fits: Callable[[ExecutorProperties], bool]) -> Callable[[Answers], bool]:
+    """Return the condition that the executor of the answers has properties that fit."""
+    return lambda answers: fits(EXECUTORS.properties(answers["executor"]))
+
+
+def _pulls_images(properties: ExecutorProperties) -> bool:
+    return properties.this_machine and properties.containers == "command"
 
 
 def _questions_of_queues(home: str) -> list[Question]:
-    slurm, ray, queue = _runs_on("slurm"), _runs_on("ray"), _runs_on("slurm", "ray")
+    accounts, ray = _where(lambda executor: executor.has_accounts), _where(lambda executor: executor.uses_ray)
+    queue = _where(lambda executor: not executor.this_machine)
 
     def over_ssh(answers: Answers) -> bool:
         return bool(answers.get("ssh_host"))
@@ -258,10 +265,10 @@ def _questions_of_queues(home: str) -> list[Question]:
             default=lambda answers: "" if answers.get("ssh_host") or not home else f"{home}/newskills-jobs",
             check=_check_folder,
         ),
-        Question(name="account", text="Account to charge (empty: none)", when=slurm),
-        Question(name="partition", text="Partition (empty: the cluster's default)", when=slurm),
-        Question(name="cpu_partition", text="Partition for jobs without GPUs (empty: the same)", when=slurm),
-        Question(name="qos", text="Quality of service (empty: none)", when=slurm),
+        Question(name="account", text="Account to charge (empty: none)", when=accounts),
+        Question(name="partition", text="Partition (empty: the cluster's default)", when=accounts),
+        Question(name="cpu_partition", text="Partition for jobs without GPUs (empty: the same)", when=accounts),
+        Question(name="qos", text="Quality of service (empty: none)", when=accounts),
         Question(
             name="time_limit",
             text="Time limit, HH:MM:SS or D-HH:MM:SS",
@@ -273,7 +280,8 @@ def _questions_of_queues(home: str) -> list[Question]:
 
 
 def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Question]:
-    boxes = _runs_on("local", "slurm")
+    boxes = _where(lambda executor: executor.containers == "command")
+    mounts_home = _where(_pulls_images)
     return [
         Question(
             name="containers",
@@ -285,13 +293,13 @@ def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Ques
             name="mounts",
             text="Mounts, src:dst[:ro|rw], comma separated",
             when=boxes,
-            default=lambda answers: f"{home}:/workspace" if home and answers["executor"] == "local" else "",
+            default=lambda answers: f"{home}:/workspace" if home and mounts_home(answers) else "",
             check=lambda text, answers: [_check_mount(mount, environ) for mount in _listed(text)],
         ),
         Question(
             name="hf_home",
             text="Folder of the Hugging Face cache, as jobs see it (empty: none)",
-            when=_runs_on("local", "slurm", "ray"),
+            when=_where(lambda executor: not executor.in_process),
             check=lambda text, answers: _check_cache(text, answers, environ),
         ),
     ]
@@ -300,7 +308,7 @@ def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Ques
 def _likely_executor() -> str:
     if shutil.which("sbatch"):
         return "slurm"
-    return "local" if any(shutil.which(engine) for engine in ENGINES) else "none"
+    return "local" if any(shutil.which(engine) for engine in JOB_ENGINES) else "none"
 
 
 def _one_of(text: str, names: tuple[str, ...]) -> None:

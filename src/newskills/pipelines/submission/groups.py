@@ -14,7 +14,8 @@ from newskills.launch.scripts.script import (
     SandboxScript,
     ServerScript,
 )
-from newskills.models.serving import ServeSpec
+from newskills.models.serving import OWN_CONTAINER as OWN_CONTAINER
+from newskills.models.serving import ServeSpec, server_properties
 from newskills.pipelines.models import ROLE, one_of
 from newskills.pipelines.options import ModelOptions, PlacementOptions
 from newskills.pipelines.placement.cluster import hardware
@@ -23,9 +24,6 @@ from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 
 MAIN, SERVER, SANDBOX = "main", "server", "sandbox"
 """Names of the commands of a job: those of its logs."""
-OWN_CONTAINER = "nemo-skills"
-_CONTAINERS = {"llamacpp": OWN_CONTAINER, "generic": OWN_CONTAINER}
-"""Server types whose image is not called like them."""
 
 
 def groups_of(
@@ -88,8 +86,8 @@ def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> Com
 
 def container_of(server: ServerScript, options: ModelOptions) -> str:
     """Return the container of a server."""
-    kind = server.server_type
-    return (options.server_container or [_CONTAINERS.get(kind, kind)])[0]
+    usual = server_properties(server.server_type).container or server.server_type
+    return (options.server_container or [usual])[0]
 
 
 def main_container(options: PlacementOptions) -> str:

@@ -59,7 +59,9 @@ def prepared(
 def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
     """`--log_dir` as the scheduler knows it, which writes the logs: the user may have said it as containers see it."""
     path = options.log_dir
-    if path is None or not path.startswith("/") or not cluster.containers or cluster.executor == "none":
+    if cluster.properties.containers != "command":
+        return path
+    if path is None or not path.startswith("/") or not cluster.containers:
         return path
     return to_host(path, parse_mounts(cluster.mounts)) or path
 

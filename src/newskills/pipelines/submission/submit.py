@@ -13,7 +13,7 @@ from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.submit import SubmitOptions, submit
-from newskills.launch.validate import ONE_MACHINE, check
+from newskills.launch.validate import check
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import make_mount_sources
 from newskills.pipelines.placement.shipments import ship
@@ -52,7 +52,7 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
 
 def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
     """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
-    if ready.submission.cluster.executor not in ONE_MACHINE:
+    if not ready.submission.cluster.properties.this_machine:
         if (experiment := submit_prepared(ready)) is not None:
             say_submitted(experiment)
         return 0
@@ -68,7 +68,7 @@ def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
 def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
     experiment = submit_prepared(ready)
-    if experiment is not None and experiment.cluster.executor in ONE_MACHINE:
+    if experiment is not None and experiment.cluster.properties.this_machine:
         from newskills.pipelines.submission.following import follow
 
         if code := follow(experiment):

@@ -15,6 +15,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.layers import explain, resolve
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment
+from newskills.models.serving import SERVERS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.placement.cluster import paths_of, target_cluster
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from newskills.recipes.improve.loop import Improvement
 
 NAME = "improve"
-EMBEDDED = ("xllamacpp", "gguf")
 
 
 def run(parsed: Parsed[ImproveOptions]) -> int:
@@ -88,7 +88,7 @@ def result(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
 def _here(spec: ImproveSpec) -> Improvement | None:
     """Improve the model in this process; None: it was stopped."""
     require_train("torch", "safetensors", "tokenizers")
-    if spec.server_type == "llamacpp" and (missing := [name for name in EMBEDDED if find_spec(name) is None]):
+    if missing := [name for name in SERVERS.properties(spec.server_type).packages if find_spec(name) is None]:
         raise ConfigError(
             f"The embedded server needs {', '.join(missing)}, which this environment does not have.",
             hint="Run: pip install 'newskills[local]', or choose another --server_type.",

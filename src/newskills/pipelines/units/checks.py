@@ -114,7 +114,7 @@ def check_inputs(
 
 def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
     """Says it where an address means another machine for a job than for the user."""
-    if paths.cluster.executor in ("slurm", "ray"):
+    if not paths.cluster.properties.this_machine:
         servers = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         for url in dict.fromkeys(server.base_url for server in servers):
             if url and any(f"//{name}" in url for name in LOOPBACK):

@@ -26,7 +26,6 @@ from newskills.launch.scripts.script import (
     sandbox_secrets,
     server_secrets,
 )
-from newskills.launch.validate import ONE_MACHINE
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.pipelines.options import WorkOptions
@@ -180,7 +179,7 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
     """`--num_jobs`, or what is usual there."""
     if options.num_jobs is not None:
         return options.num_jobs
-    return 1 if cluster.executor in ONE_MACHINE else -1
+    return 1 if cluster.properties.this_machine else -1
 
 
 def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.recipes.aimo.settings import RlStage, SftStage, Stage, TirStage
 from newskills.train.loops.folder import SAMPLES
 from newskills.train.loops.schedule import steps_of
+from newskills.train.trainers import TRAINERS
 
 Backend = Literal["cpu", "trl"]
 FINAL = "final_hf_model"
@@ -125,7 +126,7 @@ def sft_line(
         "eval.code_tags": PROGRAMS if programs else None,
         "eval.code_executions": stage.max_executions if asks and isinstance(stage, TirStage) else None,
         "trainer.trl.quantization": stage.quantisation
-        if backend == "trl" and stage.quantisation != "none"
+        if TRAINERS.properties(backend).quantizes and stage.quantisation != "none"
         else None,
     }
     options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
@@ -160,7 +161,7 @@ def rl_line(
             "eval.temperature": stage.eval_temperature,
             "eval.max_tokens": stage.max_tokens,
         }
-    if backend == "trl" and stage.vllm == "colocate":
+    if TRAINERS.properties(backend).trl_settings and stage.vllm == "colocate":
         keys |= {"trainer.trl.sampler": "vllm", "trainer.trl.vllm_memory": stage.vllm_memory}
     return CommandLine(command="grpo", options=options, keys=keys, why="training on rewards", lenient=True)
 
@@ -219,7 +220,7 @@ def _common(stage: Stage, backend: Backend, steps: int | None, reporting: Report
         "trainer.lora.rank": stage.lora_rank,
         "trainer.lora.alpha": stage.lora_alpha,
     }
-    if backend == "trl":
+    if TRAINERS.properties(backend).trl_settings:
         keys |= {
             "trainer.lora.dropout": stage.lora_dropout,
             "trainer.lora.targets": stage.lora_modules,

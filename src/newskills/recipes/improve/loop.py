@@ -18,6 +18,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, file_digest, locked, read_rows, write_json, write_rows
 from newskills.base.terminal import counted
+from newskills.models.serving import SERVERS
 from newskills.recipes.evaluating import RecipeServer, evaluate_quietly
 from newskills.recipes.improve.examples import example_rows, grade_solutions, mixed_problems, read_replies, select
 from newskills.recipes.improve.gate import (
@@ -283,7 +284,7 @@ class _Improving:
 
     def _weights(self, folder: Path) -> Path:
         """Return the path that is served: a file for llama.cpp, a folder for other servers."""
-        if self._spec.server_type != "llamacpp":
+        if not SERVERS.properties(self._spec.server_type).serves_file:
             return folder
         if folder.parent == self._spec.output_dir / "models":
             return served_file(folder)

@@ -15,7 +15,7 @@ import msgspec
 from newskills.base.chat_template import merge_system
 from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Inference, Reply, Request, Row
-from newskills.models.parameters import DIALECTS
+from newskills.models.kinds import MODELS
 
 FLAG = "add_special_tokens"
 
@@ -27,7 +27,7 @@ def rendered_body(inference: Inference) -> Row:
 
 def for_rendered_prompts(model: Model, server_type: str, tokenizer: Tokenizer) -> Model:
     """Return `model`, which then sends rendered prompts as its server takes them without a second mark."""
-    dialect = DIALECTS.get(server_type)
+    dialect = MODELS.properties(server_type).dialect
     if dialect is None or dialect.rendered == "flag":
         return model
     return RenderedPromptModel(model, tokenizer if dialect.rendered == "ids" else None)

@@ -8,7 +8,6 @@ killed. Its output goes to a log file.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
 import signal
 import socket
@@ -23,7 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import ConfigError, ServerStartError, storage_error
+from newskills.base.errors import ConfigError, ServerStartError, TransportError, storage_error
+from newskills.base.http.blocking import open_url
 from newskills.models.serving import ServeCommand, ServeSpec, prepare, serve_argv
 from newskills.models.serving.spec import ANY_INTERFACE, told
 
@@ -205,16 +205,13 @@ def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -
 
 def _answers(command: ServeCommand, timeout: float) -> bool:
     address = urlsplit(command.base_url)
-    connection = http.client.HTTPConnection(
-        address.hostname or "", (address.port or 80) + command.ready_offset, timeout=timeout
-    )
+    host = f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname
+    url = f"http://{host}:{(address.port or 80) + command.ready_offset}{command.health_path}"
     try:
-        connection.request("GET", command.health_path)
-        status = connection.getresponse().status
-    except (OSError, http.client.HTTPException):
+        with open_url(url, timeout=timeout, environ={}, redirects=0) as reply:
+            status = reply.status
+    except TransportError:
         return False
-    finally:
-        connection.close()
     return status < 500 if command.any_answer else 200 <= status < 300
 
 

@@ -21,6 +21,7 @@ from newskills.benchmarks.folders import data_dir as root
 from newskills.benchmarks.interactive.environments import split_samples
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
+from newskills.models.kinds import MODELS
 from newskills.prompts.official.table import FOLDER as OFFICIAL
 from newskills.run.planning.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
 from newskills.run.planning.spec import Unit
@@ -32,10 +33,8 @@ RESULTS = "eval-results"
 SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
 """What a run with a seed samples with, unless something later says otherwise."""
 
-QUEUEING = ("vllm", "vllm_dp_ray", "vllm_multimodal", "sglang", "trtllm")
-"""Servers that let requests wait in line instead of refusing them."""
 MOST = 4096
-"""Requests in flight that such a server is offered at most, where nobody says how many."""
+"""Requests in flight that a server with a queue is offered at most, where nobody says how many."""
 _LIMITS = {"max_concurrent_requests", "most_concurrent_requests"}
 
 VOTED = "use_predicted_answer_key"
@@ -222,7 +221,7 @@ def folder_units(
 def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
     """Resolve the configuration of `layers`. Raises ConfigError, UnknownNameError for what does not fit the schema."""
     resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
-    if resolved.value.server.server_type in QUEUEING and not _LIMITS & resolved.origin.keys():
+    if MODELS.properties(resolved.value.server.server_type).queues and not _LIMITS & resolved.origin.keys():
         resolved.value = msgspec.structs.replace(resolved.value, most_concurrent_requests=MOST)
     config = resolved.value
     if config.max_samples == 0:

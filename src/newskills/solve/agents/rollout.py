@@ -13,26 +13,40 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.base.registry import fold
+from newskills.base.registry import DescribedRegistry
 from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
 from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
-from newskills.solve.agents.bash import BashAgent, BashAgentConfig
-from newskills.solve.agents.mini_swe_agent import MiniSweAgent, MiniSweAgentConfig
-from newskills.solve.agents.openhands.agent import OpenHands, OpenHandsConfig
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
 from newskills.solve.agents.resumed import ResumedSolver
-from newskills.solve.agents.swe_agent.agent import SweAgent, SweAgentConfig
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
-AGENTS = ("bash", "mini-swe-agent", "swe-agent", "openhands")
+
+class AgentProperties(Struct, frozen=True, kw_only=True):
+    """What is particular about an agent. resumes: it works by our own loop, so a sample goes on where it was killed."""
+
+    resumes: bool = False
+
+
+AGENTS = DescribedRegistry(
+    "agent",
+    {
+        "bash": ("newskills.solve.agents.bash:BashAgent", AgentProperties(resumes=True)),
+        "mini-swe-agent": ("newskills.solve.agents.mini_swe_agent:MiniSweAgent", AgentProperties()),
+        "swe-agent": ("newskills.solve.agents.swe_agent.agent:SweAgent", AgentProperties()),
+        "openhands": ("newskills.solve.agents.openhands.agent:OpenHands", AgentProperties()),
+    },
+    usual=AgentProperties(),
+    group="newskills.agents",
+)
+"""Agents by name: classes that fit `Agent`, made of (options, settings), with a struct `Config` of the settings."""
 PROFILE = {"BASH_ENV": "/root/.bashrc"}
 """Where the images of SWE-bench switch their Python on; bash takes no notice where it is not there."""
 
@@ -69,27 +83,19 @@ def software_agent(parts: SolverParts) -> Solver:
     options = parts.agent
     if options is None:
         _refuse()
-    name = next((name for name in AGENTS if fold(name) == fold(options.agent)), None)
-    if name is None:
-        raise UnknownNameError("agent", options.agent, AGENTS)
+    name = AGENTS.resolve(options.agent)
     options = msgspec.structs.replace(options, agent=name)
-    where = f"agent_config of agent '{name}'"
-    if name == "bash":
-        agent: Agent = BashAgent(options, read_config(BashAgentConfig, options.settings, where))
-    elif name == "swe-agent":
-        agent = SweAgent(options, read_config(SweAgentConfig, options.settings, where))
-    elif name == "openhands":
-        agent = OpenHands(options, read_config(OpenHandsConfig, options.settings, where))
-    else:
-        agent = MiniSweAgent(options, read_config(MiniSweAgentConfig, options.settings, where))
+    kind = AGENTS.get(name)
+    agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
     solver = AgentSolver(parts, options, agent)
-    return ResumedSolver(solver, parts.folder) if name == "bash" and parts.resumes else solver
+    return ResumedSolver(solver, parts.folder) if AGENTS.properties(name).resumes and parts.resumes else solver
 
 
 def _refuse() -> NoReturn:
+    usual = next(iter(AGENTS.built_in()))
     raise ConfigError(
         "This benchmark needs an agent, which works in a container per task.",
-        hint=f"Name one: ++agent={AGENTS[0]}. Without containers here, `ns swe_bench` gives patches that were made "
+        hint=f"Name one: ++agent={usual}. Without containers here, `ns swe_bench` gives patches that were made "
         "elsewhere to the SWE-bench harness and reads its verdicts.",
     )
 

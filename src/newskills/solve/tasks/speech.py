@@ -13,6 +13,7 @@ from newskills.base.errors import ConfigError, DataError, ServerError, storage_e
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.store import atomic_write
+from newskills.models.kinds import MODELS
 from newskills.models.riva import Recognition, Speech, Synthesis, read_options
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
@@ -98,16 +99,13 @@ class SynthesisSolver(SpeechSolver):
         return f"{SOUNDS}/{path}"
 
 
-SPEECH_SOLVERS = {"asr_nim": "transcription", "tts_nim": "synthesis"}
-"""Speech service → the solver of its kind, which has a prompt of its name (`speech/…`)."""
-
-
 def check_speech(server_type: str, solver: str) -> None:
     """Raise ConfigError where sound would come back and nothing kept it."""
-    if server_type == "tts_nim" and solver != SPEECH_SOLVERS[server_type]:
+    properties = MODELS.properties(server_type)
+    if properties.sends_media and solver != properties.solver:
         raise ConfigError(
-            f"tts_nim answers with audio, which solver={solver} does not keep.",
-            hint="Use ns generate without ++solver, or set ++solver=synthesis.",
+            f"{server_type} answers with audio, which solver={solver} does not keep.",
+            hint=f"Use ns generate without ++solver, or set ++solver={properties.solver}.",
         )
 
 

@@ -13,12 +13,14 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from newskills.base.errors import ConfigError, DataError, RemoteError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.plan import Ref, Script, Word
 from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.node_size import node_size
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.machines.ssh import shell_of
+from newskills.launch.registry import NodeSize
 from newskills.launch.scripts.clients import around
 from newskills.launch.scripts.script import (
     Context,
@@ -51,7 +53,6 @@ FIRST_BYTES = 1 << 20
 MANY_PARAMETERS = 20e9
 """From here on a model is split by Megatron where nobody has chosen."""
 _BILLIONS = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)[bB](?![a-zA-Z])")
-_GPUS = re.compile(r"gpu:(?:[^:,(]+:)?(\d+)")
 
 
 @dataclass(eq=False)
@@ -242,7 +243,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     def _machine(self) -> tuple[int, int | None]:
         """GPUs per node, and the seconds that a job may take."""
         partition = self.options.partition or self.cluster.partition
-        if self.cluster.executor != "slurm":
+        if self.cluster.properties.this_machine:
             here = self.options.num_gpus or visible_gpus()
             if not here:
                 raise ConfigError("No GPU is visible here: give --num_gpus, or a --cluster that has GPUs.")
@@ -250,29 +251,14 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         time_option = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
         time_limit = str(time_option) if time_option else self.cluster.timeouts.get(partition or "")
         gpus = self.options.num_gpus
-        gpus_known, longest = (0, None) if gpus and time_limit else _partition_of(self.cluster, partition)
+        size = NodeSize() if gpus and time_limit else node_size(self.cluster, partition, os.environ)
         if gpus is None:
-            gpus = gpus_known or USUAL_GPUS
-            notice(f"no --num_gpus: {gpus} per node" + ("" if gpus_known else " (the cluster did not report it)"))
+            gpus = size.gpus or USUAL_GPUS
+            notice(f"no --num_gpus: {gpus} per node" + ("" if size.gpus else " (the cluster did not report it)"))
         if time_limit:
             return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
-        return gpus, min(usual, longest) if longest else usual
-
-
-def _partition_of(cluster: ClusterConfig, partition: str | None) -> tuple[int, int | None]:
-    """GPUs of a node of the partition, and its longest job in seconds; 0 and None where Slurm does not say."""
-    try:
-        ran = shell_of(cluster, os.environ).run(["sinfo", "-h", "-o", "%P|%G|%l"])
-    except RemoteError:
-        return 0, None
-    for line in ran.out.splitlines() if ran.code == 0 else ():
-        name, _, rest = line.partition("|")
-        generic, _, limit = rest.partition("|")
-        if name.rstrip("*") == partition or (partition is None and name.endswith("*")):
-            match = _GPUS.search(generic)
-            return int(match[1]) if match else 0, seconds_of(limit) if limit[:1].isdigit() else None
-    return 0, None
+        return gpus, min(usual, size.limit) if size.limit else usual
 
 
 def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:

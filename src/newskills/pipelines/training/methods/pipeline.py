@@ -37,7 +37,7 @@ from newskills.run.training.examples import model_folder
 from newskills.train.backends.trl.launching import launch, wants_launch
 from newskills.train.loops.method import METHODS
 from newskills.train.loops.stopping import StoppedError
-from newskills.train.trainers import Trainer, check_foreign, check_runs, make_trainer
+from newskills.train.trainers import TRAINERS, Trainer, check_foreign, check_runs, make_trainer
 
 O = TypeVar("O", bound=LocalOptions)  # noqa: E741 - O as in options
 K = TypeVar("K", bound=StepKeys)
@@ -134,7 +134,8 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
             show_dry_run([("reads", options.model, self.reads), *plan.steps, ("writes", final, self.writes)])
             return 0
         require_train("torch", "safetensors", "tokenizers")
-        if self.launches and options.backend == "trl" and wants_launch(keys.trainer.trl, os.environ):
+        together = self.launches and TRAINERS.properties(options.backend).several_processes
+        if together and wants_launch(keys.trainer.trl, os.environ):
             words = [self.command, "--cluster=none", *typed_words(parsed)]
             return launch(keys.trainer.trl, words, request.output_dir)
         base = model_folder(options.model, request.output_dir / "base_hf_model", say=print)

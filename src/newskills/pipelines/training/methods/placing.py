@@ -26,7 +26,8 @@ READ = ("training_data", "input_files", "eval_data", "solutions", "config")
 PATHS = (*READ, "output_dir", "data_dir")
 MODELS = ("model", "teacher")
 """Options with a folder, or with a name on the hub."""
-BENCHMARKS = ("benchmark", "guard", "eval_benchmark")
+CODE = ("benchmark", "guard", "eval_benchmark", "backend")
+"""Options with names, or with files of code."""
 KEYS_WITH_PATHS = ("masked",)
 OF_THE_JOB = ("num_gpus", "num_nodes")
 
@@ -48,7 +49,8 @@ def prepare_training(
     Raises ConfigError, DataError (no such file), UnknownNameError (trainer).
     """
     options: LocalOptions = parsed.options
-    together = launches and TRAINERS.resolve(options.backend) == "trl"
+    trainer = TRAINERS.properties(options.backend)
+    together = launches and trainer.several_processes
     if options.num_nodes > 1 and not launches:
         raise ConfigError(f"--num_nodes={options.num_nodes}: ns {command} trains in one process.")
     if options.num_nodes > 1 and not together:
@@ -121,7 +123,7 @@ def _path(name: str, text: str, paths: ClusterPaths) -> str:
     """Return a value as the job sees it. Raises ConfigError for a path that it does not see."""
     if name in PATHS or (name in MODELS and os.path.exists(os.path.expanduser(text))):
         return paths.path_in_job(text, f"--{name}")
-    if name in BENCHMARKS:
+    if name in CODE:
         return ",".join(paths.code(item) if ".py" in item else item for item in text.split(","))
     return text
 

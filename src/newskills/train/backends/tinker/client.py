@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from newskills.base.errors import AuthError, ConfigError, DataError, NewskillsError, TrainingError
+from newskills.base.errors import AuthError, ConfigError, DataError, NewskillsError, TrainingError, TransportError
+from newskills.base.http.blocking import open_url
 from newskills.train.verbs import (
     BETA,
     NOT_FINITE,
@@ -322,8 +322,13 @@ def _library() -> Any:
 def _download(url: str, target: Path) -> None:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url[:40]} is not an address to download from")
-    with urllib.request.urlopen(url, timeout=DOWNLOAD_SECONDS) as answer, target.open("wb") as file:  # noqa: S310
-        shutil.copyfileobj(answer, file)
+    try:
+        with open_url(url, timeout=DOWNLOAD_SECONDS) as answer, target.open("wb") as file:
+            if answer.status >= 300:
+                raise ValueError(f"the address of the download answers with status {answer.status}")
+            shutil.copyfileobj(answer, file)
+    except TransportError as error:
+        raise ValueError(f"the download failed: {error}") from error
 
 
 @contextmanager

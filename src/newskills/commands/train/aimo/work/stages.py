@@ -25,6 +25,7 @@ from newskills.recipes.aimo.lines import Backend, ReportingOptions
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills.recipes.aimo.training import StagedTraining, for_cpu_trainer, plan, train
 from newskills.train.backends.trl.settings import cannot_quantise
+from newskills.train.trainers import TRAINERS
 
 KEYS = {
     "max_samples": "max_samples",
@@ -96,8 +97,10 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
     last, first = stages[-1], config.stage(stages[0])
     stage = config.stage(last)
     backend = _backend(options, for_cpu_trainer(first.start, first.output))
-    if several() and backend == "cpu":
-        raise ConfigError("The cpu trainer is one process; start it without a launcher, or add --backend=trl.")
+    if several() and not TRAINERS.properties(backend).several_processes:
+        raise ConfigError(
+            f"The {backend} trainer is one process; start it without a launcher, or add --backend=trl."
+        )
     if several() and "rl" in stages and config.rl.vllm == "colocate" and visible_gpus():
         raise ConfigError(
             "Several processes cannot share a GPU with vLLM.", hint="Add --no-vllm, or start a single process."
@@ -157,7 +160,8 @@ def _quantised(
     """
     sft = [name for name in stages if name != "rl" and getattr(config, name).quantisation != "none"]
     why = "no GPU is visible" if not visible_gpus() else cannot_quantise()
-    why = "this trainer is the cpu trainer" if options.backend == "cpu" else why
+    if options.backend in TRAINERS and not TRAINERS.properties(options.backend).quantizes:
+        why = f"this trainer is the {options.backend} trainer"
     if not sft or why is None:
         return config
     for name in sft:

@@ -1,0 +1,1 @@
+"""Six plug-ins of newskills."""

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers that only repeat the problem: `17^9 \\div 17^7` where it asks for that, which equals the answer and is none.
+
+What a policy copies from its prompt is worth nothing, however equal it is. Values that a problem names and that are
+its answer as they stand (a number, a fraction, a root) are no repetition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from newskills.base.records import Row
+from newskills.graders.math.normalise import key, tidy
+
+_DRESS = re.compile(r"\\(?:left|right|displaystyle|[,;:!]|q?quad)(?![a-zA-Z])|[\s${}()~.]+|\\\(|\\\)|\\\[|\\\]")
+_SIZED = re.compile(r"\\[dt](?=frac|binom)")
+_VALUE = re.compile(r"-?(?:\d*\\(?:pi|sqrt)?\d*|\\frac\d+|\d+[/%]?\d*|[a-zA-Z]|\d*\\sqrt\d+)")
+_WORK = re.compile(
+    r"[-+*/^=÷×·!]|\\(?:frac|cdot|times|div|sqrt|binom|log|ln|sum|prod|int|lim|(?:arc)?(?:sin|cos|tan))"
+)
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
+_SHORTEST, _LONGEST = 3, 4000
+
+
+def restates(answer: str, golds: Sequence[str], record: Row) -> bool:
+    """Return whether `answer`, equal to one of `golds`, is work to do that the record's problem gives word for word."""
+    problem = record.get("problem") or record.get("question")
+    if not isinstance(problem, str) or answer in golds or len(answer) > _LONGEST:
+        return False
+    piece, whole = _bare(answer), _bare(problem)
+    if len(piece) < _SHORTEST or piece not in whole or _VALUE.fullmatch(piece):
+        return False
+    has_words = _WORD.search(answer) is not None  # an option in words is a small part of a problem, not half of it
+    is_work = len(piece) * 2 > len(whole) if has_words else _WORK.search(piece) is not None
+    return is_work and key(tidy(answer)) not in {key(tidy(gold)) for gold in golds}
+
+
+def _bare(text: str) -> str:
+    return _DRESS.sub("", _SIZED.sub(r"\\", text))

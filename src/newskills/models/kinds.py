@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of models by name (`server_type`), and what others need to know of each: nothing compares such a name.
+
+A provider is one file with `make(config, *, concurrency, environ) -> Model`, and one row here (or the entry point
+`newskills.models` of another distribution, with an attribute `properties`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.registry import DescribedRegistry
+
+LLAMACPP_KEY = "NEWSKILLS_LLAMACPP_KEY"
+"""Variable with the key of our own llama.cpp server: the server asks for it, clients send it."""
+
+Extras = Literal["none", "always", "explicit", "changed"]
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """How a backend departs from the common ground of OpenAI-compatible endpoints.
+
+    extras      none: OpenAI's own parameters only; always: sent by vLLM's names, set or not; explicit: sent by
+                llama.cpp's names, set or not, since its defaults are not "off" (top_k 40, min_p 0.05); changed: sent
+                only where set
+    echoes      reasoning of earlier turns is sent back, under both names in use
+    rendered    how a prompt that a chat template has rendered, with its own marks, is kept from getting a second
+                mark at its beginning: flag: `add_special_tokens` is false (vLLM, TensorRT-LLM); ids: it is sent as
+                token ids, which OpenAI's API takes as well (SGLang and llama.cpp know no such flag); text: the server
+                adds nothing (Megatron, whose endpoint reads no list of ids)
+    strict      OpenAI's own platform: reasoning models take other parameters, further keys are refused
+    tokenizer   key of the text that the endpoint's /tokenize reads; empty: it has none
+    effort_in_template  whether the reasoning effort is an argument of the chat template
+    """
+
+    extras: Extras = "changed"
+    rendered: Literal["flag", "ids", "text"] = "ids"
+    tools: bool = True
+    stream: bool = True
+    chat_logprobs: bool = True
+    echoes: bool = True
+    tool_choice: str = ""
+    v1: bool = True
+    strict: bool = False
+    tokenizer: Literal["", "prompt", "content"] = ""
+    effort_in_template: bool = False
+
+
+class ModelProperties(Struct, frozen=True, kw_only=True):
+    """What is particular about a kind of model.
+
+    hosted      a service of others: it is asked at its address and never started by us
+    keys        variables with a key for it, the usual one first
+    hosts       host → variable with its key, for services that share one wire; a key is required there
+    server_key  variable with the key that a server of this kind, started by us, asks its clients for
+    dialect     of an OpenAI-compatible endpoint; None: it speaks something else
+    queues      requests wait in line there, instead of being refused
+    solver      the solver that its replies are for; empty: any that chats
+    sends_media its replies are sound or images, which only `solver` keeps
+    """
+
+    hosted: bool = False
+    keys: tuple[str, ...] = ()
+    hosts: dict[str, str] = {}
+    server_key: str = ""
+    dialect: Dialect | None = None
+    queues: bool = False
+    solver: str = ""
+    sends_media: bool = False
+
+
+_OPENAI = Dialect(extras="none", echoes=False, strict=True)
+_VLLM = ModelProperties(dialect=Dialect(extras="always", rendered="flag", tokenizer="prompt"), queues=True)
+_ENDPOINT = "newskills.models.openai:make"
+
+MODELS = DescribedRegistry(
+    "server type",
+    {
+        "vllm": (_ENDPOINT, _VLLM),
+        "vllm_dp_ray": (_ENDPOINT, _VLLM),
+        "vllm_multimodal": (_ENDPOINT, _VLLM),
+        "sglang": (
+            _ENDPOINT,
+            ModelProperties(
+                dialect=Dialect(extras="always", tool_choice="auto", tokenizer="prompt"),
+                queues=True,
+            ),
+        ),
+        "trtllm": (_ENDPOINT, _VLLM),
+        "megatron": (
+            _ENDPOINT,
+            ModelProperties(
+                dialect=Dialect(
+                    extras="none", tools=False, stream=False, chat_logprobs=False, v1=False, rendered="text"
+                )
+            ),
+        ),
+        "nim": (_ENDPOINT, ModelProperties(hosted=True, dialect=Dialect(tokenizer="prompt"))),
+        "llamacpp": (
+            _ENDPOINT,
+            ModelProperties(
+                server_key=LLAMACPP_KEY,
+                dialect=Dialect(extras="explicit", tokenizer="content", effort_in_template=True),
+            ),
+        ),
+        "generic": (_ENDPOINT, ModelProperties(dialect=Dialect())),
+        "openai": (
+            "newskills.models.openai:make_hosted",
+            ModelProperties(
+                hosted=True,
+                keys=("OPENAI_API_KEY", "NVIDIA_API_KEY"),
+                hosts={"api.openai.com": "OPENAI_API_KEY", "api.nvidia.com": "NVIDIA_API_KEY"},
+                dialect=_OPENAI,
+            ),
+        ),
+        "azureopenai": (
+            "newskills.models.openai:make_azure",
+            ModelProperties(hosted=True, keys=("AZURE_OPENAI_API_KEY",), dialect=_OPENAI),
+        ),
+        "gemini": (
+            "newskills.models.gemini:make",
+            ModelProperties(hosted=True, keys=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+        ),
+        "anthropic": (
+            "newskills.models.anthropic:make",
+            ModelProperties(hosted=True, keys=("ANTHROPIC_API_KEY",)),
+        ),
+        "litellm": ("newskills.models.litellm:make", ModelProperties(hosted=True)),
+        "comet": ("newskills.models.trained_judges:make_comet", ModelProperties()),
+        "nvembed": ("newskills.models.trained_judges:make_nvembed", ModelProperties()),
+        "step": ("newskills.models.trained_judges:make_step", ModelProperties()),
+        "vllm_classify": ("newskills.models.reward:make_classify", ModelProperties()),
+        "vllm_score": ("newskills.models.reward:make_score", ModelProperties()),
+        "vllm_pooling": ("newskills.models.reward:make_pooling", ModelProperties()),
+        "asr_nim": (
+            "newskills.models.riva:make_asr",
+            ModelProperties(keys=("NVIDIA_API_KEY",), solver="transcription"),
+        ),
+        "tts_nim": (
+            "newskills.models.riva:make_tts",
+            ModelProperties(keys=("NVIDIA_API_KEY",), solver="synthesis", sends_media=True),
+        ),
+        "custom": ("newskills.models.custom:make", ModelProperties(hosted=True)),
+    },
+    usual=ModelProperties(),
+    group="newskills.models",
+    aliases={"llama.cpp": "llamacpp", "llama_cpp": "llamacpp", "tensorrt_llm": "trtllm", "azure": "azureopenai"},
+)
+
+
+def dialect_of(server_type: str) -> Dialect:
+    """Return how such an endpoint departs from OpenAI's. Raises ConfigError where it speaks something else."""
+    dialect = MODELS.properties(server_type).dialect
+    if dialect is None:
+        raise ConfigError(f"server_type {server_type} is no OpenAI-compatible endpoint.")
+    return dialect
+
+
+def key_for_host(server_type: str, host: str) -> tuple[str, bool]:
+    """Return the variable with the key for a host of a service, and whether the host requires one."""
+    properties = MODELS.properties(server_type)
+    for known_host, variable in properties.hosts.items():
+        if host == known_host or host.endswith(f".{known_host}"):
+            return variable, True
+    return properties.keys[0], False
+
+
+def service_keys() -> tuple[str, ...]:
+    """Return the variables that hold keys of hosted services, those of plug-ins last."""
+    rows = [properties for properties in MODELS.built_in().values() if properties.hosted]
+    return tuple(dict.fromkeys(name for properties in (*rows, *_plug_ins()) for name in properties.keys))
+
+
+@cache
+def _plug_ins() -> tuple[ModelProperties, ...]:
+    """Properties of installed kinds; what cannot be loaded says so when it is used."""
+    rows: list[ModelProperties] = []
+    for name in MODELS.names():
+        if name not in MODELS.built_in():
+            try:
+                rows.append(MODELS.properties(name))
+            except ConfigError:
+                continue
+    return tuple(rows)
