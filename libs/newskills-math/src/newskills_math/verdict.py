@@ -11,7 +11,6 @@ from newskills_math.angles import same_angle
 from newskills_math.chains import by_sides, contradicts, known_sides
 from newskills_math.choices import same_choice
 from newskills_math.clock import same_time
-from newskills_math.compare import same
 from newskills_math.dates import same_date
 from newskills_math.divisions import same_ratio, same_remainder
 from newskills_math.extraction.prose import formula_in_prose
@@ -21,6 +20,7 @@ from newskills_math.normalise import key, latinise, tidy
 from newskills_math.parameters import same_conditions, with_primes
 from newskills_math.quantities import is_counted
 from newskills_math.residues import same_residues
+from newskills_math.structure import same
 from newskills_math.syntax.labels import are_other_names
 from newskills_math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills_math.syntax.parser import parse

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from newskills_math.extraction.boxes import last_boxes, without_placeholders
@@ -24,8 +23,7 @@ class PatternError(ValueError):
     """A regular expression of the caller does not compile."""
 
 
-@dataclass(frozen=True)
-class ExtractionPolicy:
+class ExtractionPolicy(NamedTuple):
     """Which forms of a final answer count.
 
     extract_from_boxed   read the last `\\boxed{…}`, or what else states an answer; else `extract_regex`
