@@ -44,7 +44,7 @@ def in_python(program: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
@@ -117,6 +117,31 @@ def test_nothing_is_raised_behind_the_end() -> None:
         return ended
 
     assert sum(result for result, _ in in_threads(work)) > 0
+
+
+def test_nothing_is_raised_where_it_would_be_lost() -> None:
+    """In callbacks of the garbage collector, where these take half of the time."""
+    program = f"""
+import gc, threading, time
+from newskills_math import compare
+def slowly(phase, info):
+    until = time.thread_time() + share
+    while time.thread_time() < until:
+        sum(range(50))
+share = 0.0
+gc.callbacks.append(slowly)
+def work():
+    for _ in range(8):
+        print(compare({SUMS!r}, {SUMS.replace("n^2", "2n^2")!r}, seconds=0.1).reason)
+compare("1/2+x", "x+1/3")
+share = 0.02
+gc.set_threshold(500)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+gc.callbacks.clear()
+"""
+    assert in_python(program) == "no time left in step value\n" * 8
 
 
 def test_the_step_is_named_and_what_is_for_free_costs_nothing() -> None:

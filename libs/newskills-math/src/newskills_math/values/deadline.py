@@ -125,8 +125,13 @@ def for_free(work: Callable[[], T]) -> T:
 
 
 def _ends(frame: FrameType | None) -> bool:
-    """Whether an object is being destroyed: what is raised in a `__del__` is lost."""
-    return frame is not None and frame.f_code.co_name == "__del__"
+    """Whether an object is being destroyed, or garbage collected: what is raised in there is printed and lost."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code in callbacks:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _imports(frame: FrameType | None) -> bool:
@@ -144,7 +149,7 @@ def _by_signal(work: Callable[[], T], budget: _Budget) -> T:
     if signal.getsignal(signal.SIGVTALRM) is not _tick:  # stays: to set it costs more than most answers
         signal.signal(signal.SIGVTALRM, _tick)
     collects = gc.isenabled()
-    gc.disable()  # what is raised in a callback of the collector is lost, and printed
+    gc.disable()  # a tick that comes in one of its callbacks would come to nothing
     _THREAD.budget = budget
     signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
     try:
