@@ -44,14 +44,15 @@ RECORDS = ("chunks", "completeness", "damage", "engine", "grow", "log", "log_ind
 
 METRICS = ("documents", "judges", "logic_grid", "long_context", "long_text", "longfact", "measures", "option_set")
 """These, and some more, compute metrics of what their graders say."""
-MATH = "libs/newskills-math/src/newskills_math"
+MATH, LIBRARY_TESTS = "libs/newskills-math/src/newskills_math", "libs/newskills-math/tests"
 
 
 class Area(Struct, frozen=True):
-    """`sources` below the checkout, and `tests` below tests, as glob patterns."""
+    """Glob patterns: `sources` below the checkout, `tests` below tests, `of_library` below the tests of the library."""
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
+    of_library: tuple[str, ...] = ()
 
 
 AREAS: Mapping[str, Area] = {
@@ -68,6 +69,7 @@ AREAS: Mapping[str, Area] = {
     "math": Area(
         (f"{MATH}/**/*.py", *(f"src/newskills/graders/{room}/*.py" for room in ("math", "voting"))),
         ("graders/test_*.py",),
+        ("test_math_*.py", "test_api.py"),
     ),
     "graders": Area(
         tuple(f"src/newskills/graders/{room}*.py" for room in ("", "reading/", "instructions/", "tool_calls/")),
@@ -132,7 +134,8 @@ def run_area(name: str, size: int, seed: int, only: str = "") -> list[Mutant]:
     with scratch() as folder:
         copy = copied(folder / "copy")
         sources = [path for path in files(copy, area.sources) if only in str(path)]
-        tests = [str(path.relative_to(copy)) for path in files(copy / "tests", area.tests)]
+        paths = [*files(copy / "tests", area.tests), *files(copy / LIBRARY_TESTS, area.of_library)]
+        tests = [str(path.relative_to(copy)) for path in paths]
         reached, failing = reach(copy, tests, sources)
         known = msgspec.json.decode(EQUIVALENT.read_bytes(), type=list[Equivalent])
         mutants = []

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from newskills.graders.math import equal
+from newskills_math.verdict import equal
 
 ALIKE = r"""
 [triangles, angles, segments]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from newskills.graders.math import equal
+from newskills_math.verdict import equal
 
 NOTATIONS = r"""
 [blanks between groups of three]
