@@ -55,7 +55,7 @@ class _Budget:
         self.firing = self.done = False
 
     def is_spent(self, now: float, frame: FrameType | None) -> bool:
-        """Take off what has passed until `now`; whether the work in `frame` is to be ended.
+        """Take off what has passed until `now`, unless `frame` imports; whether nothing is left.
 
         It is asked again at the next tick, should a library swallow what is raised.
         """
@@ -63,7 +63,7 @@ class _Budget:
         if self.free or _imports(frame):  # a module whose import is cut off would be imported again each time
             return False
         self.seconds -= passed
-        return self.seconds <= 0 and not _ends(frame)
+        return self.seconds <= 0
 
 
 class _Thread(threading.local):
@@ -163,7 +163,7 @@ def _by_signal(work: Callable[[], T], budget: _Budget) -> T:
 
 def _tick(_number: int, frame: FrameType | None) -> None:
     budget = _THREAD.budget
-    if budget is not None and budget.is_spent(time.thread_time(), frame):
+    if budget is not None and budget.is_spent(time.thread_time(), frame) and not _ends(frame):
         raise OutOfTime(budget.step)
 
 
@@ -233,6 +233,8 @@ def _start_watchdog() -> None:
 
 def _watch() -> None:
     """Look at the answer that is being worked out, each TICK, until there was none for a while."""
+    import ctypes  # noqa: F401 - so that no import comes between a look at a thread and what is raised in it
+
     idle = 0
     while True:
         time.sleep(TICK)
@@ -260,7 +262,7 @@ def _look_at(budget: _Budget) -> None:
     if not budget.is_spent(now, sys._current_frames().get(budget.thread)):
         return
     budget.firing = True  # before it is asked whether it is done: see _release
-    if not budget.done:
+    if not budget.done and not _ends(sys._current_frames().get(budget.thread)):
         budget.spent_in = budget.spent_in or budget.step
         _raise_in(budget.thread, OutOfTime)
     budget.firing = False
