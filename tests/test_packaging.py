@@ -101,6 +101,37 @@ def test_libraries_are_distributions_of_their_own(dist: Path, name: str, package
     assert import_module(package).__version__ == __version__
 
 
+MATHEMATICS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from newskills_math import compare, parse, verify
+golds = ["$x+1$", "0.5", "(-1,1)"]
+replies = [r"So \\boxed{1+x}.", r"It is \\boxed{\\frac{1}{3}}.", r"\\boxed{-1<x<1}"]
+with ThreadPoolExecutor(3) as pool:
+    print(list(pool.map(lambda gold, reply: verify(parse(gold), parse(reply)), golds, replies)))
+print(compare("52_8", "52_9").equal, "newskills" in sys.modules, "sympy" in sys.modules)
+"""
+
+
+def test_mathematics_is_used_without_the_rest(dist: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", tmp_path)
+    python = tmp_path / "bin/python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-compile", wheel_of(dist, "newskills_math"))
+    assert run(python, "-c", MATHEMATICS).stdout == "[True, False, True]\nFalse False False\n"
+    assert "newskills " not in run(python, "-m", "pip", "list").stdout
+
+
+@pytest.mark.nightly
+def test_the_library_as_it_is_installed_passes_its_tests(dist: Path, tmp_path: Path) -> None:
+    """In a folder without the checkout's sources."""
+    words = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path)
+    run(sys.executable, *words, wheel_of(dist, "newskills_math"))
+    tests = ROOT / "libs/newskills-math/tests"
+    where = run(sys.executable, "-c", "import newskills_math as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
+    assert Path(where.stdout.strip()).is_relative_to(tmp_path)
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
+
+
 def test_a_checkout_brings_its_libraries_along(tmp_path: Path) -> None:
     pytest.importorskip("build", reason="no build here: pip install -e '.[dev]'")
     run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
