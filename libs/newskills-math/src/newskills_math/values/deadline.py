@@ -50,8 +50,7 @@ class _Budget:
         self.spent_in = ""
         self.free = False
         self.looked_at = time.thread_time()
-        self.thread = threading.get_ident()
-        self.clock = time.pthread_getcpuclockid(self.thread)
+        self.thread = self.clock = 0
         self.firing = self.done = False
 
     def is_spent(self, now: float, frame: FrameType | None) -> bool:
@@ -83,7 +82,7 @@ def limited(work: Callable[[], T], seconds: float) -> T:
     if _THREAD.budget is not None:
         return work()
     with _STATE.lock:
-        if _STATE.signals and threading.current_thread() is threading.main_thread():
+        if _STATE.signals and threading.get_ident() == threading.main_thread().ident:
             return _by_signal(work, _Budget(seconds))
         return _by_watchdog(work, _Budget(seconds))
 
@@ -200,6 +199,8 @@ def _by_watchdog(work: Callable[[], T], budget: _Budget) -> T:
     What the watchdog raises may arrive between any two instructions, also when the work has just ended: hence the
     second `_release`, in whose time no other one comes, since each TICK of this thread's time brings one at most.
     """
+    budget.thread = threading.get_ident()
+    budget.clock = time.pthread_getcpuclockid(budget.thread)
     _THREAD.budget = _STATE.watched = budget
     try:
         try:
