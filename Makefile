@@ -13,10 +13,10 @@ quickstart: $(QUICK)/bin/ns ## teach a real model on this machine's CPU, and mea
 	$(QUICK)/bin/ns quickstart
 
 fast: $(FAST)/bin/ns ## in minutes: tests of most floors, with few packages
-	$(FAST)/bin/python -m pytest -q -r fE -p tests.workers --workers auto -m "not slow" $(FLOORS:%=tests/%)
+	$(FAST)/bin/python -m pytest -q -r fE -p tests.workers --workers auto -m "not slow" $(FLOORS:%=tests/%) libs
 
 coverage: $(FAST)/bin/ns ## the same, and how much of those floors they reach
-	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS:%=--cov=newskills.%) --cov-report term $(FLOORS:%=tests/%)
+	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS:%=--cov=newskills.%) --cov=newskills_math --cov-report term $(FLOORS:%=tests/%) libs
 
 test: ## everything that must hold; installs what it needs
 	./.ci/test

@@ -24,6 +24,7 @@ USUAL = (
     "startup",
     "prepare",
     "grading",
+    "library",
     "instructions",
     "choices",
     "summarize",

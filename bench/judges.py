@@ -30,7 +30,27 @@ def by_math_verify() -> Judge:
     return lambda pair: verify(parse(f"${pair['expected_answer']}$"), parse(pair["generation"]))
 
 
-JUDGES = {"newskills": by_newskills, "math_verify": by_math_verify}
+def by_library() -> Judge:
+    from newskills_math import parse, verify
+
+    verify(r"\int_0^1 x^2\,dx", "1/3")  # loads math-verify, as `preload` does
+    return lambda pair: verify(parse(pair["expected_answer"]), parse(pair["generation"]))
+
+
+def by_library_in_threads() -> Judge:
+    """Each pair in one of eight threads, which is where trainers call their rewards."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    judge, pool = by_library(), ThreadPoolExecutor(8)
+    return lambda pair: pool.submit(judge, pair).result()
+
+
+JUDGES = {
+    "newskills": by_newskills,
+    "newskills_math": by_library,
+    "newskills_math in threads": by_library_in_threads,
+    "math_verify": by_math_verify,
+}
 
 
 def main(kind: str, file: str) -> None:

@@ -130,7 +130,7 @@ def test_equivalent_mutants_do_not_count() -> None:
 
 def test_each_area_has_sources_and_tests() -> None:
     for area in AREAS.values():
-        assert files(ROOT / "src/newskills", area.sources)
+        assert files(ROOT, area.sources)
         assert files(ROOT / "tests", area.tests)
 
 

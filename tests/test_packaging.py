@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release consists of, built and installed as users get it."""
+"""What a release consists of, built and installed as users get it; and what a checkout installs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from newskills import __version__
 
 ROOT = Path(__file__).parents[1]
+LIBRARIES = {"newskills-math": "newskills_math"}
+"""Folder of libs → its package."""
 
 pytestmark = pytest.mark.slow
 
@@ -28,18 +31,23 @@ def run(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution, and the wheel that is built from it."""
+    """The source distributions of newskills and its libraries, and the wheels that are built from them."""
     pytest.importorskip("build", reason="no build here: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    for place in (ROOT, *(ROOT / "libs" / name for name in LIBRARIES)):
+        run(sys.executable, "-m", "build", "--outdir", folder, place)
     return folder
+
+
+def wheel_of(dist: Path, name: str = "newskills") -> Path:
+    return next(dist.glob(f"{name}-*.whl"))
 
 
 @pytest.fixture(scope="module")
 def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("venv")
     run(sys.executable, "-m", "venv", folder)
-    run(folder / "bin/pip", "install", "--quiet", "--no-compile", next(dist.glob("*.whl")))
+    run(folder / "bin/pip", "install", "--quiet", "--no-compile", "--find-links", dist, wheel_of(dist))
     return folder / "bin/python"
 
 
@@ -47,34 +55,101 @@ def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_index_would_take_them(dist: Path) -> None:
     pytest.importorskip("twine", reason="no twine here: pip install -e '.[dev]'")
     files = sorted(dist.iterdir())
-    assert [file.name for file in files] == [
-        f"newskills-{__version__}-py3-none-any.whl",
-        f"newskills-{__version__}.tar.gz",
-    ]
+    ends = ("-py3-none-any.whl", ".tar.gz")
+    names = [f"{name}-{__version__}{end}" for name in ("newskills", *LIBRARIES.values()) for end in ends]
+    assert [file.name for file in files] == names
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
 
 
-def test_they_have_all_files_of_the_package_and_no_others(dist: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "-z", "src"], cwd=ROOT, capture_output=True, text=True)
+def tracked(folder: str) -> set[str]:
+    """Files below `folder`, relative to it, links aside."""
+    listed = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("no checkout of git here, which tells what belongs to the package")
-    source = {name.removeprefix("src/") for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
-    with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:
-        shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert source - shipped == set()
-    with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
+    names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    return {name.removeprefix(f"{folder}/") for name in names}
+
+
+def held(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def required(wheel: Path) -> list[str]:
+    """What the wheel needs beside packages of others."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    return [line.partition(": ")[2] for line in lines if line.startswith("Requires-Dist: newskills-")]
+
+
+def test_they_have_all_files_of_the_package_and_no_others(dist: Path) -> None:
+    source = tracked("src")
+    assert held(wheel_of(dist)) == source
+    with tarfile.open(next(dist.glob("newskills-*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in source} - names == set()
     assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py"} <= names
-    assert not [name for name in names if name.startswith((".venv", "results/"))]
+    assert not [name for name in names if name.startswith((".venv", "results/", "libs/", "src/newskills_math"))]
+
+
+@pytest.mark.parametrize(("name", "package"), LIBRARIES.items())
+def test_libraries_are_distributions_of_their_own(dist: Path, name: str, package: str) -> None:
+    assert held(wheel_of(dist, package)) == tracked(f"libs/{name}/src")
+    assert required(wheel_of(dist, package)) == []
+    assert required(wheel_of(dist)) == [f"{name}=={__version__}" for name in LIBRARIES]
+    assert import_module(package).__version__ == __version__
+
+
+MATHEMATICS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from newskills_math import compare, parse, verify
+golds = ["$x+1$", "0.5", "(-1,1)"]
+replies = [r"So \\boxed{1+x}.", r"It is \\boxed{\\frac{1}{3}}.", r"\\boxed{-1<x<1}"]
+with ThreadPoolExecutor(3) as pool:
+    print(list(pool.map(lambda gold, reply: verify(parse(gold), parse(reply)), golds, replies)))
+print(compare("52_8", "52_9").equal, "newskills" in sys.modules, "sympy" in sys.modules)
+"""
+
+
+def test_mathematics_is_used_without_the_rest(dist: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", tmp_path)
+    python = tmp_path / "bin/python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-compile", wheel_of(dist, "newskills_math"))
+    assert run(python, "-c", MATHEMATICS).stdout == "[True, False, True]\nFalse False False\n"
+    assert "newskills " not in run(python, "-m", "pip", "list").stdout
+
+
+@pytest.mark.nightly
+def test_the_library_as_it_is_installed_passes_its_tests(dist: Path, tmp_path: Path) -> None:
+    """In a folder without the checkout's sources."""
+    words = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path)
+    run(sys.executable, *words, wheel_of(dist, "newskills_math"))
+    tests = ROOT / "libs/newskills-math/tests"
+    where = run(sys.executable, "-c", "import newskills_math as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
+    assert Path(where.stdout.strip()).is_relative_to(tmp_path)
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
+
+
+def test_a_checkout_brings_its_libraries_along(tmp_path: Path) -> None:
+    pytest.importorskip("build", reason="no build here: pip install -e '.[dev]'")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
+    wheel = next(tmp_path.glob("*.whl"))
+    libraries = {file for name in LIBRARIES for file in tracked(f"libs/{name}/src")}
+    assert libraries
+    assert held(wheel) == tracked("src") | libraries
+    assert required(wheel) == []
 
 
 @pytest.mark.parametrize("kind", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.nightly)])
 def test_what_is_installed_works(dist: Path, python: Path, kind: str) -> None:
     if kind == "*.tar.gz":  # the wheel is installed already
-        run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", next(dist.glob(kind)))
+        words = ("-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall")
+        run(python, *words, next(dist.glob(f"newskills-{kind}")))
     ns = python.with_name("ns")
     assert run(ns, "--version").stdout == f"newskills {__version__}\n"
     assert "gsm8k" in run(ns, "list", "benchmarks").stdout
-    place = run(python, "-c", "import newskills; print(newskills.__file__)").stdout
-    assert Path(place.strip()).is_relative_to(python.parents[1])
+    for package in ("newskills", *LIBRARIES.values()):
+        place = run(python, "-c", f"import {package}; print({package}.__file__)").stdout
+        assert Path(place.strip()).is_relative_to(python.parents[1])

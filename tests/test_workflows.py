@@ -55,7 +55,8 @@ def test_commands_of_the_repository_are_there(file: Path) -> None:
 def release(tmp_path: Path) -> Path:
     """A folder with the files of this version, and the changelog of its release."""
     (tmp_path / "dist").mkdir()
-    (tmp_path / f"dist/newskills-{__version__}-py3-none-any.whl").touch()
+    for name in ("newskills", "newskills_math"):
+        (tmp_path / f"dist/{name}-{__version__}-py3-none-any.whl").touch()
     (tmp_path / "CHANGELOG.md").write_text(f"## Unreleased\n\n## {__version__} (2026-12-01)\n")
     return tmp_path
 

@@ -44,29 +44,35 @@ RECORDS = ("chunks", "completeness", "damage", "engine", "grow", "log", "log_ind
 
 METRICS = ("documents", "judges", "logic_grid", "long_context", "long_text", "longfact", "measures", "option_set")
 """These, and some more, compute metrics of what their graders say."""
+MATH, LIBRARY_TESTS = "libs/newskills-math/src/newskills_math", "libs/newskills-math/tests"
 
 
 class Area(Struct, frozen=True):
-    """`sources` below src/newskills, and `tests` below tests, as glob patterns."""
+    """Glob patterns: `sources` below the checkout, `tests` below tests, `of_library` below the tests of the library."""
 
     sources: tuple[str, ...]
     tests: tuple[str, ...]
+    of_library: tuple[str, ...] = ()
 
 
 AREAS: Mapping[str, Area] = {
-    "stats": Area(("base/stats.py",), ("base/test_stats.py",)),
+    "stats": Area(("src/newskills/base/stats.py",), ("base/test_stats.py",)),
     "metrics": Area(
-        ("metrics/**/*.py",),
+        ("src/newskills/metrics/**/*.py",),
         (
             *("metrics/test_*.py", "run/test_voting.py", "run/test_summarize.py", "run/test_counted.py"),
             *(f"graders/test_{name}.py" for name in (*METRICS, "arena", "rubric", "tau2", "translation")),
             *("graders/instructions/test_multi_if.py", "solve/test_loglikelihood.py"),
         ),
     ),
-    "records": Area(("run/records/*.py",), tuple(f"run/test_{name}.py" for name in RECORDS)),
-    "math": Area(("graders/math/**/*.py", "graders/voting/*.py"), ("graders/test_*.py",)),
+    "records": Area(("src/newskills/run/records/*.py",), tuple(f"run/test_{name}.py" for name in RECORDS)),
+    "math": Area(
+        (f"{MATH}/**/*.py", *(f"src/newskills/graders/{room}/*.py" for room in ("math", "voting"))),
+        ("graders/test_*.py",),
+        ("test_math_*.py", "test_api.py"),
+    ),
     "graders": Area(
-        ("graders/*.py", "graders/reading/*.py", "graders/instructions/*.py", "graders/tool_calls/*.py"),
+        tuple(f"src/newskills/graders/{room}*.py" for room in ("", "reading/", "instructions/", "tool_calls/")),
         ("graders/test_*.py", "graders/instructions/test_*.py", "graders/tool_calls/test_*.py"),
     ),
 }
@@ -127,8 +133,9 @@ def run_area(name: str, size: int, seed: int, only: str = "") -> list[Mutant]:
     python = venv(COSMIC_RAY) / "python"
     with scratch() as folder:
         copy = copied(folder / "copy")
-        sources = [path for path in files(copy / "src/newskills", area.sources) if only in str(path)]
-        tests = [str(path.relative_to(copy)) for path in files(copy / "tests", area.tests)]
+        sources = [path for path in files(copy, area.sources) if only in str(path)]
+        paths = [*files(copy / "tests", area.tests), *files(copy / LIBRARY_TESTS, area.of_library)]
+        tests = [str(path.relative_to(copy)) for path in paths]
         reached, failing = reach(copy, tests, sources)
         known = msgspec.json.decode(EQUIVALENT.read_bytes(), type=list[Equivalent])
         mutants = []
@@ -155,8 +162,8 @@ def copied(folder: Path) -> Path:
     for name in filter(None, listed.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_file():
-            shutil.copy2(ROOT / name, target)
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
+            shutil.copy2(ROOT / name, target, follow_symlinks=False)
     return folder
 
 
@@ -240,7 +247,7 @@ def reach(
     Raises BenchError where the tests do not run at all.
     """
     settings = copy / "coverage.ini"
-    settings.write_text("[run]\ndata_file = reach.db\nsource = src\n")
+    settings.write_text("[run]\ndata_file = reach.db\nsource =\n  src\n  libs\n")
     words = [
         sys.executable,
         "-m",

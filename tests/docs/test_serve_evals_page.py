@@ -94,7 +94,12 @@ def place(tmp_path: Path, network: None) -> dict[str, str]:
     command = tmp_path / "bin" / "ns"
     command.parent.mkdir()
     command.write_text('#!/bin/bash\nexec python3 -m newskills "$@"\n')
-    mounts = {command: "/bin/ns", ROOT / "src": "/code", Path(sysconfig.get_path("purelib")): "/packages"}
+    mounts = {
+        command: "/bin/ns",
+        ROOT / "src": "/code",
+        ROOT / "libs": "/libs",
+        Path(sysconfig.get_path("purelib")): "/packages",
+    }
     more = [f"-v '{source}:{target}:ro'" for source, target in mounts.items()]
     more += ["-e PYTHONPATH=/code:/packages"]
     if mirror := os.environ.get("NEWSKILLS_MIRROR"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
 from newskills.graders.math import equal
-from newskills.graders.math.normalise import tidy
+from newskills_math.normalise import tidy
 
 
 @pytest.mark.parametrize(

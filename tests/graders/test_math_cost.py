@@ -18,10 +18,11 @@ from tests.night import NIGHTLY
 from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
 from newskills.base.records import Score
-from newskills.graders.math import equal, verdict
+from newskills.graders.math import equal
 from newskills.graders.math.grader import MathGrader
-from newskills.graders.math.values import symbolic
-from newskills.graders.math.values.deadline import OutOfTime, for_free, is_limited, limited
+from newskills_math import verdict
+from newskills_math.values import symbolic
+from newskills_math.values.deadline import OutOfTime, for_free, is_limited, limited
 
 MOST = 2.0
 """CPU seconds for one answer. A worker that needs more is killed, and its answer a Failure. More than twice what all

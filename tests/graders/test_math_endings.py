@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.graders.cases import pairs
 
 from newskills.graders.math import equal
-from newskills.graders.math.values.equal import Options
+from newskills_math.values.equal import Options
 
 EQUAL = pairs("equal_cases.txt")
 DIFFERENT = pairs("different_cases.txt")

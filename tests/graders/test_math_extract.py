@@ -6,7 +6,7 @@ import time
 import pytest
 
 from newskills.base.errors import ConfigError
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 
 DEFAULT = ExtractionPolicy(extract_regex=r"The final answer is (.+)$")
 RELAXED = ExtractionPolicy(extract_regex=r"The final answer is (.+)$", relaxed_extraction=True)

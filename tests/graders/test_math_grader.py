@@ -11,8 +11,8 @@ from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import Grader
 from newskills.base.records import Failure, Score
 from newskills.graders.gold import gold_reply
-from newskills.graders.math import verdict
-from newskills.graders.math.values import symbolic
+from newskills_math import verdict
+from newskills_math.values import symbolic
 
 
 def grade(record: dict[str, Any], **config: Any) -> Score:

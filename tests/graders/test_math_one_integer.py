@@ -8,12 +8,12 @@ import json
 import pytest
 from tests.graders.cases import HERE
 
-from newskills.graders.math.normalise import tidy
-from newskills.graders.math.syntax.nodes import Unreadable
-from newskills.graders.math.syntax.parser import parse
-from newskills.graders.math.values.equal import Options
-from newskills.graders.math.values.one_integer import differ_in_one_integer
-from newskills.graders.math.verdict import equal
+from newskills_math.normalise import tidy
+from newskills_math.syntax.nodes import Unreadable
+from newskills_math.syntax.parser import parse
+from newskills_math.values.equal import Options
+from newskills_math.values.one_integer import differ_in_one_integer
+from newskills_math.verdict import equal
 
 WITHOUT_ALGEBRA = Options(symbolic=False)
 READINGS = HERE / "math_readings.jsonl"

@@ -16,7 +16,7 @@ from tests.graders.cases import HERE, pairs
 from newskills.graders.math import equal
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.grader import MathGrader
-from newskills.graders.math.verdict import NO_SINGLE_ANSWER
+from newskills_math.verdict import NO_SINGLE_ANSWER
 
 MIRROR = os.environ.get("NEWSKILLS_MIRROR", "")
 

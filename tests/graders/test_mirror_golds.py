@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from newskills.graders.math import equal
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
-from newskills.graders.math.normalise import key, tidy
-from newskills.graders.math.spellings import spellings
+from newskills_math.normalise import key, tidy
+from newskills_math.spellings import spellings
 
 MIRROR = os.environ.get("NEWSKILLS_MIRROR", "")
 pytestmark = [

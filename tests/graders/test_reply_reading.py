@@ -14,8 +14,8 @@ from newskills.graders.exact import ExactConfig, ExactGrader
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import MultichoiceGrader
-from newskills.graders.reading.run_on import without_next_question
 from newskills.run.engine.grader_pool import verdict_fields
+from newskills_math.extraction.run_on import without_next_question
 
 GRADERS: list[tuple[Any, str, str]] = [
     (MathGrader(), "18", "4"),

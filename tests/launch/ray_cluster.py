@@ -31,6 +31,8 @@ from newskills.launch.ray_node import PATIENCE, agent_ports
 
 TOKEN = "a-token-of-these-tests-only"
 SOURCES = str(Path(newskills.__file__).parents[1])
+LIBRARIES = str(Path(SOURCES).parent / "libs")
+"""What links in the folder of sources point to."""
 TRIES = 3
 """Ray gives up when its processes do not see each other in time, as on a loaded machine."""
 ANY_PORTS = ("--min-worker-port=0", "--max-worker-port=0")

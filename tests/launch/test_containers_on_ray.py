@@ -14,7 +14,7 @@ import pytest
 from tests.environments.images import PROGRAMS
 from tests.launch.containers import IMAGE, client, make_image, server
 from tests.launch.places import job
-from tests.launch.ray_cluster import SOURCES, RayCluster, ended, ray_jobs
+from tests.launch.ray_cluster import LIBRARIES, SOURCES, RayCluster, ended, ray_jobs
 
 from newskills.base.plan import Ref
 
@@ -64,7 +64,7 @@ def test_a_job_and_its_server_run_in_the_image(cluster: RayCluster, tmp_path: Pa
         cluster,
         tmp_path / "e",
         ray={"image": OWN_IMAGE},
-        mounts=[f"{SOURCES}:{SOURCES}:ro", f"{tmp_path}/rows:{tmp_path}/rows"],
+        mounts=[*(f"{path}:{path}:ro" for path in (SOURCES, LIBRARIES)), f"{tmp_path}/rows:{tmp_path}/rows"],
     )
     work = client("main", WHERE, Ref("server"), str(tmp_path / "rows"))
     handle = executor.submit(job("j", server(), work))

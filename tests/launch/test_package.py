@@ -54,7 +54,7 @@ def names(folder: Path) -> set[str]:
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.is_file() and not path.relative_to(folder).as_posix().startswith("newskills/")
+        if path.is_file() and not path.relative_to(folder).as_posix().startswith(("newskills/", "newskills_math/"))
     }
 
 
@@ -80,13 +80,17 @@ def test_committed_files_and_newskills(repo: Path, tmp_path: Path) -> None:
     assert (made.repository, made.uncommitted, made.without) == (str(repo), (), ())
     assert made.copied > 100_000
     version = subprocess.run(
-        [sys.executable, "-S", "-c", "import newskills; print(newskills.__version__, newskills.__file__)"],
+        [
+            *(sys.executable, "-S", "-c"),
+            "import newskills, newskills_math as m; print(newskills.__version__, newskills.__file__, m.__file__)",
+        ],
         env={"PYTHONPATH": str(code)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert version.stdout.split() == [newskills.__version__, str(code / "newskills" / "__init__.py")]
+    places = [str(code / name / "__init__.py") for name in ("newskills", "newskills_math")]
+    assert version.stdout.split() == [newskills.__version__, *places]
     assert not list(code.rglob("__pycache__/x"))
 
 
@@ -207,12 +211,20 @@ def test_changed_data_that_is_committed_counts_as_code(repo: Path, tmp_path: Pat
 
 def test_a_repository_that_has_newskills(tmp_path: Path) -> None:
     own = {"src/newskills/__init__.py": "MINE = 1\n", "src/newskills/cli.py": "", "README": ""}
+    library = "libs/newskills-math/src/newskills_math"
     repo = repository(tmp_path / "fork", own)
+    before = packed(tmp_path / "jobs", repo)
+    assert os.readlink(Path(before.path, "newskills")) == "src/newskills"
+    assert Path(before.path, "newskills_math", "verdict.py").is_file()  # of a time when there was no library
+    assert not Path(before.path, "newskills_math").is_symlink()
+    commit(repo, {f"{library}/__init__.py": "MINE = 2\n", f"{library}/verdict.py": ""})
     made = packed(tmp_path / "jobs", repo)
-    assert os.readlink(Path(made.path, "newskills")) == "src/newskills"
+    assert os.readlink(Path(made.path, "newskills_math")) == library
+    assert Path(made.path, "newskills_math", "__init__.py").read_text() == "MINE = 2\n"
     assert Path(made.path, "newskills", "__init__.py").read_text() == "MINE = 1\n"
     installed = packed(tmp_path / "jobs", repo, environ={"NEMO_SKILLS_FORCE_INSTALLED_PACKAGE": "1"})
-    assert "MINE" not in Path(installed.path, "newskills", "__init__.py").read_text()
+    for name in ("newskills", "newskills_math"):
+        assert "MINE" not in Path(installed.path, name, "__init__.py").read_text()
     assert installed.path != made.path
 
 

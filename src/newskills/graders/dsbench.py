@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import extract
+from newskills.graders.math.extraction import extract
 from newskills.graders.math.grader import MathGrader, policy_of
-from newskills.graders.math.normalise import tidy
-from newskills.graders.math.values.exact import plain
-from newskills.graders.reading.replies import decided, stripped, unanswered, unscored
+from newskills.graders.reading.replies import decided, unanswered, unscored
+from newskills_math.normalise import stripped, tidy
+from newskills_math.values.exact import plain
 
 _LETTER = re.compile(r"[A-N]", re.IGNORECASE)
 _AMOUNT = re.compile(

@@ -12,9 +12,10 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
-from newskills.graders.reading.replies import decided, stripped, unanswered, unscored, visible
-from newskills.graders.reading.run_on import without_next_question
+from newskills.graders.math.extraction import ExtractionPolicy, extract
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills_math.extraction.run_on import without_next_question
+from newskills_math.normalise import stripped
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
 _BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.reading.reply_text import after_thinking
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.reading.conclusions import letter_concluded
 from newskills.graders.reading.grammar import grammar
 from newskills.graders.reading.hedges import other_options, several_boxes, side_by_side
@@ -33,9 +33,9 @@ from newskills.graders.reading.letters import (
     letter_of_a_line,
     what_follows,
 )
-from newskills.graders.reading.replies import stripped
-from newskills.graders.reading.run_on import without_next_question
 from newskills.graders.reading.statements import letter_stated
+from newskills_math.extraction.run_on import without_next_question
+from newskills_math.normalise import stripped
 
 _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$"
 _BEHIND_LABEL = " :：\n"

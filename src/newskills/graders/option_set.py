@@ -11,11 +11,11 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
-from newskills.graders.math.values.tolerance import near
 from newskills.graders.multichoice import choices
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills_math.values.tolerance import near
 
 _ANSWER_LINE = re.compile(
     r"(?i:answers?|答案)\W{0,8}(?i:is|are|是|为)?\W{0,8}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code that jobs run: the committed files of the git repository the user stands in, and newskills itself.
+"""The code that jobs run: the committed files of the git repository the user stands in, and newskills with its library.
 
 A package is a folder `<job_dir>/packages/<hash>`, named by its content, which containers see as /nemo_run/code: the
 same commit is copied once. It appears by rename, so that it is whole or not there, however many submit at once.
@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
+import newskills_math
 from newskills import base
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
@@ -36,6 +37,13 @@ PACKAGES = "packages"
 """Folder of packages, below that of all jobs."""
 
 _OWN = "newskills"
+_LIBRARY = "newskills_math"
+_PLACES = {
+    _OWN: (_OWN, f"src/{_OWN}"),
+    _LIBRARY: (_LIBRARY, f"src/{_LIBRARY}", f"libs/newskills-math/src/{_LIBRARY}"),
+}
+_MARKS = {_OWN: ("__init__.py", "cli.py"), _LIBRARY: ("__init__.py", "verdict.py")}
+"""Where a repository may have our packages, and the files by which they are recognised."""
 _PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
 
 
@@ -74,20 +82,24 @@ class Package(Struct, frozen=True, kw_only=True):
 
 
 class PackageContent(Struct, frozen=True, kw_only=True):
-    """What goes into a package. `data` is relative to the repository; `own` is newskills' folder, None: committed."""
+    """What goes into a package. `data` is relative to the repository.
+
+    own    the folder of each of our packages (newskills, its library) that the repository does not have
+    links  where the repository has the others
+    """
 
     committed: tuple[tuple[str, GitCommit], ...] = ()
     data: tuple[str, ...] = ()
-    own: Path | None = None
-    link: str = ""
+    own: Mapping[str, Path] = {}
+    links: Mapping[str, str] = {}
 
     def files(self) -> Iterator[str]:
         """Paths inside of the package."""
         for prefix, tree in self.committed:
             yield from (str(PurePosixPath(prefix, name)) for name in tree.files)
         yield from self.data
-        if self.own is not None:
-            yield from (f"{_OWN}/{name}" for name in _own_files(self.own))
+        for own, folder in self.own.items():
+            yield from (f"{own}/{name}" for name in _own_files(folder))
 
 
 def package(
@@ -231,18 +243,29 @@ def _content(
         if name in top:
             raise ConfigError(f"The repository '{name}' would hide the folder {name} of the current repository.")
         trees.append((name, read_commit(root)))
-    held = "" if commit is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(commit)
-    if held:
-        return PackageContent(committed=tuple(trees), data=data, link=held if held != _OWN else "")
-    if commit is not None and _OWN in top and not _on("FORCE_INSTALLED_PACKAGE", environ):
-        raise ConfigError(f"The repository has a folder '{_OWN}', which would hide the package of that name.")
-    return PackageContent(committed=tuple(trees), data=data, own=Path(base.__file__).parents[1])
+    own: dict[str, Path] = {}
+    links: dict[str, str] = {}
+    for name, folder in _own_packages().items():
+        installed = commit is None or _on("FORCE_INSTALLED_PACKAGE", environ)
+        held = "" if commit is None or installed else _held(commit, name)
+        if held:
+            links.update({name: held} if held != name else {})
+        elif name in top and not installed:
+            raise ConfigError(f"The repository has a folder '{name}', which would hide the package of that name.")
+        else:
+            own[name] = folder
+    return PackageContent(committed=tuple(trees), data=data, own=own, links=links)
 
 
-def _held(commit: GitCommit) -> str:
-    """Where the repository has newskills itself; empty: nowhere."""
-    for place in (_OWN, f"src/{_OWN}"):
-        if {f"{place}/__init__.py", f"{place}/cli.py"} <= set(commit.files):
+def _own_packages() -> dict[str, Path]:
+    return {_OWN: Path(base.__file__).parents[1], _LIBRARY: Path(newskills_math.__file__).parent}
+
+
+def _held(commit: GitCommit, name: str) -> str:
+    """Where the repository has our package of this name; empty: nowhere."""
+    files = set(commit.files)
+    for place in _PLACES[name]:
+        if {f"{place}/{mark}" for mark in _MARKS[name]} <= files:
             return place
     return ""
 
@@ -257,9 +280,9 @@ def _hash(content: PackageContent) -> str:
     parts = [f"tree\0{prefix}\0{tree.tree}" for prefix, tree in content.committed]
     for prefix, tree in content.committed:
         parts += [f"data\0{name}\0{_digest(tree.root / name)}" for name in content.data if not prefix]
-    if content.own is not None:
-        parts += [f"own\0{name}\0{_digest(content.own / name)}" for name in _own_files(content.own)]
-    parts.append(f"link\0{content.link}")
+    for own, folder in content.own.items():
+        parts += [f"own\0{own}/{name}\0{_digest(folder / name)}" for name in _own_files(folder)]
+    parts += [f"link\0{name}\0{place}" for name, place in content.links.items()]
     return blake2b("\0\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
@@ -282,7 +305,7 @@ def _publish(content: PackageContent, shell: Shell, folder: str) -> tuple[str, i
     with tempfile.TemporaryDirectory(prefix="newskills-package-") as here:
         tree = Path(here) / "code"
         _build(content, tree)
-        name = _hash(structs.replace(content, own=content.own and tree / _OWN))
+        name = _hash(structs.replace(content, own={own: tree / own for own in content.own}))
         temporary, path = f"{folder}/.{name}.{secrets.token_hex(4)}", f"{folder}/{name}"
         copied = shell.put(tree, temporary)
     done = shell.run(["bash", "-c", _PUBLISH, "bash", temporary, path])
@@ -299,10 +322,10 @@ def _build(content: PackageContent, tree: Path) -> None:
             for name in () if prefix else content.data:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(commit.root / name, tree / name)
-        if content.link:
-            (tree / _OWN).symlink_to(content.link)
-        if content.own is not None:
-            shutil.rmtree(tree / _OWN, ignore_errors=True)
-            shutil.copytree(content.own, tree / _OWN, ignore=shutil.ignore_patterns("__pycache__"))
+        for own, place in content.links.items():
+            (tree / own).symlink_to(place)
+        for own, folder in content.own.items():
+            shutil.rmtree(tree / own, ignore_errors=True)
+            shutil.copytree(folder, tree / own, ignore=shutil.ignore_patterns("__pycache__"))
     except OSError as error:
         raise storage_error(error, error.filename or tree) from error

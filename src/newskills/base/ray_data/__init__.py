@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+import newskills_math
 from newskills import base
 from newskills.base.errors import ConfigError
 
@@ -66,14 +67,16 @@ def _connected() -> Any:
         raise ConfigError(f"--executor=ray needs Ray Data ({error}).", hint="pip install 'ray[data]'") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     address = os.environ.get("RAY_ADDRESS")
-    code = Path(base.__file__).parents[1]
+    code, library = Path(base.__file__).parents[1], Path(newskills_math.__file__).resolve().parent
     try:
         _knock(address or "")
         ray.init(
             address=address,
             log_to_driver=False,
             logging_level="ERROR",
-            runtime_env={"py_modules": [str(code)]} if address else {"env_vars": {"PYTHONPATH": str(code.parent)}},
+            runtime_env={"py_modules": [str(code), str(library)]}
+            if address
+            else {"env_vars": {"PYTHONPATH": f"{code.parent}:{library.parent}"}},
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(

@@ -16,7 +16,7 @@ from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
 from newskills.graders.code.extract import ExtractedCode, extract_code
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 
 _LONGEST = 10_000_000
 _LETTER = re.compile(r"[^\W\d_]")

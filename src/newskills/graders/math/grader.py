@@ -7,16 +7,16 @@ from typing import Any
 
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import ExtractedAnswer, ExtractionPolicy, extract
-from newskills.graders.math.normalise import tidy
+from newskills.graders.math.extraction import ExtractedAnswer, ExtractionPolicy, extract
 from newskills.graders.math.restated import restates
-from newskills.graders.math.spellings import spellings
-from newskills.graders.math.values import symbolic
-from newskills.graders.math.values.equal import Options
-from newskills.graders.math.values.exact import plain
-from newskills.graders.math.values.tolerance import near
-from newskills.graders.math.verdict import Verdict, equal, in_time
 from newskills.graders.voting.values import same_answer
+from newskills_math.normalise import tidy
+from newskills_math.spellings import spellings
+from newskills_math.values import symbolic
+from newskills_math.values.equal import Options
+from newskills_math.values.exact import plain
+from newskills_math.values.tolerance import near
+from newskills_math.verdict import Verdict, equal, in_time
 
 VERSION = "13"
 

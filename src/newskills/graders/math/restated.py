@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from newskills.base.records import Row
-from newskills.graders.math.normalise import key, tidy
+from newskills_math.normalise import key, tidy
 
 _DRESS = re.compile(r"\\(?:left|right|displaystyle|[,;:!]|q?quad)(?![a-zA-Z])|[\s${}()~.]+|\\\(|\\\)|\\\[|\\\]")
 _SIZED = re.compile(r"\\[dt](?=frac|binom)")

@@ -21,7 +21,7 @@ from newskills.graders.reading.languages import (
     labels_by_language,
     present,
 )
-from newskills.graders.reading.replies import stripped
+from newskills_math.normalise import stripped
 
 SEVERAL = ""
 """In place of a letter: the text offers a choice between letters, which is no answer."""

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.math.verdict import equal
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+from newskills_math.verdict import equal
 
 Same = Callable[[str, str], bool]
 

@@ -13,15 +13,6 @@ def visible(text: str) -> str | None:
     return None if shown is None else shown.strip()
 
 
-def stripped(text: str, around: str) -> str:
-    """`text` without the characters `around` at both ends; the point of `.5` is no punctuation and stays."""
-    left = text.lstrip(around)
-    at = len(text) - len(left)
-    if left[:1].isdecimal() and text[max(at - 2, 0) : at].lstrip(around.replace(".", "")) == ".":
-        left = "." + left
-    return left.rstrip(around)
-
-
 def unscored(grader: str, why: str, fields: Row) -> Score:
     """Return the score of a record that cannot be graded, whatever the model said."""
     return Score(outcome="unscored", fields=fields, grader=grader, why=why, cause="data")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from newskills.graders.math.normalise import tidy
-from newskills.graders.math.values.equal import Options
-from newskills.graders.math.values.exact import PlainNumber, close, plain
-from newskills.graders.math.verdict import equal
+from newskills_math.normalise import tidy
+from newskills_math.values.equal import Options
+from newskills_math.values.exact import PlainNumber, close, plain
+from newskills_math.verdict import equal
 
 _OPTIONS = Options(symbolic=False)
 _LONGEST = 1_000

@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.recipes.aimo.evaluating import server, serving_lines, solving
 from newskills.recipes.aimo.lines import CommandLine
 

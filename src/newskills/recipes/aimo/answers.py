@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
-from newskills.graders.math.normalise import key, tidy
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.values import same_answer
 from newskills.run.rewarding.graders import BatchGrader
+from newskills_math.normalise import key, tidy
 
 _LONGEST_ANSWER = 500
 """Characters of an answer that stands alone."""

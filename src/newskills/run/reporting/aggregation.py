@@ -15,7 +15,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.groups import group_votes
 from newskills.metrics.counting.base import REWARD
 from newskills.run.records.record import VERDICT_FIELDS

@@ -201,7 +201,7 @@ def components(
 
 def boxed(text: str) -> bool:
     """Whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
-    from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+    from newskills.graders.math.extraction import ExtractionPolicy, extract
 
     return extract(text, ExtractionPolicy()).how in BOXES
 

@@ -14,7 +14,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.solve.reasoning import split_reasoning
 
 T = TypeVar("T")

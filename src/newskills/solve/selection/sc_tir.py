@@ -18,9 +18,7 @@ from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
-from newskills.graders.math.normalise import tidy
-from newskills.graders.math.values.exact import plain
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.values import same_answer
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
 from newskills.solve.chat import MAIN, ask, with_stop
@@ -30,6 +28,8 @@ from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 from newskills.solve.selection.candidates import all_of, seeds_of, with_seed
 from newskills.solve.selection.votes import Votes, majority, same_text
+from newskills_math.normalise import tidy
+from newskills_math.values.exact import plain
 
 CUT = " … (output cut)"
 RESTART = 1_000_003

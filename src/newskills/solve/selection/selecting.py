@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
+from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.values import same_answer
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The final answer out of a generation, in time linear in its length.
+
+A user's regular expression is the exception; it runs in a worker with a deadline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from newskills_math.extraction.boxes import last_boxes, without_placeholders
+from newskills_math.extraction.closing import closing_answer, stated_answer
+from newskills_math.extraction.labels import below_answer_heading, json_answers, last_behind_hashes
+from newskills_math.extraction.masks import mask
+from newskills_math.extraction.run_on import without_next_question
+from newskills_math.extraction.statements import value_of
+from newskills_math.extraction.thinking import after_thinking
+
+
+class PatternError(ValueError):
+    """A regular expression of the caller does not compile."""
+
+
+class ExtractionPolicy(NamedTuple):
+    """Which forms of a final answer count.
+
+    extract_from_boxed   read the last `\\boxed{…}`, or what else states an answer; else `extract_regex`
+    extract_regex        its last match is the answer (group 1 if it has groups)
+    relaxed_extraction   try extract_regex, then the box, then every other form, closing statement included
+    strict_extraction    nothing but the box counts, or nothing but extract_regex
+    """
+
+    extract_from_boxed: bool = True
+    extract_regex: str = ""
+    relaxed_extraction: bool = False
+    strict_extraction: bool = False
+
+
+class ExtractedAnswer(NamedTuple):
+    """`how`: box, boxes, regex, hashes, tag, json, heading, phrase, closing, number.
+
+    Without an answer: thinking, unclosed, none.
+    """
+
+    answer: str | None
+    how: str
+
+
+_PHRASE = re.compile(
+    r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?[*_]{0,3}\s*(?:is|are|=|:|'s(?=\s)|would be|,(?=\s[$\\]*[\d-][^\s,]*,))"
+    r"|antwort\s*(?:ist|lautet|:)"
+    r"|réponse\s*(?:finale\s*)?(?:est|:)|respuesta\s*(?:final\s*)?(?:es|:)"
+    r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?"
+    r"|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은"
+    r"|jibu\s*(?:ni\b|:)|উত্তর\s*(?:হল|হলো|:)|సమాధానం\s*:?|คำตอบ\s*(?:คือ|:))"
+    r"[ \t*_:：}]*\n?[ \t*_]*",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<answer>", re.IGNORECASE)
+_NUMBER = re.compile(r"[-−+]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:/\d+)?(?:\s?\\?%)?")
+_EXCLAMATION = re.compile(r"[!?]\**\s+(?=[A-Z])")
+_SENTENCE_END = re.compile(r"(?<=[^\s.])[.。।](?=\s|$)|[;；](?=\s)|(?<=[.。।])\s|\n")
+_DISPLAY = re.compile(r"^\s*(?:\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\])", re.DOTALL)
+_GOES_ON = re.compile(r"\s*(?:\\?%|°|,|and\b|or\b)")
+_REASON = re.compile(
+    r"[,;:]?\s+(?:because|since|so that|as (?:we|it|the)|and not|but not|not(?=\s+[\d$\\])|rather than|instead of)\b"
+    r"|[,;]\s+(?:which|where|the other)\b|\s+\((?=[^()]*(?:[a-zA-Z]{3,}|=))[^()]*\)\W*$",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"[,;]\s+(?:(?!and\b|or\b)[a-z]{2,}\b|or (?:about|approximately|roughly|equivalently|simply)\b|i\.\s?e\b|e\.\s?g\b)"
+)
+_SPELT_TWICE = re.compile(r"[A-Za-z]{3,9}(?:[ -][A-Za-z]{3,9}){0,2}\s?\((\d[\d,.]*)\)\W*")
+_FORMULA = re.compile(r"\d|\\[a-zA-Z]")
+_FACE = re.compile(r"\s[:;]-?[)(DP]\W*$")
+_ENVIRONMENT = re.compile(r"\s*\\begin\{")
+_PROSE_FIRST = re.compile(r"(?!(?:yes|no|not|option|choice|all|none|any)\b)[A-Za-z]{2,}\s(?=.*\d)", re.IGNORECASE)
+_MOST_WORDS = 4
+_TAIL = 4_000
+
+
+def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
+    """Return the last final answer of `text` in a form that `policy` lets count, and which form it was.
+
+    Raises PatternError for a regular expression that does not compile.
+    """
+    shown = after_thinking(text)
+    if shown is None:
+        return ExtractedAnswer(None, "thinking")
+    visible = without_next_question(shown)
+    if policy.relaxed_extraction:
+        steps = (_regex(policy.extract_regex), *_RELAXED)
+    elif not policy.extract_from_boxed:
+        steps = (_regex(policy.extract_regex),)
+    else:
+        steps = _STRICT if policy.strict_extraction else _USUAL
+    if policy.relaxed_extraction and "\\boxed" in visible:
+        visible = without_placeholders(visible)
+    for step in steps:
+        if (extracted := step(visible)) is not None:
+            return extracted
+    return ExtractedAnswer(None, "none")
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    match = None
+    for last_match in pattern.finditer(text):
+        match = last_match
+    return match
+
+
+def _regex(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise PatternError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
+
+    def step(text: str) -> ExtractedAnswer | None:
+        last = _last(compiled, text)
+        if last is None:
+            return None
+        groups = [g for g in last.groups() if g is not None]
+        answer = (groups[0] if groups else last.group()).strip()
+        inner = _boxed(answer)
+        answer = answer if "\n" in answer else stated(answer)
+        return ExtractedAnswer(inner.answer if inner is not None and inner.answer else answer or None, "regex")
+
+    return step
+
+
+def _boxed(text: str) -> ExtractedAnswer | None:
+    boxes = last_boxes(text)
+    if boxes is None:
+        return None
+    if boxes.answer is None:
+        return ExtractedAnswer(None, "unclosed")
+    return ExtractedAnswer(boxes.answer, "box" if boxes.different == 1 else "boxes")
+
+
+def _hashes(text: str) -> ExtractedAnswer | None:
+    line = last_behind_hashes(text) if "####" in text else None
+    return ExtractedAnswer(line, "hashes") if line else None
+
+
+def _json(text: str) -> ExtractedAnswer | None:
+    """Return the field `answer` of an object; several that differ are a list."""
+    answers = json_answers(text) if "nswer" in text else []
+    return ExtractedAnswer(", ".join(answers), "json") if answers else None
+
+
+def _headed(text: str) -> ExtractedAnswer | None:
+    """Return what stands alone below a heading "Final Answer": a formula, or a line of few words."""
+    rest = below_answer_heading(text) if "nswer" in text or "esult" in text else None
+    if rest is None:
+        return None
+    if (inside := _display(rest)) is not None:
+        return ExtractedAnswer(inside.strip(), "heading")
+    line = rest.split("\n", 1)[0].strip(" \t*_`").rstrip(".")
+    is_answer = line != "" and len(line.split()) <= _MOST_WORDS and _PHRASE.search(line) is None
+    return ExtractedAnswer(line, "heading") if is_answer else None
+
+
+def _tagged(text: str) -> ExtractedAnswer | None:
+    last = _last(_TAG, text)
+    if last is None:
+        return None
+    body = text[last.end() :]
+    end = body.lower().find("</answer>")
+    if end < 0:
+        return ExtractedAnswer(None, "unclosed")
+    inner = body[:end].strip()
+    box = _boxed(inner)
+    return box if box is not None else ExtractedAnswer(inner or None, "tag")
+
+
+def _phrase(text: str) -> ExtractedAnswer | None:
+    rest = _behind_phrase(text)
+    if rest is None:
+        return None
+    if (inside := _display(rest)) is not None:
+        return ExtractedAnswer(inside.strip(), "phrase")
+    line = _SENTENCE_END.split(rest, maxsplit=1)[0].strip(" \t*_`")
+    return ExtractedAnswer(line, "phrase") if line else None
+
+
+def _stated_phrase(text: str) -> ExtractedAnswer | None:
+    """As `_phrase`, reduced to its statement; none of prose without a number, as in "the answer is easy to check"."""
+    rest = _behind_phrase(text)
+    answer = stated(rest) if rest is not None else ""
+    if not answer or (_FORMULA.search(answer) is None and len(answer.split()) > _MOST_WORDS):
+        return None
+    return ExtractedAnswer(answer, "phrase")
+
+
+def _behind_phrase(text: str) -> str | None:
+    tail = text[-_TAIL:]
+    last = _last(_PHRASE, tail)
+    return None if last is None else tail[last.end() :]
+
+
+def _display(rest: str) -> str | None:
+    """Return what stands between dollars where the answer is just that."""
+    display = _DISPLAY.match(rest)
+    if display is None or _GOES_ON.match(rest[display.end() :].split("\n", 1)[0]):
+        return None
+    return next(g for g in display.groups() if g is not None)
+
+
+def stated(rest: str) -> str:
+    """Return the answer that text begins with: up to the end of its statement, without reasons and remarks."""
+    if (inside := _display(rest)) is not None:
+        return value_of(inside) or inside.strip()
+    if _ENVIRONMENT.match(rest) and (formulas := mask(rest).formulas):
+        return value_of(formulas[0]) or ""
+    line = _EXCLAMATION.split(_SENTENCE_END.split(rest, maxsplit=1)[0], maxsplit=1)[0].strip(" \t*_`")
+    if (spelt := _SPELT_TWICE.fullmatch(line.replace("*", ""))) is not None:
+        return spelt[1]
+    line = _REASON.split(_FACE.sub("", line), maxsplit=1)[0].strip(" \t*_`")
+    if (remark := _REMARK.search(line)) is not None and _FORMULA.search(line, 0, remark.start()):
+        line = line[: remark.start()]
+    if _PROSE_FIRST.match(line):
+        masked = mask(line)
+        return stated_answer(masked.text, masked) or line
+    return line
+
+
+def _closing(text: str) -> ExtractedAnswer | None:
+    closing = closing_answer(text[-_TAIL:])
+    if closing.gives_up:
+        return ExtractedAnswer(None, "none")
+    return ExtractedAnswer(closing.answer, "closing") if closing.answer else None
+
+
+def _last_number(text: str) -> ExtractedAnswer | None:
+    last = _last(_NUMBER, text[-_TAIL:])
+    return ExtractedAnswer(last.group().rstrip(","), "number") if last is not None else None
+
+
+_Step = Callable[[str], ExtractedAnswer | None]
+_STRICT: tuple[_Step, ...] = (_boxed,)
+_USUAL: tuple[_Step, ...] = (_boxed, _hashes, _tagged, _json, _headed, _phrase)
+_RELAXED: tuple[_Step, ...] = (
+    _boxed,
+    _hashes,
+    _tagged,
+    _json,
+    _headed,
+    _stated_phrase,
+    _closing,
+    _phrase,
+    _last_number,
+)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subsets of the real line: intervals, unions, inequalities in one variable, finite sets, in one normal form."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from newskills_math.syntax.nodes import Node, number, replace, symbols, walk
+from newskills_math.syntax.tables import FLIPPED
+from newskills_math.values.equal import agree, real_value
+from newskills_math.values.evaluate import context
+
+_ORDER = frozenset("<>≤≥")
+_MOST_MEMBERS = 60
+
+
+class Piece(NamedTuple):
+    """One interval; `low` and `high` may be infinite (then open)."""
+
+    low: Any
+    low_closed: bool
+    high: Any
+    high_closed: bool
+
+
+class RealSet(NamedTuple):
+    """Disjoint pieces in order; `variable` is the one that an inequality spoke of, else ''."""
+
+    pieces: tuple[Piece, ...]
+    variable: str = ""
+
+
+class NoRealSet(Exception):
+    """The tree does not describe a set of real numbers that is known numerically."""
+
+
+def looks_like_one(node: Node) -> bool:
+    """Whether the tree can only be meant as a set of reals (a bare `(1,2)` may be a point)."""
+    if node.kind in ("union", "inter", "minus", "builder"):
+        return True
+    if node.kind == "const":
+        return node.name in ("ℝ", "empty")
+    if node.kind == "tuple" and len(node.args) == 2:
+        return node.name in ("(]", "[)") or any(
+            n.kind == "const" and n.name == "inf" for a in node.args for n in walk(a)
+        )
+    if node.kind == "rel":
+        return bool(set(node.name) & _ORDER) or node.name in ("∈", "≠")
+    return node.kind == "list" and any(looks_like_one(a) for a in node.args)
+
+
+def are_joined_and_apart(first: Node, second: Node) -> bool:
+    """Whether one joins sets that the other lists: `(1,2) \\cup (3,4)` is one set, `(1,2), (3,4)` may be two points.
+
+    A list of what can only be intervals (`(-\\infty,1), (3,\\infty)`) is taken for their union.
+    """
+    for joined, listed in ((first, second), (second, first)):
+        if listed.kind != "list" or listed.name == "or":
+            continue
+        kinds = {member.kind for member in listed.args if not looks_like_one(member) and member.name != "[]"}
+        if kinds and kinds <= ({"tuple", "set"} if joined.kind == "union" else {"set"} - _kinds(joined)):
+            return joined.kind in ("union", "set")
+    return False
+
+
+def _kinds(node: Node) -> set[str]:
+    return {member.kind for member in node.args}
+
+
+def real_set(node: Node) -> RealSet:
+    """Return the set of real numbers that `node` is. Raises NoRealSet."""
+    match node.kind:
+        case "tuple":
+            return RealSet(_interval(node))
+        case "const" if node.name == "ℝ":
+            return RealSet((_all(),))
+        case "const" if node.name == "empty":
+            return RealSet(())
+        case "set":
+            return _union([RealSet((_point(a),)) for a in node.args])
+        case "union":
+            return _union([real_set(a) for a in node.args])
+        case "inter":
+            return _intersection([real_set(a) for a in node.args])
+        case "minus":
+            first, second = (real_set(a) for a in node.args)
+            return _intersection([first, _complement(second)])
+        case "rel":
+            return _relation(node)
+        case "list":
+            return _listed(node)
+        case "builder":
+            return _built(node)
+    return RealSet((_point(node),))
+
+
+def same_set(a: RealSet, b: RealSet) -> bool:
+    if a.variable and b.variable and a.variable != b.variable:
+        return False
+    if len(a.pieces) != len(b.pieces):
+        return False
+    return all(
+        _same_end(x.low, y.low)
+        and _same_end(x.high, y.high)
+        and x.low_closed == y.low_closed
+        and x.high_closed == y.high_closed
+        for x, y in zip(a.pieces, b.pieces, strict=True)
+    )
+
+
+def repeats(node: Node) -> bool:
+    """Whether a list has a member that lies within the others: `(2,12), 5` says more than the set `(2,12)`.
+
+    Raises NoRealSet.
+    """
+    if node.kind != "list" or len(node.args) > _MOST_MEMBERS or any(a.kind == "rel" for a in node.args):
+        return False
+    parts = [real_set(a) for a in node.args]
+    others = (_union(parts[:at] + parts[at + 1 :]) for at in range(len(parts)))
+    return any(
+        part.pieces and same_set(_union([_intersection([part, other])]), part)
+        for part, other in zip(parts, others, strict=True)
+    )
+
+
+def _same_end(a: Any, b: Any) -> bool:
+    mp = context()
+    if mp.isinf(a) or mp.isinf(b):
+        return bool(a == b)
+    return agree(a, b)
+
+
+def _all() -> Piece:
+    mp = context()
+    return Piece(-mp.inf, False, mp.inf, False)
+
+
+def _end(node: Node) -> Any:
+    mp = context()
+    if node.kind == "const" and node.name == "inf":
+        return mp.inf
+    if node.kind == "neg" and node.args[0].kind == "const" and node.args[0].name == "inf":
+        return -mp.inf
+    if symbols(node) or (value := real_value(node)) is None:
+        raise NoRealSet("an end that is no real number")
+    return value
+
+
+def _point(node: Node) -> Piece:
+    value = _end(node)
+    if context().isinf(value):
+        raise NoRealSet("a point at infinity")
+    return Piece(value, True, value, True)
+
+
+def _interval(node: Node) -> tuple[Piece, ...]:
+    if len(node.args) != 2 or node.name not in ("()", "(]", "[)", "[]"):
+        raise NoRealSet("no interval")
+    mp = context()
+    low, high = _end(node.args[0]), _end(node.args[1])
+    piece = Piece(
+        low, node.name[0] == "[" and not mp.isinf(low), high, node.name[1] == "]" and not mp.isinf(high)
+    )  # an infinite end is open however it is written
+    if low > high:
+        raise NoRealSet("ends in the wrong order")
+    return (piece,) if low < high or (piece.low_closed and piece.high_closed) else ()
+
+
+def _relation(node: Node) -> RealSet:
+    """Return the set of `a < x ≤ b`, `x ≠ a`, `x ∈ S`: one side is the variable."""
+    sides, names = node.args, node.name
+    if names == "∈":
+        inner = real_set(sides[1])
+        return RealSet(inner.pieces, sides[0].name if sides[0].kind == "sym" else "")
+    where = [i for i, side in enumerate(sides) if side.kind == "sym"]
+    if not where and (distance := _distance(node)) is not None:
+        return distance
+    if len(where) != 1:
+        raise NoRealSet("no single variable")
+    at, mp = where[0], context()
+    variable = sides[at].name
+    pieces = RealSet((_all(),))
+    for i, name in enumerate(names):
+        if i not in (at - 1, at):
+            if name in _ORDER:
+                continue
+            raise NoRealSet(name)
+        other, relation = (sides[i], FLIPPED.get(name, "")) if i == at - 1 else (sides[i + 1], name)
+        pieces = _intersection([pieces, RealSet(_half(relation, _end(other), mp))])
+    return RealSet(pieces.pieces, variable)
+
+
+def _distance(node: Node) -> RealSet | None:
+    """`|ax + b| < c`, either way round."""
+    mp, (first, second) = context(), node.args[:2]
+    for side, other, relation in ((first, second, node.name), (second, first, FLIPPED.get(node.name, ""))):
+        variables = symbols(side)
+        if side.kind != "fn" or side.name != "abs" or len(variables) != 1 or relation not in _ORDER:
+            continue
+        (variable,), bound = variables, _end(other)
+        inside = [_with(side.args[0], value) for value in (0, 1, 2, -7)]
+        start, *values = [real_value(tree) for tree in inside]
+        if start is None or None in values or mp.isinf(bound):
+            raise NoRealSet("no distance")
+        slope = values[0] - start
+        if not slope or not (agree(values[1], start + 2 * slope) and agree(values[2], start - 7 * slope)):
+            raise NoRealSet("no line")
+        low, high = sorted(((-bound - start) / slope, (bound - start) / slope))
+        closed = relation in "≤>"
+        near = (Piece(low, closed, high, closed),) if bound > 0 or (closed and bound == 0) else ()
+        part = RealSet(near) if relation in "<≤" else _complement(RealSet(near))
+        return RealSet(part.pieces, variable)
+    return None
+
+
+def _with(node: Node, value: int) -> Node:
+    """With a number for its one variable."""
+    return replace(node, lambda part: number(value) if part.kind == "sym" else None)
+
+
+def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
+    """All x with `x relation value`."""
+    match relation:
+        case "<" | "≤":
+            return (Piece(-mp.inf, False, value, relation == "≤" and not mp.isinf(value)),)
+        case ">" | "≥":
+            return (Piece(value, relation == "≥" and not mp.isinf(value), mp.inf, False),)
+        case "=":
+            return (Piece(value, True, value, True),)
+        case "≠":
+            return (Piece(-mp.inf, False, value, False), Piece(value, False, mp.inf, False))
+    raise NoRealSet(relation)
+
+
+def _listed(node: Node) -> RealSet:
+    """Conditions one after another: together, unless `or` stands between or together they exclude each other."""
+    first = node.args[0]
+    if first.kind == "rel" and first.name == "≠" and len(node.args) > 1 and node.args[1].kind != "rel":
+        excluded = [Node("rel", (first.args[0], a), name="≠") if a.kind != "rel" else a for a in node.args[1:]]
+        node = Node("list", (first, *excluded), name="and")
+    parts = [real_set(a) for a in node.args]
+    variable = next((p.variable for p in parts if p.variable), "")
+    if any(p.variable not in ("", variable) for p in parts):
+        raise NoRealSet("two variables")
+    if node.name != "or" and all(a.kind == "rel" for a in node.args):
+        together = _intersection(parts)
+        if together.pieces:
+            return RealSet(together.pieces, variable)
+    return RealSet(_union(parts).pieces, variable)
+
+
+def _built(node: Node) -> RealSet:
+    element, condition = node.args
+    variable = element.args[0] if element.kind == "rel" and element.name == "∈" else element
+    if variable.kind != "sym":
+        raise NoRealSet("elements that are no plain variable")
+    if element.kind == "rel" and not (element.args[1].kind == "const" and element.args[1].name == "ℝ"):
+        raise NoRealSet("elements of a smaller set")
+    inner = real_set(condition)
+    if inner.variable and inner.variable != variable.name:
+        raise NoRealSet("a condition on something else")
+    return RealSet(inner.pieces)
+
+
+def _union(parts: list[RealSet]) -> RealSet:
+    pieces = sorted((p for part in parts for p in part.pieces), key=lambda p: (p.low, not p.low_closed))
+    merged: list[Piece] = []
+    for piece in pieces:
+        if merged and _touch(merged[-1], piece):
+            last = merged[-1]
+            high, closed = max((last.high, last.high_closed), (piece.high, piece.high_closed))
+            merged[-1] = Piece(last.low, last.low_closed, high, closed)
+        else:
+            merged.append(piece)
+    return RealSet(tuple(merged))
+
+
+def _touch(left: Piece, right: Piece) -> bool:
+    if _same_end(left.high, right.low):
+        return left.high_closed or right.low_closed
+    return bool(right.low < left.high)
+
+
+def _intersection(parts: list[RealSet]) -> RealSet:
+    pieces = parts[0].pieces
+    for part in parts[1:]:
+        pieces = tuple(c for a in pieces for b in part.pieces if (c := _common(a, b)) is not None)
+    return RealSet(pieces)
+
+
+def _common(a: Piece, b: Piece) -> Piece | None:
+    low, low_open = max((a.low, not a.low_closed), (b.low, not b.low_closed))
+    high, high_closed = min((a.high, a.high_closed), (b.high, b.high_closed))
+    if low > high or (low == high and (low_open or not high_closed)):
+        return None
+    return Piece(low, not low_open, high, high_closed)
+
+
+def _complement(part: RealSet) -> RealSet:
+    rest = RealSet((_all(),))
+    mp = context()
+    for piece in part.pieces:
+        outside = []
+        if not mp.isinf(piece.low):
+            outside.append(Piece(-mp.inf, False, piece.low, not piece.low_closed))
+        if not mp.isinf(piece.high):
+            outside.append(Piece(piece.high, not piece.high_closed, mp.inf, False))
+        rest = _intersection([rest, RealSet(tuple(outside))])
+    return rest
