@@ -27,10 +27,10 @@ from newskills.base.paired import paired_difference
 from newskills.base.records import Row
 from newskills.base.store import atomic_folder, read_rows, write_json
 from newskills.base.tables import markdown_table
-from newskills.recipes.preferences import held_out_pairs
-from newskills.train.cpu.llama import LoraConfig
-from newskills.train.cpu.reward import CpuRewardModel
-from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.run.training.preferences import held_out_pairs
+from newskills.train.backends.cpu.llama import LoraConfig
+from newskills.train.backends.cpu.reward import CpuRewardModel
+from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.distill import Distillation, DistillConfig, distill
 from newskills.train.loops.dpo import DpoConfig, Pair, dpo
 from newskills.train.loops.folder import TrainingFolder

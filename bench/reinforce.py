@@ -29,7 +29,7 @@ from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import merge_lora
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
@@ -70,7 +70,7 @@ class Task:
         ]
         config = SftConfig(steps=TUNE_STEPS[self.name], learning_rate=2e-3, save_every=0)
         folder = TrainingFolder(self.out / f"{self.name}-tuning", msgspec.to_builtins(config))
-        make_trainer("cpu", self._base, self.settings).sft(examples, config, folder, Hooks(on_step=told))
+        make_trainer("cpu", self._base, self.settings).run(config, examples, folder, Hooks(on_step=told))
         assert folder.last is not None
         merge_lora(self._base, Path(folder.state_of(folder.last)), self.start)
         folder.close()
@@ -89,7 +89,7 @@ class Task:
             ),
         )
         problems = [self.problem(item) for item in self.items.reinforce]
-        trainer.grpo(problems, config, folder, scorer, Hooks(on_step=told, held_out=held_out))
+        trainer.run(config, RewardedProblems(problems, scorer), folder, Hooks(on_step=told, held_out=held_out))
         folder.close()
         return list(read_rows(path / "metrics.jsonl"))
 

@@ -7,8 +7,8 @@ import time
 from itertools import repeat
 from pathlib import Path
 
-from newskills.train.cpu.llama import LoraConfig
-from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.backends.cpu.llama import LoraConfig
+from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.groups import advantages_of
 from newskills.train.loops.sft import example
 from newskills.train.verbs import AdamParams, Datum, SamplingParams

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
@@ -44,15 +44,16 @@ def main() -> None:
     out = Path(tempfile.mkdtemp(dir=Path(sys.argv[2]).parent))
     sft, grpo = Clock(), Clock()
     batches = work["sft"]
-    trainer.sft(
-        [example(prompt, completion) for batch in batches for prompt, completion in batch],
+    trainer.run(
         SftConfig(steps=len(batches), batch_size=len(batches[0]), learning_rate=1e-4, save_every=0),
+        [example(prompt, completion) for batch in batches for prompt, completion in batch],
         TrainingFolder(out / "sft", {}),
         Hooks(on_step=sft),
     )
     batches = work["grpo"]
-    trainer.grpo(
-        [Problem(prompt, {}) for batch in batches for prompt in batch],
+    problems = [Problem(prompt, {}) for batch in batches for prompt in batch]
+    scorer = Scorer(variety, lambda tokens: " ".join(map(str, tokens)), [END])
+    trainer.run(
         GrpoConfig(
             steps=len(batches),
             batch_size=len(batches[0]),
@@ -61,8 +62,8 @@ def main() -> None:
             learning_rate=1e-5,
             save_every=0,
         ),
+        RewardedProblems(problems, scorer),
         TrainingFolder(out / "grpo", {}),
-        Scorer(variety, lambda tokens: " ".join(map(str, tokens)), [END]),
         Hooks(on_step=grpo),
     )
     print(json.dumps({"sft": sft.mean(), "grpo": grpo.mean()}))

@@ -143,13 +143,13 @@ def shared() -> Iterator[Path]:
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 _COMMANDS = ForkServer()
 _CPU = ForkServer(
-    "newskills.train.cpu.local", "newskills.train.loops.trainer", "torch._dynamo", environ=_ONE_THREAD
+    "newskills.train.backends.cpu.local", "newskills.train.loops.trainer", "torch._dynamo", environ=_ONE_THREAD
 )
 _TRL = ForkServer(
-    "newskills.train.trl.sft",
-    "newskills.train.trl.dpo",
-    "newskills.train.trl.kto",
-    "newskills.train.trl.grpo",
+    "newskills.train.backends.trl.sft",
+    "newskills.train.backends.trl.dpo",
+    "newskills.train.backends.trl.kto",
+    "newskills.train.backends.trl.grpo",
     environ=_ONE_THREAD,
 )
 _TRAINING = (

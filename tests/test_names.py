@@ -47,7 +47,7 @@ ALLOWED = {
     "train/pipelines/conversion.py: self.convert_from == 'megatron'": CONVERTED,
     "train/pipelines/conversion.py: self.pair == ('hf', 'megatron')": CONVERTED,
     "train/pipelines/conversion.py: self.pair == ('hf', 'trtllm')": CONVERTED,
-    "pipelines/training/nemo_rl.py: backend == 'megatron'": NEMO_RL,
+    "pipelines/training/foreign/nemo_rl.py: backend == 'megatron'": NEMO_RL,
     "train/pipelines/nemo_rl.py: backend == 'megatron'": NEMO_RL,
     "train/pipelines/nemo_rl.py: self.backend == 'megatron'": NEMO_RL,
     "train/pipelines/verl.py: self.backend == 'megatron'": NEMO_RL,
@@ -55,9 +55,9 @@ ALLOWED = {
     "commands/shell/completion.py: words[0] in FAMILIES": "first word of a command",
     "launch/containers/images.py: scheme not in SCHEMES": "scheme of an image's address (docker://)",
     "interop/suites/places.py: kind not in ENGINES": "word of NeMo Evaluator's suites",
-    "train/trl/model.py: sampler in NEEDS_GPU": SAMPLER,
-    "train/trl/fitting.py: trl.sampler == 'vllm'": SAMPLER,
-    "train/trl/fitting.py: trl.sampler not in ('vllm', 'vllm_server')": SAMPLER,
+    "train/backends/trl/model.py: sampler in NEEDS_GPU": SAMPLER,
+    "train/backends/trl/fitting.py: trl.sampler == 'vllm'": SAMPLER,
+    "train/backends/trl/fitting.py: trl.sampler not in ('vllm', 'vllm_server')": SAMPLER,
 }
 """Comparisons with words of others that are spelt like one of our names."""
 

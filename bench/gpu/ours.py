@@ -11,14 +11,14 @@ import msgspec
 
 from bench.gpu.spec import Work
 from bench.gpu.timing import Timing, even_share
+from newskills.train.backends.trl.settings import TrlSettings
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
 from newskills.train.settings import TrainerSettings
 from newskills.train.trainers import make_trainer
-from newskills.train.trl.settings import TrlSettings
 
 END = 2
 
@@ -38,9 +38,9 @@ def main() -> None:
     trainer, out = make_trainer("trl", base, settings), Path(tempfile.mkdtemp())
     common = {"steps": work.steps, "learning_rate": work.learning_rate, "schedule": "constant", "save_every": 0}
     sft, grpo = Timing(work), Timing(work)
-    trainer.sft(
-        [example(tokens[:1], tokens[1:]) for tokens in work.sequences()],
+    trainer.run(
         SftConfig(**common, batch_size=work.batch),  # type: ignore[arg-type]
+        [example(tokens[:1], tokens[1:]) for tokens in work.sequences()],
         TrainingFolder(out / "sft", {}),
         Hooks(on_step=lambda progress: sft.step(progress.metrics["loss"], 0.0)),
     )
@@ -49,16 +49,17 @@ def main() -> None:
     def told(progress: Progress) -> None:
         grpo.step(progress.metrics["reward"], progress.metrics["completion_tokens"])
 
-    trainer.grpo(
-        [Problem(prompt, {}) for prompt in work.prompts()],
+    problems = [Problem(prompt, {}) for prompt in work.prompts()]
+    scorer = Scorer(rewarded, lambda tokens: " ".join(map(str, tokens)), [END])
+    trainer.run(
         GrpoConfig(
             **common,  # type: ignore[arg-type]
             batch_size=work.problems,
             group_size=work.samples,
             max_tokens=work.tokens,
         ),
+        RewardedProblems(problems, scorer),
         TrainingFolder(out / "grpo", {}),
-        Scorer(rewarded, lambda tokens: " ".join(map(str, tokens)), [END]),
         Hooks(on_step=told),
     )
     grpo.end()

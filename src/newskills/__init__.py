@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from newskills.pipelines.data.retrieve_similar import SimilarFile
     from newskills.pipelines.evaluation.evaluation import Evaluation
     from newskills.pipelines.grading.work import Graded
+    from newskills.pipelines.training.methods.running import TrainingOutcome
+    from newskills.recipes.improve.loop import Improvement
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
     from newskills.run.reporting.summarize import Summary
@@ -99,6 +101,7 @@ OBJECTS = {
     "Graded": "newskills.pipelines.grading.work",
     "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
+    "Improvement": "newskills.recipes.improve.loop",
     "JobState": "newskills.launch.states",
     "MergedChunks": "newskills.pipelines.data.merge_chunks",
     "Model": "newskills._api.objects",
@@ -115,6 +118,7 @@ OBJECTS = {
     "SummarizeScript": "newskills.launch.scripts.clients",
     "SimilarFile": "newskills.pipelines.data.retrieve_similar",
     "Summary": "newskills.run.reporting.summarize",
+    "TrainingOutcome": "newskills.pipelines.training.methods.running",
     "Validation": "newskills.run.validation.checks",
 }
 """What pipelines are made of, and what functions return → the module that has it."""
@@ -139,6 +143,7 @@ __all__ = [
     "Graded",
     "Group",
     "HardwareConfig",
+    "Improvement",
     "JobState",
     "MergedChunks",
     "Model",
@@ -155,6 +160,7 @@ __all__ = [
     "SimilarFile",
     "SummarizeScript",
     "Summary",
+    "TrainingOutcome",
     "Validation",
     "__version__",
     "aevaluate",

@@ -14,7 +14,7 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
-from newskills.recipes.preferences import displacement
+from newskills.run.training.preferences import displacement
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4", "++learning_rate=0.02"]
 TEXTS = [{"prompt": f"AB{n}", "chosen": f"{n}BA<|end|>", "rejected": f"B{n}<|end|>"} for n in range(8)]

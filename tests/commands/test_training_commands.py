@@ -13,11 +13,12 @@ from subprocess import CompletedProcess
 import pytest
 from safetensors.torch import load_file, save_file
 from tests import forkserver
+from tests.run.test_asking import OWN_TRAINER
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
-from newskills.recipes.steps_shown import steps_shown
 from newskills.run.hosting.servers import free_port
+from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stepping import Progress
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
@@ -85,6 +86,10 @@ def test_grpo_runs_the_code_of_samples_in_the_sandbox(place: Path, small_model: 
     assert row["completion_tokens"] <= 6
     assert len(list(read_rows(place / "out/samples.jsonl"))) == 2
     (place / "own.py").write_text("def make(base, settings):\n    return object()\n")
+    lacking = ns(place, "grpo", "--backend=own.py::make", "--model=model", *words, *small)
+    assert lacking.returncode == 2
+    assert "--backend=own.py::make is not a trainer: it lacks runs, run, finish." in lacking.stderr
+    (place / "own.py").write_text(OWN_TRAINER)
     own = ns(place, "grpo", "--backend=own.py::make", "--model=model", *words, *small)
     assert own.returncode == 2
     assert "--backend=own.py::make samples one reply per problem" in own.stderr

@@ -12,10 +12,10 @@ from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.improve.records import ImproveKeys
 from newskills.recipes.lesson import GRPO, SFT, TOKENS, LessonSpec, LessonStage, lesson, report, shortened
-from newskills.recipes.skill import accepted
-from newskills.recipes.steps_shown import StepReporter
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.training.skill import accepted
+from newskills.run.training.steps_shown import StepReporter
 from newskills.train.settings import TrainerSettings
 
 ROWS = sorting("test")[:40]

@@ -13,8 +13,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
 from newskills.base.errors import DataError
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import examples_of
+from newskills.run.training.examples import examples_of
+from newskills.run.training.skill import Skill
 from newskills.train.verbs import Datum
 
 CALLS = (

@@ -15,8 +15,8 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill
 from newskills.run.rewarding.questions import QuestionFormat
+from newskills.run.training.skill import Skill
 from newskills.solve import SOLVERS
 
 TEMPLATE = (
@@ -117,6 +117,12 @@ def test_training_reads_what_an_evaluation_sends(
             asking.check_one_reply("it")
 
 
+OWN_TRAINER = """class make:
+    def __init__(self, base, settings): pass
+    def runs(self, method): return True
+    def run(self, method, data, folder, hooks=None): return True
+    def finish(self, folder, target): pass
+"""
 MINE = """
 from pathlib import Path
 from newskills.base.benchmark import Benchmark
@@ -174,7 +180,7 @@ def test_evaluation_sft_data_and_reinforcement_read_the_same(
 
 def test_what_training_cannot_sample_is_refused_before_anything_is_read(tmp_path: Path, model: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE.replace('grader="exact"', 'solver="turns"'))
-    (tmp_path / "own.py").write_text("def make(base, settings):\n    return object()\n")
+    (tmp_path / "own.py").write_text(OWN_TRAINER)
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows/train.jsonl").write_text(json.dumps({"turns": ["AB"], "thing": "A"}) + "\n")
     words = ["grpo", "--model=model", "--dry_run", "--backend=own.py::make", "--benchmark=./mine.py"]

@@ -16,12 +16,12 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, SandboxError
 from newskills.base.records import Message
 from newskills.config.layers import Layer
-from newskills.recipes.skill import Skill
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.policy import PolicyFormat
 from newskills.run.rewarding.questions import asking_of
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.run.rewarding.rollouts import SolverRollouts, with_code
+from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.settings import EvalSettings
 from newskills.train.verbs import Sampled, SamplingParams

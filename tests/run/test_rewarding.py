@@ -17,10 +17,10 @@ from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 from newskills.base.errors import ConfigError, SandboxError, UnknownNameError
 from newskills.base.records import Row
 from newskills.models.config import ServerConfig
-from newskills.recipes.skill import Skill
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, JudgeReward, OverlongPenalty, RewardConfig
+from newskills.run.training.skill import Skill
 from newskills.sandbox.config import SandboxConfig
 
 PAIRS = [*pairs("equal_cases.txt")[:60], *pairs("different_cases.txt")[:40]]

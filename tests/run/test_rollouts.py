@@ -22,13 +22,13 @@ from newskills.benchmarks.agent_tasks import task_rows
 from newskills.config.layers import Layer
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.code_tags import code_tags
-from newskills.recipes.skill import Skill, outputs_apart
-from newskills.recipes.training import examples_of
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.policy import PolicyFormat, split_calls
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import LengthPenalty, RewardConfig
 from newskills.run.rewarding.rollouts import SolverRollouts, turn_rewards, with_code
+from newskills.run.training.examples import examples_of
+from newskills.run.training.skill import Skill, outputs_apart
 from newskills.train.loops.samples import Rollout, SampledTurn
 from newskills.train.loops.traces import traces
 from newskills.train.verbs import Datum, Sampled, SamplingParams

@@ -38,7 +38,7 @@ def prefer(
     folder = TrainingFolder(path, {"steps": config.steps})
     trainer = make_trainer(backend, model, settings)
     try:
-        return trainer.dpo(PAIRS, config, folder, Hooks(**hooks))
+        return trainer.run(config, PAIRS, folder, Hooks(**hooks))
     finally:
         folder.close()
 

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from tests.train.tiny import tensors, tiny_folder, with_tokenizer
 
 from newskills.models.tokenizer import HFTokenizer
-from newskills.recipes.teachers import FolderTeacher
+from newskills.run.training.teachers import FolderTeacher
 from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Datum
 

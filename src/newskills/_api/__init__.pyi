@@ -18,6 +18,8 @@ from newskills.pipelines.data.merge_chunks import MergedChunks
 from newskills.pipelines.data.retrieve_similar import SimilarFile
 from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.grading.work import Graded
+from newskills.pipelines.training.methods.running import TrainingOutcome
+from newskills.recipes.improve.loop import Improvement
 from newskills.run.planning.spec import RunResult
 from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
@@ -872,8 +874,10 @@ def distill(
     model: str,
     output_dir: str | Path,
     teacher: str,
-    backend: str = 'cpu',
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
+    backend: str = 'cpu',
     data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
@@ -887,11 +891,37 @@ def distill(
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
-) -> None:
-    """Train a small model (the student) on a larger one (the teacher) on this machine. On-policy: the
-    student samples, and the teacher's log-probabilities of its tokens say what to change (reverse KL
-    divergence per token). By texts: the teacher answers, and its correct answers are trained on. A
-    killed or stopped run resumes with the same command. Needs newskills[train,local].
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    num_gpus: int | None = None,
+    num_nodes: int = 1,
+) -> TrainingOutcome:
+    """Train a small model (the student) on a larger one (the teacher), here or as a cluster job. On-
+    policy: the student samples, and the teacher's log-probabilities of its tokens say what to change
+    (reverse KL divergence per token). By texts: the teacher answers, and its correct answers are
+    trained on. A killed or stopped run resumes with the same command. Needs newskills[train,local].
 
     `ns distill` as a function.
 
@@ -902,9 +932,11 @@ def distill(
             stopped (required)
         teacher: Hugging Face folder, .gguf file or smollm2; with `teacher_address`, the model's name
             there (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; run nothing
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
@@ -920,11 +952,39 @@ def distill(
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        num_gpus: GPUs per node of the job; with `backend`=trl each gets a process (default: none)
+        num_nodes: nodes of the job, which train together (`backend`=trl) (default 1)
 
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
+        problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -941,8 +1001,10 @@ def dpo(
     *,
     model: str,
     output_dir: str | Path,
-    backend: str = 'cpu',
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
+    backend: str = 'cpu',
     data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
@@ -953,10 +1015,36 @@ def dpo(
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
-) -> None:
-    """Train a small model on preferred and rejected replies on this machine (DPO; LoRA on a CPU). Pairs
-    come from a file, or from graded outputs: correct replies beside wrong ones to the same problem. A
-    killed or stopped run resumes with the same command and reaches the same numbers. Needs
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    num_gpus: int | None = None,
+    num_nodes: int = 1,
+) -> TrainingOutcome:
+    """Train a small model on preferred and rejected replies (DPO; LoRA on a CPU), here or as a cluster
+    job. Pairs come from a file, or from graded outputs: correct replies beside wrong ones to the same
+    problem. A killed or stopped run resumes with the same command and reaches the same numbers. Needs
     newskills[train,local].
 
     `ns dpo` as a function.
@@ -966,9 +1054,11 @@ def dpo(
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; run nothing
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
@@ -980,11 +1070,39 @@ def dpo(
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        num_gpus: GPUs per node of the job; with `backend`=trl each gets a process (default: none)
+        num_nodes: nodes of the job, which train together (`backend`=trl) (default 1)
 
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
+        problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1444,8 +1562,10 @@ def grpo(
     *,
     model: str,
     output_dir: str | Path,
-    backend: str = 'cpu',
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
+    backend: str = 'cpu',
     data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
@@ -1457,10 +1577,36 @@ def grpo(
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
-) -> None:
-    """Train a small model with reinforcement learning on this machine (GRPO, LoRA on a CPU): the grader
-    that evaluates gives the reward. A killed or stopped run resumes with the same command and reaches
-    the same numbers. Needs newskills[train,local].
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    num_gpus: int | None = None,
+    num_nodes: int = 1,
+) -> TrainingOutcome:
+    """Train a small model with reinforcement learning (GRPO, LoRA on a CPU), here or as a cluster job: the
+    grader that evaluates gives the reward. A killed or stopped run resumes with the same command and
+    reaches the same numbers. Needs newskills[train,local].
 
     `ns grpo` as a function.
 
@@ -1469,9 +1615,11 @@ def grpo(
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; run nothing
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
@@ -1486,11 +1634,39 @@ def grpo(
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        num_gpus: GPUs per node of the job; with `backend`=trl each gets a process (default: none)
+        num_nodes: nodes of the job, which train together (`backend`=trl) (default 1)
 
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
+        problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1705,7 +1881,7 @@ def improve(
     keep_mounts_for_sandbox: bool = False,
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
-) -> None:
+) -> Improvement:
     """Improve a model in rounds, here or as a cluster job: sample replies to training problems, grade
     them, train on the correct ones (or by GRPO), evaluate on held-out problems, and keep the round only
     if a paired test shows that it is better; else go back to the last kept model and change the
@@ -1767,7 +1943,9 @@ def improve(
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `rounds`, `kept` (the rounds that were better), `why` it ended. On a
+        cluster: the experiment that was submitted, None where nothing was left to do. None with
+        `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1784,8 +1962,10 @@ def kto(
     *,
     model: str,
     output_dir: str | Path,
-    backend: str = 'trl',
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
+    backend: str = 'trl',
     data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
@@ -1796,10 +1976,36 @@ def kto(
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
-) -> None:
-    """Train on replies that are good or bad, each on its own (KTO, with TRL): no two replies to one prompt
-    are needed. Replies come from a file, or from graded outputs, where correct ones are good. A killed
-    or stopped run resumes with the same command. Needs newskills[trl].
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    num_gpus: int | None = None,
+    num_nodes: int = 1,
+) -> TrainingOutcome:
+    """Train on replies that are good or bad, each on its own (KTO): no two replies to one prompt are
+    needed. Here or as a cluster job. Replies come from a file, or from graded outputs, where correct
+    ones are good. A killed or stopped run resumes with the same command. Needs newskills[trl].
 
     `ns kto` as a function.
 
@@ -1808,9 +2014,11 @@ def kto(
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
-        backend: trl: any model, GPUs or a CPU (newskills[trl]); no other trainer has KTO (default
-            'trl')
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
+        backend: trl: any model, GPUs or a CPU (newskills[trl]); cpu: LoRA, small Llama models; tinker:
+            at a service (default 'trl')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
@@ -1822,11 +2030,39 @@ def kto(
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        num_gpus: GPUs per node of the job; with `backend`=trl each gets a process (default: none)
+        num_nodes: nodes of the job, which train together (`backend`=trl) (default 1)
 
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
+        problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2569,8 +2805,10 @@ def reward_model(
     *,
     model: str,
     output_dir: str | Path,
-    backend: str = 'cpu',
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
+    backend: str = 'cpu',
     data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
@@ -2581,11 +2819,37 @@ def reward_model(
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
-) -> None:
-    """Train a reward model on this machine: of two replies to one prompt, it gives the preferred one the
-    higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy on held-
-    out pairs is printed with its interval; ns serve_rewards --reward_model serves the model. Needs
-    newskills[train,local].
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    num_gpus: int | None = None,
+    num_nodes: int = 1,
+) -> TrainingOutcome:
+    """Train a reward model, here or as a cluster job: of two replies to one prompt, it gives the preferred
+    one the higher score (Bradley–Terry). Pairs come from a file, or from graded outputs. The accuracy
+    on held-out pairs is printed with its interval; ns serve_rewards --reward_model serves the model.
+    Needs newskills[train,local].
 
     `ns reward_model` as a function.
 
@@ -2594,9 +2858,11 @@ def reward_model(
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; run nothing
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
@@ -2608,11 +2874,39 @@ def reward_model(
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        num_gpus: GPUs per node of the job; with `backend`=trl each gets a process (default: none)
+        num_nodes: nodes of the job, which train together (`backend`=trl) (default 1)
 
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
+        problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -3008,8 +3302,10 @@ def sft(
     model: str,
     output_dir: str | Path,
     training_data: str,
-    backend: str = 'cpu',
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
     dry_run: bool = False,
+    backend: str = 'cpu',
     data_dir: str | Path | None = None,
     eval_benchmark: str | None = None,
     eval_split: str = 'test',
@@ -3017,9 +3313,35 @@ def sft(
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
-) -> None:
-    """Fine-tune a small model on this machine (SFT; LoRA on a CPU). A killed or stopped run resumes with
-    the same command and reaches the same numbers. Needs newskills[train,local].
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+    num_gpus: int | None = None,
+    num_nodes: int = 1,
+) -> TrainingOutcome:
+    """Fine-tune a small model (SFT; LoRA on a CPU), here or as a cluster job. A killed or stopped run
+    resumes with the same command and reaches the same numbers. Needs newskills[train,local].
 
     `ns sft` as a function.
 
@@ -3029,9 +3351,11 @@ def sft(
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
         training_data: file of {input, output}, {messages} or {instruction, input, output} (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
         backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
-        dry_run: check everything and show what would be done; run nothing
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
         eval_split: split of that benchmark (default 'test')
@@ -3039,11 +3363,39 @@ def sft(
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+        num_gpus: GPUs per node of the job; with `backend`=trl each gets a process (default: none)
+        num_nodes: nodes of the job, which train together (`backend`=trl) (default 1)
 
     Older names of arguments work, too: `hf_model` for `model`.
 
     Returns:
-        None.
+        `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
+        problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

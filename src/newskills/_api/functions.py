@@ -43,6 +43,10 @@ EVALUATION = (
 GENERATION = "`outputs`, the files; `rows()`; `units` (one for each seed and chunk), `retries`, `ledger`."
 ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
+TRAINING = (
+    "`model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out problems."
+)
+
 FUNCTIONS = {
     "aevaluate": Function(
         command="eval",
@@ -80,8 +84,8 @@ FUNCTIONS = {
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
     ),
     "convert": Function(command="convert", submits=True),
-    "distill": Function(command="distill"),
-    "dpo": Function(command="dpo"),
+    "distill": Function(command="distill", returns="TrainingOutcome", meaning=TRAINING, submits=True),
+    "dpo": Function(command="dpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "evaluate": Function(
         command="eval",
         returns="Evaluation",
@@ -106,10 +110,15 @@ FUNCTIONS = {
         returns="Graded",
         meaning="`ledger`, the counts of verdicts; `output_file`; `rows()`, the rows with their verdicts.",
     ),
-    "grpo": Function(command="grpo"),
+    "grpo": Function(command="grpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
-    "improve": Function(command="improve"),
-    "kto": Function(command="kto"),
+    "improve": Function(
+        command="improve",
+        returns="Improvement",
+        meaning="`model` (its folder), `rounds`, `kept` (the rounds that were better), `why` it ended.",
+        submits=True,
+    ),
+    "kto": Function(command="kto", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "merge_chunks": Function(
         command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
     ),
@@ -141,7 +150,7 @@ FUNCTIONS = {
         returns="SimilarFile",
         meaning="`output`, the file, and `problems`, the number of its lines.",
     ),
-    "reward_model": Function(command="reward_model"),
+    "reward_model": Function(command="reward_model", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "robust_eval": Function(command="robust_eval", returns="RobustnessSummary", meaning=ROBUSTNESS, submits=True),
     "run_cmd": Function(command="run_cmd", submits=True),
     "samples": Function(
@@ -150,7 +159,7 @@ FUNCTIONS = {
         meaning="The samples that fit, `number` at most.",
         always=True,
     ),
-    "sft": Function(command="sft"),
+    "sft": Function(command="sft", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(command="start_server"),
     "status": Function(

@@ -166,7 +166,10 @@ PUBLIC = {
     ),
     "newskills.train.loops.dpo": PublicModule(purpose="trainers", names=("DpoConfig", "Pair")),
     "newskills.train.loops.folder": PublicModule(purpose="trainers", names=("TrainingFolder",)),
-    "newskills.train.loops.grpo": PublicModule(purpose="trainers", names=("GrpoConfig",)),
+    "newskills.train.loops.grpo": PublicModule(purpose="trainers", names=("GrpoConfig", "RewardedProblems")),
+    "newskills.train.loops.method": PublicModule(
+        purpose="ways to train, trainers", names=("Method", "MethodSettings")
+    ),
     "newskills.train.loops.samples": PublicModule(purpose="trainers", names=("Problem", "Scorer")),
     "newskills.train.loops.sft": PublicModule(purpose="trainers", names=("SftConfig",)),
     "newskills.train.loops.stepping": PublicModule(purpose="trainers", names=("Hooks",)),

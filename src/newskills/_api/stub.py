@@ -33,6 +33,7 @@ RESULTS = (
     "Explanation",
     "Graded",
     "Group",
+    "Improvement",
     "JobState",
     "MergedChunks",
     "Model",
@@ -44,6 +45,7 @@ RESULTS = (
     "SelectedSample",
     "SimilarFile",
     "Summary",
+    "TrainingOutcome",
     "Validation",
 )
 """Types that functions take and return."""

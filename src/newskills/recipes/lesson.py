@@ -20,8 +20,8 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.recipes.improve.loop import Improvement, improve
 from newskills.recipes.improve.records import BASE, EVALUATIONS, ImproveKeys, ImproveSpec, ImproveStage
-from newskills.recipes.steps_shown import StepReporter
 from newskills.run.planning.plan import RESULTS
+from newskills.run.training.steps_shown import StepReporter
 
 LESSON = "sorting-lesson"
 PROBLEMS = 300

@@ -13,7 +13,6 @@ from statistics import fmean
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunFolder,
     limited,
@@ -24,13 +23,14 @@ from newskills.recipes.tinker_run import (
 from newskills.recipes.tinker_settings import TinkerRlConfig
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
+from newskills.run.training.skill import Skill, asking_by
+from newskills.train.backends.tinker.client import TinkerClient
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.groups import Group, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import EvalSettings
-from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, SamplingClient
 
 NEEDS = ("problem", "expected_answer")
@@ -81,7 +81,7 @@ class _Steps(GrpoConfig, frozen=True, kw_only=True):
         """Momentum as the service's own default; gradients are not clipped."""
         return AdamParams(learning_rate=self.learning_rate)
 
-    def divisor(self, tokens: int) -> int:
+    def divisor(self, tokens: int, samples: int) -> int:
         """Return 1: the loss is a sum."""
         return 1
 

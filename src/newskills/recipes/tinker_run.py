@@ -17,9 +17,9 @@ from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
 from newskills.models.hub import hub_folder
 from newskills.recipes.tinker_settings import RunConfig
+from newskills.train.backends.tinker.client import TinkerClient
 from newskills.train.loops.folder import Saver
 from newskills.train.loops.groups import Group
-from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import TrainingClient
 
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "config.json"

@@ -13,7 +13,6 @@ import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunFolder,
     model_files,
@@ -21,13 +20,14 @@ from newskills.recipes.tinker_run import (
     rate_for,
 )
 from newskills.recipes.tinker_settings import KINDS, TinkerSftConfig
-from newskills.recipes.training import examples_of
+from newskills.run.training.examples import examples_of
+from newskills.run.training.skill import Skill, asking_by
+from newskills.train.backends.tinker.client import TinkerClient
 from newskills.train.data.row_fields import REASONING, refuse_lost
 from newskills.train.loops.groups import Group
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
 from newskills.train.loops.stepping import Hooks
-from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, Datum
 
 

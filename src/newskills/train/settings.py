@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from newskills.train.trl.settings import TrlSettings
+from newskills.train.backends.trl.settings import TrlSettings
 
 Schedule = Literal["constant", "linear", "cosine"]
 """How the learning rate falls."""

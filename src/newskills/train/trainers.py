@@ -3,53 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.base.registry import DescribedRegistry
-from newskills.train.loops.distill import Distillation, DistillConfig
-from newskills.train.loops.dpo import DpoConfig, Pair
+from newskills.base.registry import DescribedRegistry, fold
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.kto import KtoConfig, LabelledReply
-from newskills.train.loops.reward_model import HeldOutPairs, RewardModelConfig
-from newskills.train.loops.samples import Problem, Scorer
-from newskills.train.loops.sft import SftConfig
+from newskills.train.loops.method import D, Method
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import LoraSettings as LoraSettings  # public here
 from newskills.train.settings import TrainerSettings as TrainerSettings
-from newskills.train.verbs import Datum
 
 
 class Trainer(Protocol):
     """A model that learns. Every run has a folder from which it goes on, to the same numbers, after any end."""
 
-    def sft(
-        self, examples: Sequence[Datum], config: SftConfig, folder: TrainingFolder, hooks: Hooks = ...
-    ) -> bool:
-        """Learns examples with the loss cross_entropy; returns whether the run has ended (False: it was stopped).
+    def runs(self, method: type[Method[Any]]) -> bool:
+        """Return whether this trainer can run the method."""
+        ...
 
-        Raises DataError for examples that do not fit, TrainingError where training cannot go on.
+    def run(self, method: Method[D], data: D, folder: TrainingFolder, hooks: Hooks = ...) -> bool:
+        """Train on `data` by a method that it runs; return whether the run has ended (False: it was stopped).
+
+        Raises ConfigError for settings that it lacks, DataError for data that does not fit, TrainingError where
+        training cannot go on.
         """
-        ...
-
-    def dpo(self, pairs: Sequence[Pair], config: DpoConfig, folder: TrainingFolder, hooks: Hooks = ...) -> bool:
-        """Learns to prefer one reply over another; as `sft`. Raises ConfigError for settings that it lacks."""
-        ...
-
-    def grpo(
-        self,
-        problems: Sequence[Problem],
-        config: GrpoConfig,
-        folder: TrainingFolder,
-        scorer: Scorer,
-        hooks: Hooks = ...,
-    ) -> bool:
-        """Learns from rewarded samples; as `sft`."""
         ...
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
@@ -58,48 +39,10 @@ class Trainer(Protocol):
 
 
 @runtime_checkable
-class DistillingTrainer(Protocol):
-    """A trainer that also learns from a teacher's log-probabilities of its own samples."""
-
-    def distill(
-        self, task: Distillation, config: DistillConfig, folder: TrainingFolder, hooks: Hooks = ...
-    ) -> bool:
-        """As `Trainer.sft`."""
-        ...
-
-
-@runtime_checkable
-class KtoTrainer(Protocol):
-    """A trainer that also learns from replies that are good or bad, each on its own."""
-
-    def kto(
-        self, replies: Sequence[LabelledReply], config: KtoConfig, folder: TrainingFolder, hooks: Hooks = ...
-    ) -> bool:
-        """As `Trainer.sft`."""
-        ...
-
-
-@runtime_checkable
 class RolloutTrainer(Protocol):
-    """A trainer whose `grpo` asks `Scorer.rollouts` for its samples, so that problems may take several turns."""
+    """A trainer whose GRPO asks `Scorer.rollouts` for its samples, so that problems may take several turns."""
 
     rolls_out: bool
-
-
-@runtime_checkable
-class RewardModelTrainer(Protocol):
-    """A trainer that also makes reward models; `Trainer.finish` then writes one."""
-
-    def reward_model(
-        self,
-        pairs: Sequence[Pair],
-        held_out: HeldOutPairs,
-        config: RewardModelConfig,
-        folder: TrainingFolder,
-        hooks: Hooks = ...,
-    ) -> bool:
-        """As `Trainer.sft`."""
-        ...
 
 
 TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
@@ -122,10 +65,10 @@ class TrainerProperties(Struct, frozen=True, kw_only=True):
 TRAINERS = DescribedRegistry(
     "trainer",
     {
-        "cpu": ("newskills.train.cpu.local:make", TrainerProperties()),
-        "tinker": ("newskills.train.tinker.local:make", TrainerProperties()),
+        "cpu": ("newskills.train.backends.cpu.local:make", TrainerProperties()),
+        "tinker": ("newskills.train.backends.tinker.local:make", TrainerProperties()),
         "trl": (
-            "newskills.train.trl.local:make",
+            "newskills.train.backends.trl.local:make",
             TrainerProperties(several_processes=True, quantizes=True, trl_settings=True),
         ),
     },
@@ -134,9 +77,28 @@ TRAINERS = DescribedRegistry(
 )
 
 
-def unsupported(backend: str, what: str, able: str) -> ConfigError:
-    """For a trainer that lacks `what`; `able`: backends that have it."""
-    return ConfigError(f"The trainer {backend} does not support {what}.", hint=f"Use --backend={able}.")
+FOREIGN = {
+    "nemo_rl": {"sft": "ns nemo_rl sft", "grpo": "ns nemo_rl grpo"},
+    "verl": {"ppo": "ns verl ppo"},
+    "megatron_lm": {"sft": "ns megatron_lm train"},
+}
+"""Trainers that only run on clusters, by commands of their own: method → command."""
+
+
+def check_foreign(name: str, method: type[Method[Any]], able: str) -> None:
+    """Raise ConfigError for a trainer that has commands of its own, and say which one, or that it lacks the method."""
+    commands = FOREIGN.get(fold(name))
+    if commands is None:
+        return
+    if method.name in commands:
+        raise ConfigError(
+            f"The trainer {name} runs {method.title} on clusters, by a command of its own.",
+            hint=f"Use: {commands[method.name]} --cluster=NAME",
+        )
+    others = " or ".join(commands.values())
+    raise ConfigError(
+        f"The trainer {name} does not support {method.title}; it has {others}.", hint=f"Use --backend={able}."
+    )
 
 
 def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:
@@ -144,3 +106,13 @@ def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:
     or an extra that is missing."""
     make: TrainerMaker = TRAINERS.get(name)
     return make(base, settings)
+
+
+def check_runs(name: str, trainer: Trainer, method: type[Method[Any]], able: str) -> None:
+    """Raise ConfigError where the trainer `name` cannot run `method`; `able` names those that can."""
+    if missing := [function for function in ("runs", "run", "finish") if not hasattr(trainer, function)]:
+        raise ConfigError(
+            f"--backend={name} is not a trainer: it lacks {', '.join(missing)}.", hint="See docs/training.md."
+        )
+    if not trainer.runs(method):
+        raise ConfigError(f"The trainer {name} does not support {method.title}.", hint=f"Use --backend={able}.")

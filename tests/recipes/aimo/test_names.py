@@ -133,7 +133,7 @@ def test_a_share_of_the_samples_is_told(tmp_path: Path) -> None:
 def test_apples_gpu_is_asked_for_by_its_variable() -> None:
     """Where there is none, the variable changes nothing."""
     pytest.importorskip("accelerate")
-    code = "from newskills.train.trl.processes import on_cpu; print(on_cpu())"
+    code = "from newskills.train.backends.trl.processes import on_cpu; print(on_cpu())"
     environ = {**os.environ, "PYTORCH_ENABLE_MPS_FALLBACK": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("True", "False")

@@ -10,7 +10,7 @@ from typing import Any
 from newskills.base.store import write_rows
 from newskills.recipes.improve.problems import drawn
 from newskills.recipes.improve.records import ImproveKeys, ImproveSpec
-from newskills.recipes.steps_shown import StepReporter
+from newskills.run.training.steps_shown import StepReporter
 from newskills.train.settings import TrainerSettings
 
 COUNT = 30

@@ -10,11 +10,11 @@ from tests.train.tiny import CONFIG, VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError, DataError, StorageError, TrainingError
 from newskills.models.tokenizer import HFTokenizer
+from newskills.train.backends.cpu.llama import LoraConfig
+from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import average_checkpoints, merge_lora
 from newskills.train.convert.to_gguf import hf_to_gguf
-from newskills.train.cpu.llama import LoraConfig
-from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.sft import example
 from newskills.train.verbs import AdamParams, SamplingParams
 

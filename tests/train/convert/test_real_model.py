@@ -10,8 +10,8 @@ import pytest
 from newskills.models.serving import ServeSpec
 from newskills.models.tokenizer import HFTokenizer
 from newskills.run.hosting.servers import running_server
+from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.convert.from_gguf import gguf_to_hf
-from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.verbs import SamplingParams
 
 QUESTIONS = [

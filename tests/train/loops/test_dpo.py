@@ -18,8 +18,8 @@ from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import read_rows
-from newskills.train.cpu.llama import LoraConfig
-from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.backends.cpu.llama import LoraConfig
+from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.dpo import PairLogprobs, dpo, pair_loss
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks

@@ -22,8 +22,8 @@ from tests.train.tiny import tiny_folder
 from newskills.base.errors import ConfigError, DataError, TrainingError, UnknownNameError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
-from newskills.train.cpu.llama import LoraConfig
-from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.backends.cpu.llama import LoraConfig
+from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.evaluation import HeldOut, kept_apart, stalled
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured

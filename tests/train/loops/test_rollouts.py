@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,9 @@ from tests.train.tiny import tiny_folder
 from newskills.base.errors import TrainingError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
-from newskills.train.cpu.trainer import CpuTrainer
+from newskills.train.backends.cpu.trainer import CpuTrainer
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.groups import grouped
+from newskills.train.loops.groups import advantages_of, grouped
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Judged, MixedScorer, Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
@@ -156,6 +157,9 @@ def test_twenty_steps_without_spread_say_what_to_change(model: Path, tmp_path: P
     assert "easier problems" in remarks[0]
 
 
+PLAIN = partial(advantages_of, by_std=False)
+
+
 def test_rewards_of_turns_have_advantages_of_their_own() -> None:
     problem = Problem([1], {})
     turn = SampledTurn([1], Sampled(tokens=[2], logprobs=[-1.0], stop_reason="stop"))
@@ -165,13 +169,13 @@ def test_rewards_of_turns_have_advantages_of_their_own() -> None:
 
     rollouts = [rollout(1.0, 0.0), rollout(0.0, 2.0), rollout(0.5)]
     judged = [Judged(1.0, correct=True), Judged(0.0, correct=False), Judged(None, correct=False)]
-    plain = grouped(problem, rollouts, judged, by_std=False)
+    plain = grouped(problem, rollouts, judged, PLAIN)
     assert plain.advantages == [[0.5, 0.5], [-0.5, -0.5], [0.0]]
-    weighted = grouped(problem, rollouts, judged, by_std=False, turn_weight=2.0)
+    weighted = grouped(problem, rollouts, judged, PLAIN, turn_weight=2.0)
     assert weighted.advantages == [[1.5, -1.5], [-1.5, 1.5], [0.0]]
-    equal = grouped(problem, rollouts[:2], [judged[0]] * 2, by_std=False, turn_weight=1.0)
+    equal = grouped(problem, rollouts[:2], [judged[0]] * 2, PLAIN, turn_weight=1.0)
     assert equal.teaches
-    assert not grouped(problem, rollouts[:2], [judged[0]] * 2, by_std=False).teaches
+    assert not grouped(problem, rollouts[:2], [judged[0]] * 2, PLAIN).teaches
 
 
 def test_the_divergence_is_measured_over_what_the_model_wrote() -> None:

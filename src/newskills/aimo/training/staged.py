@@ -54,8 +54,8 @@ def train_stage(
 def _cannot_quantise(backend: str) -> str | None:
     """Return why weights cannot be held in 4 bits here; None where they can."""
     from newskills.models.serving.gpus import visible_gpus
+    from newskills.train.backends.trl.settings import cannot_quantise
     from newskills.train.trainers import TRAINERS
-    from newskills.train.trl.settings import cannot_quantise
 
     if not TRAINERS.properties(backend).quantizes:
         return f"this trainer is the {backend} trainer"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.average_options import AverageOptions
+from newskills.pipelines.training.options import AverageOptions
 
 COMMAND = Command(
     name="average_checkpoints",

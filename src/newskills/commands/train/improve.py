@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.improve_options import ImproveOptions
+from newskills.pipelines.training.options import ImproveOptions
 from newskills.recipes.improve.records import ImproveKeys
 
 COMMAND = Command(
@@ -16,6 +16,7 @@ COMMAND = Command(
     options=ImproveOptions,
     config=ImproveKeys,
     run="newskills.pipelines.training.improve:run",
+    result="newskills.pipelines.training.improve:result",
     prepare="newskills.pipelines.training.improve:prepare",
     aliases={"hf_model": "model"},
     examples=(

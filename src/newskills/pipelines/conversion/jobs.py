@@ -24,7 +24,7 @@ from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
-from newskills.pipelines.training.jobs import HARVEST, InsideScript
+from newskills.pipelines.training.foreign.jobs import HARVEST, InsideScript
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.conversion import OWN, Conversion
 

@@ -30,8 +30,8 @@ from newskills.pipelines.data.prepare_training_data_options import PrepareTraini
 from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.recipes.leakage import FIELDS, question_of
 from newskills.run.planning.plan import task_layer
+from newskills.run.training.leakage import FIELDS, question_of
 from newskills.train.data.build import BuildRequest, ComparedProblems, InputSource, build, preview
 from newskills.train.data.card import Card, card_files
 from newskills.train.data.filters.contamination import read_contaminated

@@ -28,7 +28,14 @@ from newskills.launch.scripts.script import (
 from newskills.pipelines.models import serve_spec
 from newskills.pipelines.own_command.options import RunCmdOptions
 from newskills.pipelines.placement.cluster import cluster_of
-from newskills.pipelines.submission.groups import MAIN, groups_of, sandbox_env, sandbox_script, server_script
+from newskills.pipelines.submission.groups import (
+    MAIN,
+    groups_of,
+    meeting_env,
+    sandbox_env,
+    sandbox_script,
+    server_script,
+)
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
@@ -57,12 +64,7 @@ class OwnScript(BaseJobScript):
         script = super().build(context)
         env: dict[str, Word] = {**script.env, **sandbox_env(self.sandbox, context)}
         if self.span_group_nodes:
-            env |= {
-                "NNODES": str(self.nodes),
-                "NODE_RANK": Ref(context.own, "rank"),
-                "MASTER_ADDR": Ref(context.own, "node"),
-                "MASTER_PORT": Ref(context.own, "meeting_port"),
-            }
+            env |= meeting_env(self.nodes, context)
         if self.server is not None:
             ref = context.ref(self.server)
             env |= {ADDRESS_VARIABLE: ref, BASE_URL_VARIABLE: Ref(ref.component, ref.attribute, "", "/v1")}

@@ -61,9 +61,9 @@ def run(parsed: Parsed[ServeTinkerOptions]) -> int:
         )
         return 0
     require_train("torch", "safetensors", "tokenizers", "numpy")
-    from newskills.recipes.training import model_folder
-    from newskills.train.tinker.server.engine import ModelEngine
-    from newskills.train.tinker.server.serving import TinkerServerSettings, serve_until_stopped
+    from newskills.run.training.examples import model_folder
+    from newskills.train.backends.tinker.server.engine import ModelEngine
+    from newskills.train.backends.tinker.server.serving import TinkerServerSettings, serve_until_stopped
 
     folders = [model_folder(model, root / "models" / Path(model).stem, say=_say).absolute() for _, model in names]
     models = {name or _client_name(folder): folder for (name, _), folder in zip(names, folders, strict=True)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from newskills.base.plan import Word
+from newskills.base.plan import Ref, Word
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.scripts.script import (
     Context,
@@ -123,3 +123,14 @@ def sandbox_env(sandbox: SandboxScript | None, context: Context) -> dict[str, Wo
     if sandbox is None:
         return {}
     return {HOST_VARIABLE: context.ref(sandbox, "host"), PORT_VARIABLE: context.ref(sandbox, "port")}
+
+
+def meeting_env(nodes: int, context: Context) -> dict[str, Word]:
+    """Return the variables by which a command that runs on several nodes is told which one it is on and where they
+    meet: the names that torch reads."""
+    return {
+        "NNODES": str(nodes),
+        "NODE_RANK": Ref(context.own, "rank"),
+        "MASTER_ADDR": Ref(context.own, "node"),
+        "MASTER_PORT": Ref(context.own, "meeting_port"),
+    }

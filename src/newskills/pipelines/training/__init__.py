@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings on clusters with the trainers of others."""
+"""From options to trainings: by our own trainers, by those of others, in rounds; and means of checkpoints."""

@@ -17,8 +17,8 @@ from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared
-from newskills.pipelines.training.average_options import AverageOptions
 from newskills.pipelines.training.average_script import AverageScript
+from newskills.pipelines.training.options import AverageOptions
 from newskills.train.pipelines.common import steps_of
 
 STEP = "step_"

@@ -7,33 +7,34 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
-from newskills.config.fields import leaves
 from newskills.config.layers import explain, resolve
 from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.experiments import Experiment
 from newskills.models.serving import SERVERS
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
-from newskills.pipelines.options import PlacementOptions
-from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
-from newskills.pipelines.submission.groups import MAIN, job_group, main_container
-from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared
+from newskills.pipelines.placement.cluster import paths_of, target_cluster
+from newskills.pipelines.submission.groups import MAIN, main_container
+from newskills.pipelines.submission.prepared import PreparedSubmission
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.command_script import CommandScript
-from newskills.pipelines.training.improve_options import ImproveOptions
+from newskills.pipelines.training.methods.placing import prepare_command, typed_words
+from newskills.pipelines.training.options import ImproveOptions
 from newskills.recipes.improve.problems import load_problems
 from newskills.recipes.improve.records import ROUNDS, ImproveKeys, ImproveSpec, ImproveStage
 from newskills.recipes.improve.stages import ImproveConfig, key_layers, read_config
-from newskills.recipes.steps_shown import steps_shown
+from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
+if TYPE_CHECKING:
+    from newskills.recipes.improve.loop import Improvement
+
 NAME = "improve"
-FILES = ("output_dir", "data_dir", "training_data", "config", "solutions")
-"""Options with paths, which a job may see under other names."""
 
 
 def run(parsed: Parsed[ImproveOptions]) -> int:
@@ -51,7 +52,7 @@ def run(parsed: Parsed[ImproveOptions]) -> int:
     if options.dry_run:
         show_dry_run(_steps(spec))
         return 0
-    return _here(spec)
+    return StoppedError.exit_code if _here(spec) is None else 0
 
 
 def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedSubmission:
@@ -61,40 +62,31 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
     config = paths.here(paths.path_in_job(options.config, "--config")) if options.config is not None else None
     read_config(config, parsed.overrides)
     target = paths.path_in_job(options.output_dir, "--output_dir")
-    words = [
-        *_words(options, parsed.given, paths),
-        *(f"++{key}={value}" for key, value in parsed.overrides.items()),
-    ]
-    script = CommandScript(NAME, words, installation_command=options.installation_command)
-    plan = Plan()
-    group = job_group(script, options, gpus=options.server_gpus)
-    plan.add(options.expname or NAME, [group], outputs=(target,), makes=(target,), copies=options.dependent_jobs)
+    script = CommandScript(NAME, typed_words(parsed, paths), installation_command=options.installation_command)
     shown = {"improves": options.model, "on": options.benchmark, "writes": target}
-    return prepared(options.expname or NAME, plan, cluster, options, shown)
+    return prepare_command(parsed, script, cluster, target, shown, gpus=options.server_gpus)
 
 
-def _words(options: ImproveOptions, named: frozenset[str], paths: ClusterPaths) -> Iterator[str]:
-    """Yield the options that the user set, apart from those of the job, with paths as the job sees them."""
-    for name in leaves(ImproveOptions):
-        if name not in named or name in leaves(PlacementOptions):
-            continue
-        value = getattr(options, name)
-        values = value if isinstance(value, list) else [value]
-        if name in FILES:
-            values = [paths.path_in_job(str(item), f"--{name}") for item in values]
-        elif name == "model" and Path(value).exists():
-            values = [paths.path_in_job(value, "--model")]
-        elif name in ("benchmark", "guard"):
-            values = [",".join(_code(item, paths) for item in str(value).split(","))]
-        yield from (f"--{name}={item}" for item in values)
+def result(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
+    """For Python: what came of it, or the experiment that was submitted; None for a dry run.
+
+    Raises as `run`, and NewskillsError for an improvement that was stopped.
+    """
+    options = parsed.options
+    cluster = target_cluster(options, parsed.given)
+    if cluster is not None:
+        return submit_and_wait(prepare(parsed, cluster))
+    spec = _spec(options, read_config(options.config, parsed.overrides))
+    if options.dry_run:
+        show_dry_run(_steps(spec))
+        return None
+    if (improvement := _here(spec)) is None:
+        raise NewskillsError(f"{NAME} ended with exit code {StoppedError.exit_code}.")
+    return improvement
 
 
-def _code(benchmark: str, paths: ClusterPaths) -> str:
-    """Return a benchmark's name, or its file as jobs find it."""
-    return paths.code(benchmark) if ".py" in benchmark else benchmark
-
-
-def _here(spec: ImproveSpec) -> int:
+def _here(spec: ImproveSpec) -> Improvement | None:
+    """Improve the model in this process; None: it was stopped."""
     require_train("torch", "safetensors", "tokenizers")
     if missing := [name for name in SERVERS.properties(spec.server_type).packages if find_spec(name) is None]:
         raise ConfigError(
@@ -109,17 +101,17 @@ def _here(spec: ImproveSpec) -> int:
             improvement = improve(spec, say=_say)
     except StoppedError as stopped:
         _say(str(stopped))
-        return StoppedError.exit_code
+        return None
     except KeyboardInterrupt:
         _say("stopped; finished work is kept, run the same command to resume")
-        return StoppedError.exit_code
+        return None
     page = write_improvement_report(spec, improvement)
     _say(f"ended: {improvement.why}")
     kept = ", ".join(record.name for record in improvement.kept) or "none: the model is the initial one"
     _say(
         f"kept      {kept}\nmodel     {improvement.model}\nrounds    {spec.output_dir / ROUNDS}\nreport    {page}"
     )
-    return 0
+    return improvement
 
 
 def _spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec:

@@ -1,143 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of commands that train on clusters with the trainers of others."""
+"""Options of commands about trained models beside the methods of training; light, since `--help` loads them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, Literal
 
-from msgspec import NODEFAULT, Struct, defstruct, field
-from msgspec.structs import fields
+from msgspec import Meta, Struct
 
-from newskills.pipelines.options import AtLeastOne, PlacementOptions, doc
-from newskills.train.pipelines.nemo_rl import ROOT
-
-TRAINING = {"group": "training"}
-MODEL = {"group": "the final model"}
-JUDGES = {"group": "judge servers"}
-REPORT = {"group": "Weights & Biases"}
+from newskills.pipelines.options import DryRun, PlacementOptions, doc
 
 
-class TrainingOptions(PlacementOptions, frozen=True, kw_only=True):
-    """What all trainers on clusters take."""
+class ImproveOptions(PlacementOptions, frozen=True, kw_only=True):
+    """What `ns improve` takes."""
 
-    output_dir: Annotated[
-        str | None,
-        doc("folder for checkpoints, logs and final_hf_model (default: results/EXPNAME, printed)", TRAINING),
+    benchmark: Annotated[
+        str, doc("benchmark to get better at; evaluated on its own split, which is never trained on")
+    ]
+    output_dir: Annotated[str, doc("folder for everything; a run in the same folder resumes where it stopped")]
+    model: Annotated[str, doc("Hugging Face folder or hub name, .gguf file, or smollm2")] = "smollm2"
+    rounds: Annotated[
+        int, Meta(ge=1, description="largest number of rounds; raise it to continue a run that has ended")
+    ] = 5
+    patience: Annotated[int, Meta(ge=1, description="end after this many rounds in a row that were not kept")] = 2
+    method: Annotated[
+        Literal["sft", "grpo"],
+        doc("sft: on correct replies (rejection sampling); grpo: on problems that are sometimes correct"),
+    ] = "sft"
+    config: Annotated[
+        str | None, doc("YAML file of ++ keys, and of stages: the first rounds, each with settings of its own")
     ] = None
-    num_nodes: Annotated[AtLeastOne, doc("nodes", TRAINING)] = 1
-    num_gpus: Annotated[
-        AtLeastOne | None, doc("GPUs per node (default: all GPUs of the cluster's nodes)", TRAINING)
+    split: Annotated[str, doc("split of the benchmark to train on")] = "train"
+    training_data: Annotated[
+        str | None, doc("JSONL file of problems to train on instead, with the fields of the benchmark's")
     ] = None
-    container: Annotated[
-        str | None, doc("container image of the trainer: a name of the cluster config or an image reference")
-    ] = None
-    wandb_project: Annotated[str, doc("project of the run", REPORT)] = "nemo-skills"
-    wandb_group: Annotated[str | None, doc("group of the run", REPORT)] = None
-    disable_wandb: Annotated[
-        bool, doc("do not log to Weights & Biases (also the case without WANDB_API_KEY)", REPORT)
-    ] = False
-
-
-class RayOptions(TrainingOptions, frozen=True, kw_only=True):
-    """What trainers on Ray take."""
-
-    backend: Annotated[
-        Literal["fsdp", "megatron"] | None,
+    solutions: Annotated[
+        list[str],
         doc(
-            "training backend that splits the model (default: fsdp; megatron above 20 billion parameters)",
-            TRAINING,
+            "JSONL files {id, generation}: replies of others to training problems, which are graded and used, too"
+        ),
+    ] = []  # noqa: RUF012 - copied
+    guard: Annotated[
+        str | None,
+        doc(
+            "benchmarks, separated by commas, that must not get worse than with the initial model (non-inferiority)"
         ),
     ] = None
-    max_length: Annotated[
-        AtLeastOne | None,
-        doc(
-            "longest sequence in tokens, prompt and answer (default: the model's context, at most 4096)", TRAINING
-        ),
-    ] = None
-    ray_template: Annotated[
-        str | None,
-        doc("program that starts Ray around a command, with the arguments of newskills.launch.ray_node", TRAINING),
-    ] = None
+    margin: Annotated[float, Meta(gt=0, description="points that a guard may lose: less than this")] = 2.0
+    backend: Annotated[str, doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl])")] = "cpu"
+    server_type: Annotated[str, doc("what serves the models on this machine: llamacpp, vllm, sglang, …")] = (
+        "llamacpp"
+    )
+    server_gpus: Annotated[int, Meta(ge=0, description="GPUs of the server")] = 0
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
 
 
-class NemoRlOptions(RayOptions, frozen=True, kw_only=True):
-    """What `ns nemo_rl sft` and `ns nemo_rl grpo` share."""
+class AverageOptions(PlacementOptions, frozen=True, kw_only=True):
+    """What `ns average_checkpoints` takes."""
 
-    model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
-    training_data: Annotated[str | None, doc("JSONL file to train on")] = None
-    validation_data: Annotated[str | None, doc("JSONL file of the same format to validate on")] = None
-    data_format: Annotated[
-        str | None,
-        doc("format of the rows, if the file does not exist yet (default: read from its first line)", TRAINING),
-    ] = None
-    config: Annotated[str | None, doc("another NeMo-RL YAML to start from", TRAINING)] = None
-    nemo_rl_path: Annotated[str, doc("folder of NeMo-RL in the container", TRAINING)] = ROOT
-    profile_step_range: Annotated[
-        str | None, doc("steps A:B to profile with nsys, from 1, B excluded", TRAINING)
-    ] = None
-    final_hf_path: Annotated[
-        str | None, doc("folder for the final model (default: OUTPUT_DIR/final_hf_model)", MODEL)
-    ] = None
-    conversion_step: Annotated[str, doc("step that becomes the final model: last, or a number", MODEL)] = "last"
-    average_steps: Annotated[str | None, doc("steps to average into the final model, comma separated", MODEL)] = (
+    checkpoints: Annotated[
+        list[str],
+        doc("Hugging Face folders of the same model (several words); with --steps: the folder that contains them"),
+    ]
+    output_model: Annotated[str, doc("folder to write; must not exist yet")]
+    steps: Annotated[str | None, doc("step numbers N of the folders step_N in --checkpoints, comma separated")] = (
         None
     )
+    remove: Annotated[list[str], doc("folders to remove after the average is written")] = []  # noqa: RUF012 - copied
     remove_checkpoints_after_average: Annotated[
-        bool, doc("remove the checkpoints of these steps after averaging", MODEL)
+        bool, doc("remove the averaged checkpoints after the average is written")
     ] = False
-    run_conversion_only: Annotated[
-        bool, doc("no training: only convert the checkpoints to the final model", MODEL)
-    ] = False
-    max_position_embeddings: Annotated[
-        AtLeastOne | None, doc("value to write into the model's config.json", MODEL)
-    ] = None
 
 
-PromptConfig = Annotated[
-    str, doc("prompt for rows {problem, expected_answer}: the same as in evaluations", TRAINING)
-]
+class MergeOptions(Struct, frozen=True, kw_only=True):
+    """What `ns merge_lora` takes."""
 
-
-class RewardServices(Struct, frozen=True, kw_only=True):
-    """What runs beside a trainer and helps to reward: options of all that train by rewards."""
-
-    server_model: Annotated[str | None, doc("name or path of the judge", JUDGES)] = None
-    server_address: Annotated[str | None, doc("address of a running judge", JUDGES)] = None
-    server_type: Annotated[str | None, doc("engine of the judge: vllm, sglang, trtllm, …", JUDGES)] = None
-    server_gpus: Annotated[int | None, doc("GPUs per node of each server", JUDGES)] = None
-    server_nodes: Annotated[AtLeastOne, doc("nodes of each server", JUDGES)] = 1
-    n_servers: Annotated[AtLeastOne, doc("number of independent servers", JUDGES)] = 1
-    server_args: Annotated[str, doc("more arguments for the engine, passed on unchanged", JUDGES)] = ""
-    server_entrypoint: Annotated[str | None, doc("another start command for the engine", JUDGES)] = None
-    server_container: Annotated[str | None, doc("container image of the servers", JUDGES)] = None
-    with_sandbox: Annotated[bool, doc("run a sandbox beside the trainer", TRAINING)] = False
-    sandbox_env_overrides: Annotated[list[str], doc("KEY=VALUE settings of the sandbox", TRAINING)] = []
-
-
-OptionsT = TypeVar("OptionsT", bound=TrainingOptions)
-
-
-def with_reward_services(options: type[OptionsT]) -> type[OptionsT]:
-    """Return a class of the same name that has the fields of `RewardServices`, too: structs have one parent only."""
-    fields_of_services = [
-        (
-            entry.name,
-            entry.type,
-            entry.default if entry.default_factory is NODEFAULT else field(default_factory=list),
-        )
-        for entry in fields(RewardServices)
+    base_model: Annotated[str, doc("Hugging Face folder of the base model")]
+    adapter: Annotated[
+        str, doc("folder with adapter_model.safetensors (PEFT format), for example a checkpoint of ns sft")
     ]
-    name, module = options.__name__, options.__module__
-    namespace = {"__doc__": options.__doc__}
-    made = defstruct(
-        name, fields_of_services, bases=(options,), module=module, namespace=namespace, frozen=True, kw_only=True
-    )
-    return cast("type[OptionsT]", made)
+    output_model: Annotated[str, doc("folder to write; must not exist yet")]
+    dry_run: DryRun = False
 
 
-def reward_services(options: TrainingOptions) -> RewardServices:
-    """Return the reward services that `options` describe; the defaults where their class has none of these fields."""
-    services = {
-        name: getattr(options, name) for name in RewardServices.__struct_fields__ if hasattr(options, name)
-    }
-    return RewardServices(**services)
+class TinkerOptions(Struct, frozen=True, kw_only=True):
+    """What `ns tinker rl` and `ns tinker sft` take beside their keys."""
+
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
+    dry_run: DryRun = False

@@ -46,7 +46,7 @@ from newskills.recipes.aimo.lines import (
 from newskills.recipes.aimo.programs import KEPT, ProgramCheck, keep_true
 from newskills.recipes.aimo.settings import AimoConfig, RlStage, SftStage, Stage, StageName, TirStage
 from newskills.sandbox.config import SandboxConfig
-from newskills.train.cpu.weights import read_shape
+from newskills.train.backends.cpu.weights import read_shape
 from newskills.train.data.card import card_files
 from newskills.train.data.published import resembling
 from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint

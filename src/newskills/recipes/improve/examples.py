@@ -12,8 +12,8 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.recipes.improve.records import ExampleCount, RoundMixture
-from newskills.recipes.skill import Skill, Verdict
 from newskills.run.rewarding.reward import answered
+from newskills.run.training.skill import Skill, Verdict
 
 CUT = "length"
 """The finish reason of a reply that reached its limit of tokens."""

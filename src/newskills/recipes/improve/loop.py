@@ -46,11 +46,11 @@ from newskills.recipes.improve.records import (
     read_rounds,
 )
 from newskills.recipes.improve.training import check_solver, train_round, trained_tokens
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import model_folder, served_file
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import asking_of
+from newskills.run.training.examples import model_folder, served_file
+from newskills.run.training.skill import Skill
 from newskills.train.loops.folder import claim_settings
 
 

@@ -21,9 +21,9 @@ from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import NotPreparedError, load_rows, prepare
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage
-from newskills.recipes.leakage import FIELDS, check_overlap, question_of, texts_of
-from newskills.recipes.training import check_rows
 from newskills.run.planning.plan import BenchmarkRun
+from newskills.run.training.examples import check_rows
+from newskills.run.training.leakage import FIELDS, check_overlap, question_of, texts_of
 from newskills.train.data.filters.contamination import digest
 from newskills.train.data.overlap import OverlapIndex
 

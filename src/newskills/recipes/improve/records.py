@@ -15,8 +15,8 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows
 from newskills.recipes.improve.gate import GateTest, GuardCheck
-from newskills.recipes.steps_shown import StepReporter
 from newskills.run.rewarding.reward import RewardConfig
+from newskills.run.training.steps_shown import StepReporter
 from newskills.train.data.overlap import SHARE
 from newskills.train.settings import Schedule, TrainerSettings
 

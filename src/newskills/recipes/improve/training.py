@@ -16,13 +16,13 @@ from newskills.base.store import read_rows
 from newskills.prompts.code_tags import code_tags
 from newskills.recipes.improve.problems import ImproveProblems
 from newskills.recipes.improve.records import ImproveSpec, ImproveStage
-from newskills.recipes.rollouts import TrainedSkill, scoring
-from newskills.recipes.skill import Skill
-from newskills.recipes.training import context_of, examples_of, fitting, fitting_problems, train_to_end
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
+from newskills.run.training.examples import context_of, examples_of, fitting, fitting_problems, train_to_end
+from newskills.run.training.scoring import TrainedSkill, scoring
+from newskills.run.training.skill import Skill
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.folder import METRICS, TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig
@@ -104,8 +104,11 @@ def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
     return _train(
         task,
         config,
-        lambda trainer, folder, hooks: trainer.grpo(
-            room, config, folder, scorer, msgspec.structs.replace(hooks, held_out=held_out)
+        lambda trainer, folder, hooks: trainer.run(
+            config,
+            RewardedProblems(room, scorer),
+            folder,
+            msgspec.structs.replace(hooks, held_out=held_out),
         ),
     )
 
@@ -130,7 +133,7 @@ def _sft(task: _Task, asking: QuestionFormat) -> Path:
         save_every=keys.save_every,
         seed=keys.seed,
     )
-    return _train(task, config, lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks))
+    return _train(task, config, lambda trainer, folder, hooks: trainer.run(config, examples, folder, hooks))
 
 
 def trained_tokens(folder: Path) -> int:

@@ -26,7 +26,7 @@ from newskills.run.rewarding.reward import RewardConfig, RewardItem
 from newskills.train.loops.samples import Judged
 
 if TYPE_CHECKING:
-    from newskills.train.cpu.reward import CpuRewardModel
+    from newskills.train.backends.cpu.reward import CpuRewardModel
 
 CUT = "length"
 """The finish reason of a reply that no token ends."""
@@ -38,7 +38,7 @@ class RewardModelSource:
 
     def __init__(self, folder: Path, asking: QuestionFormat | None = None, threads: int = 0) -> None:
         """`asking`: how the benchmark asks that the model was trained on. Raises ConfigError, DataError."""
-        from newskills.train.cpu.weights import end_tokens
+        from newskills.train.backends.cpu.weights import end_tokens
 
         self._folder, self._asking, self._threads = folder, asking, threads
         self._tokenizer = HFTokenizer(str(folder))
@@ -72,7 +72,7 @@ class RewardModelSource:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _loaded(self) -> CpuRewardModel:
-        from newskills.train.cpu.reward import load_reward_model
+        from newskills.train.backends.cpu.reward import load_reward_model
 
         return load_reward_model(self._folder, self._threads)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_folder, write_json
 from newskills.base.terminal import listed
-from newskills.train.cpu.weights import padding_token
+from newskills.train.backends.cpu.weights import padding_token
 from newskills.train.tensors import save_tensors
 
 if TYPE_CHECKING:

@@ -12,20 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError, TrainingError
 from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.samples import Problem
 from newskills.train.loops.schedule import batch_at
-from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.settings import Schedule
-from newskills.train.verbs import AdamParams, Datum, SamplingParams, TrainingClient
+from newskills.train.verbs import Datum, SamplingParams, TrainingClient
 
-FARTHEST = 20.0
+MAX_ADVANTAGE = 20.0
 """Bound of an advantage: a token that the teacher all but excludes must not decide a step alone."""
 
 
@@ -37,8 +38,11 @@ class Teacher(Protocol):
         ...
 
 
-class DistillConfig(Struct, frozen=True, kw_only=True):
+class DistillConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size prompts with `samples` each; save_every steps a checkpoint (0 = only at the end)."""
+
+    name: ClassVar[str] = "distill"
+    title: ClassVar[str] = "on-policy distillation"
 
     steps: int
     batch_size: int = 8
@@ -52,8 +56,9 @@ class DistillConfig(Struct, frozen=True, kw_only=True):
     save_every: int = 20
     seed: int = 0
 
-    def adam(self, step: int) -> AdamParams:
-        return adam_at(self, step)
+    def train(self, client: TrainingClient, data: Distillation, folder: TrainingLog, hooks: Hooks) -> bool:
+        """Train on samples that a teacher scores, as `distill`."""
+        return distill(client, data, self, folder, hooks)
 
 
 class Distillation(Struct, frozen=True, kw_only=True):
@@ -71,7 +76,7 @@ def distill(
     folder: TrainingLog,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
-    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+    """Train from the last checkpoint of `folder` on; return whether the run has ended (False: it was stopped).
 
     `kl` in the metrics is the mean of log p_student − log p_teacher over the tokens that were sampled in the step, in
     nats. Raises DataError without problems, TrainingError where teacher or loss gives no number, and what the teacher
@@ -80,23 +85,25 @@ def distill(
     if not task.problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
 
-    def step_of(step: int) -> dict[str, float]:
-        data = _samples(client, task, config, step)
-        gaps = [_gaps(datum, scores) for datum, scores in zip(data, task.teacher.logprobs(data), strict=True)]
-        count = sum(map(len, gaps))
-        learnt = [_weighed(datum, gap, count) for datum, gap in zip(data, gaps, strict=True)]
-        output = client.forward_backward(learnt, "importance_sampling")
-        adam = config.adam(step)
-        return {
-            "loss": output.loss,
-            "kl": -fmean(value for gap in gaps for value in gap),
-            "learning_rate": adam.learning_rate,
-            "tokens": float(count),
-            "completion_tokens": count / len(data),
-            **client.optim_step(adam),
-        }
-
-    return run_steps(client, config, folder, step_of, hooks)
+    with TrainingSteps(client, config, folder, hooks) as steps:
+        for step in steps:
+            data = _samples(client, task, config, step)
+            scores = task.teacher.logprobs(data)
+            gaps = [_gaps(datum, values) for datum, values in zip(data, scores, strict=True)]
+            count = sum(map(len, gaps))
+            learnt = [_weighed(datum, gap, count) for datum, gap in zip(data, gaps, strict=True)]
+            output = client.forward_backward(learnt, "importance_sampling")
+            adam = config.adam(step)
+            metrics = {
+                "loss": output.loss,
+                "kl": -fmean(value for gap in gaps for value in gap),
+                "learning_rate": adam.learning_rate,
+                "tokens": float(count),
+                "completion_tokens": count / len(data),
+                **client.optim_step(adam),
+            }
+            steps.done(metrics)
+    return steps.ended
 
 
 def _samples(client: TrainingClient, task: Distillation, config: DistillConfig, step: int) -> list[Datum]:
@@ -117,8 +124,10 @@ def _samples(client: TrainingClient, task: Distillation, config: DistillConfig, 
 
 
 def _gaps(datum: Datum, scores: Sequence[float]) -> list[float]:
-    """Return log p_teacher − log p_student of the sampled tokens, cut at ±`FARTHEST`. Raises TrainingError for a score
-    that is no number, or where their number is another."""
+    """Return log p_teacher − log p_student of the sampled tokens, cut at ±`MAX_ADVANTAGE`.
+
+    Raises TrainingError for a score that is no number, or where their number is another.
+    """
     if len(scores) != len(datum.targets):
         raise TrainingError(
             f"The teacher gave {len(scores)} log-probabilities for {len(datum.targets)} tokens; training stopped.",
@@ -134,7 +143,7 @@ def _gaps(datum: Datum, scores: Sequence[float]) -> list[float]:
             "The teacher gave a log-probability that is not a number; training stopped.",
             hint="Checkpoints are kept: fix the teacher's server, then run the same command to resume.",
         )
-    return [min(max(gap, -FARTHEST), FARTHEST) for gap in gaps]
+    return [min(max(gap, -MAX_ADVANTAGE), MAX_ADVANTAGE) for gap in gaps]
 
 
 def _weighed(datum: Datum, gaps: Sequence[float], count: int) -> Datum:

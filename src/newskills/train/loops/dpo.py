@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import AppendLog, read_rows
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.schedule import batch_at
-from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.loops.sft import scaled
+from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.numbers import sigmoid, softplus
 from newskills.train.settings import Schedule
-from newskills.train.verbs import AdamParams, Datum, ReferenceClient, TrainingClient
+from newskills.train.verbs import Datum, ReferenceClient, TrainingClient
 
 REFERENCES = "reference.jsonl"
 """Log-probabilities under the initial model, one line per pair: {pair, chosen, rejected}."""
@@ -37,8 +39,12 @@ class Pair(Struct, frozen=True, kw_only=True):
     rejected: Datum
 
 
-class DpoConfig(Struct, frozen=True, kw_only=True):
+class DpoConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size pairs; save_every steps a checkpoint (0 = only at the end)."""
+
+    name: ClassVar[str] = "dpo"
+    title: ClassVar[str] = "DPO"
+    needs: ClassVar[type] = ReferenceClient
 
     steps: int
     batch_size: int = 8
@@ -52,8 +58,9 @@ class DpoConfig(Struct, frozen=True, kw_only=True):
     save_every: int = 20
     seed: int = 0
 
-    def adam(self, step: int) -> AdamParams:
-        return adam_at(self, step)
+    def train(self, client: TrainingClient, data: Sequence[Pair], folder: TrainingFolder, hooks: Hooks) -> bool:
+        """Train on pairs, as `dpo`."""
+        return dpo(client, data, self, folder, hooks)
 
 
 class PairLogprobs(NamedTuple):
@@ -86,7 +93,7 @@ def dpo(
     folder: TrainingFolder,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
-    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+    """Train from the last checkpoint of `folder` on; return whether the run has ended (False: it was stopped).
 
     The gradient is that of the loss, in two passes: one finds the log-probabilities, the other learns each reply with
     the slope that its pair has there as its weight. The reference is asked once per pair, with the first batch that
@@ -103,27 +110,29 @@ def dpo(
             "This trainer has no reference weights, which DPO needs.", hint="Use --backend=cpu or --backend=trl."
         )
 
-    def step_of(step: int) -> dict[str, float]:
-        places = batch_at(range(len(pairs)), step, config.batch_size, config.seed)
-        data = _replies([pairs[place] for place in places])
-        own = _by_pair(data, client.logprobs(data))
-        if unknown := [place for place in places if place not in cache]:
-            replies = _replies([pairs[place] for place in unknown])
-            cache.add(unknown, _by_pair(replies, client.reference_logprobs(replies)))
-        reference = [cache[place] for place in places]
-        losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
-        adam = config.adam(step)
-        measured = _measured(losses, own, data)
-        measured["loss"] += config.sft_weight * measured["nll"]
-        metrics = {**measured, "learning_rate": adam.learning_rate, "tokens": sum(map(_count, data))}
-        weighted = _weighted(data, losses, config)
-        if not weighted:
-            return {**metrics, "grad_norm": 0.0}
-        client.forward_backward(weighted, "cross_entropy")
-        return metrics | client.optim_step(adam)
-
-    with ReferenceCache(folder.path / REFERENCES, writes=folder.writes) as cache:
-        return run_steps(client, config, folder, step_of, hooks)
+    with (
+        ReferenceCache(folder.path / REFERENCES, writes=folder.writes) as cache,
+        TrainingSteps(client, config, folder, hooks) as steps,
+    ):
+        for step in steps:
+            places = batch_at(range(len(pairs)), step, config.batch_size, config.seed)
+            data = _replies([pairs[place] for place in places])
+            own = _by_pair(data, client.logprobs(data))
+            if unknown := [place for place in places if place not in cache]:
+                replies = _replies([pairs[place] for place in unknown])
+                cache.add(unknown, _by_pair(replies, client.reference_logprobs(replies)))
+            reference = [cache[place] for place in places]
+            losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
+            adam = config.adam(step)
+            measured = _measured(losses, own, data)
+            measured["loss"] += config.sft_weight * measured["nll"]
+            metrics = {**measured, "learning_rate": adam.learning_rate, "tokens": sum(map(token_count, data))}
+            changed = {"grad_norm": 0.0}
+            if weighted := _weighted(data, losses, config):
+                client.forward_backward(weighted, "cross_entropy")
+                changed = client.optim_step(adam)
+            steps.done(metrics | changed)
+    return steps.ended
 
 
 class ReferenceCache:
@@ -167,34 +176,23 @@ def _replies(pairs: Sequence[Pair]) -> list[Datum]:
 
 
 def _by_pair(data: Sequence[Datum], logprobs: Sequence[Sequence[float]]) -> list[PairLogprobs]:
-    sums = [
-        sum(weight * value for weight, value in zip(datum.weights or (), values, strict=True))
-        for datum, values in zip(data, logprobs, strict=True)
-    ]
+    sums = reply_logprobs(data, logprobs)
     return [PairLogprobs(*two) for two in zip(sums[::2], sums[1::2], strict=True)]
 
 
 def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], config: DpoConfig) -> list[Datum]:
     """Return the replies with the negative slope of the mean loss as their weights; none where a slope is 0."""
-    likelier = config.sft_weight / sum(map(_count, data[::2]))
+    likelier = config.sft_weight / sum(map(token_count, data[::2]))
     slopes = [config.beta * pair.slope / len(losses) for pair in losses]
     factors = [factor for slope in slopes for factor in (likelier - slope, slope)]
-    return [
-        Datum(
-            tokens=datum.tokens,
-            targets=datum.targets,
-            weights=[weight * factor for weight in datum.weights or ()],
-        )
-        for datum, factor in zip(data, factors, strict=True)
-        if factor
-    ]
+    return [scaled(datum, factor) for datum, factor in zip(data, factors, strict=True) if factor]
 
 
 def _measured(losses: Sequence[PairLoss], own: Sequence[PairLogprobs], data: Sequence[Datum]) -> dict[str, float]:
     """Means over the pairs, by the names that TRL gives them; `nll`: −log p of a token of the chosen replies."""
     return {
         "loss": fmean(pair.loss for pair in losses),
-        "nll": -sum(pair.chosen for pair in own) / sum(map(_count, data[::2])),
+        "nll": -sum(pair.chosen for pair in own) / sum(map(token_count, data[::2])),
         "rewards/chosen": fmean(pair.chosen_reward for pair in losses),
         "rewards/rejected": fmean(pair.rejected_reward for pair in losses),
         "rewards/margins": fmean(pair.chosen_reward - pair.rejected_reward for pair in losses),
@@ -202,5 +200,14 @@ def _measured(losses: Sequence[PairLoss], own: Sequence[PairLogprobs], data: Seq
     }
 
 
-def _count(datum: Datum) -> float:
+def reply_logprobs(data: Sequence[Datum], logprobs: Sequence[Sequence[float]]) -> list[float]:
+    """Return log p of each reply: the sum over its tokens."""
+    return [
+        sum(weight * value for weight, value in zip(datum.weights or (), values, strict=True))
+        for datum, values in zip(data, logprobs, strict=True)
+    ]
+
+
+def token_count(datum: Datum) -> float:
+    """Return the number of tokens of a reply."""
     return sum(datum.weights or ())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 
 from msgspec import Struct
@@ -14,6 +14,10 @@ from newskills.train.loops.samples import Judged, Problem, Rollout
 
 DIFFICULTY = ("level", "difficulty")
 """Fields of a problem by which the share of right answers is told apart."""
+
+
+Advantages = Callable[[Sequence[float | None]], list[float]]
+"""Rewards of a group (None: not graded) → its advantages."""
 
 
 class Group(Struct, frozen=True):
@@ -39,12 +43,17 @@ class Group(Struct, frozen=True):
 
 
 def grouped(
-    problem: Problem, rollouts: list[Rollout], judged: list[Judged], *, by_std: bool, turn_weight: float = 0.0
+    problem: Problem,
+    rollouts: list[Rollout],
+    judged: list[Judged],
+    advantages_of_group: Advantages,
+    *,
+    turn_weight: float = 0.0,
 ) -> Group:
     """Rollouts of one problem with their advantages: that of the reward, and `turn_weight` times that of the turn's
     own reward among the rollouts that have such a turn (https://arxiv.org/abs/2505.11821).
     """
-    outcomes = advantages_of([judgement.reward for judgement in judged], by_std=by_std)
+    outcomes = advantages_of_group([judgement.reward for judgement in judged])
     advantages = [[value] * len(rollout.turns) for value, rollout in zip(outcomes, rollouts, strict=True)]
     scored = [judgement.reward is not None for judgement in judged]
     for turn in range(max(map(len, advantages), default=0) if turn_weight else 0):
@@ -52,7 +61,7 @@ def grouped(
             rollout.rewards[turn] if graded and turn < len(rollout.rewards) else None
             for rollout, graded in zip(rollouts, scored, strict=True)
         ]
-        for values, value in zip(advantages, advantages_of(rewards, by_std=by_std), strict=True):
+        for values, value in zip(advantages, advantages_of_group(rewards), strict=True):
             if turn < len(values):
                 values[turn] += turn_weight * value
     return Group(problem, rollouts, judged, advantages)
@@ -66,6 +75,15 @@ def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[floa
         return [0.0] * len(rewards)
     mean, scale = fmean(graded), (stdev(graded) + 1e-4 if by_std else 1.0)
     return [0.0 if reward is None else (reward - mean) / scale for reward in rewards]
+
+
+def left_out_advantages(rewards: Sequence[float | None]) -> list[float]:
+    """Return reward − mean of the others; 0 for what was not graded, or alone in its group."""
+    graded = [reward for reward in rewards if reward is not None]
+    others = len(graded) - 1
+    return [
+        0.0 if reward is None or not others else reward - (sum(graded) - reward) / others for reward in rewards
+    ]
 
 
 def measured(groups: Sequence[Group]) -> dict[str, float]:

@@ -7,15 +7,13 @@ completion tokens of the batch (as DAPO, https://arxiv.org/abs/2503.14476). A sa
 its environment lost, takes no part: it is neither right nor wrong.
 
 Where a problem takes several turns, importance weights correct the log-probabilities of the sampler, truncated at
-`importance_cap` (https://fengyao.notion.site/off-policy-rl).
+`importance_cap` (https://fengyao.notion.site/off-policy-rl). This file is the whole loop.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from statistics import fmean
+from typing import ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -23,13 +21,14 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.draws import DrawConfig, ProblemDraws, differ
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.groups import Group, grouped, measured, measured_draws
+from newskills.train.loops.groups import Group, advantages_of, grouped, measured, measured_draws
+from newskills.train.loops.method import MethodSettings
+from newskills.train.loops.remarks import LossRemark, flat_remark
 from newskills.train.loops.samples import Problem, Rollout, Scorer
-from newskills.train.loops.stepping import Hooks, adam_at, run_steps
-from newskills.train.loops.traces import TrainingSequence, sampler_gap, traces
+from newskills.train.loops.stepping import Hooks, TrainingSteps
+from newskills.train.loops.traces import TrainingSequence, held_back, sampler_gap, traces
 from newskills.train.settings import Schedule
 from newskills.train.verbs import (
-    AdamParams,
     LossConfig,
     LossName,
     ReferenceClient,
@@ -38,13 +37,15 @@ from newskills.train.verbs import (
     TrainingClient,
 )
 
-FARTHEST, MOST = 20.0, 10.0
-"""Bounds of a difference of log-probabilities, and of the divergence of one token."""
-FLAT = 20
-"""So many steps in a row whose groups all have equal rewards are told: nothing is learnt."""
+
+class RewardedProblems(Struct, frozen=True):
+    """`problems` to solve, and the `scorer` that makes rewards of their samples."""
+
+    problems: Sequence[Problem]
+    scorer: Scorer
 
 
-class GrpoConfig(Struct, frozen=True, kw_only=True):
+class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size problems with group_size samples each.
 
     iterations       updates of the weights with the samples of a step; more than one needs the clipped loss ppo
@@ -57,6 +58,9 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     importance_cap   largest importance weight of a token of rollouts with several turns; 0 = none
     turn_weight      weight of the rewards that an environment gives for single turns
     """
+
+    name: ClassVar[str] = "grpo"
+    title: ClassVar[str] = "GRPO"
 
     steps: int
     batch_size: int = 8
@@ -78,22 +82,37 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     drop_cut_off: bool = False
     resample: int = 0
     put_aside: int = 0
-    weights: dict[str, float] = {}
+    weights: dict[str, float] = {}  # noqa: RUF012 - copied
     importance_cap: float = 2.0
     turn_weight: float = 0.0
     save_every: int = 10
     seed: int = 0
 
-    def adam(self, step: int) -> AdamParams:
-        return adam_at(self, step)
+    def train(self, client: TrainingClient, data: RewardedProblems, folder: TrainingLog, hooks: Hooks) -> bool:
+        """Train on rewarded samples, as `grpo`."""
+        return grpo(client, data.problems, self, folder, data.scorer, hooks)
 
-    def divisor(self, tokens: int) -> int:
-        """Return the number that the loss over so many completion tokens is divided by."""
+    def advantages(self, rewards: Sequence[float | None]) -> list[float]:
+        """Return the advantage of each sample of a group; 0 for what was not graded."""
+        return advantages_of(rewards, by_std=self.scale_by_std)
+
+    def divisor(self, tokens: int, samples: int) -> int:
+        """Return the number that the loss over so many completion tokens of so many samples is divided by."""
         return tokens
 
     def counts(self, rollout: Rollout) -> bool:
-        """Whether anything is learnt from it."""
+        """Return whether anything is learnt from it."""
         return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
+
+    def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig | None]:
+        """Return the loss with its bounds. Where problems take several turns, importance weights are truncated:
+        min(p / q, cap), held fixed, · log p · advantage is the loss cispo without a lower bound."""
+        if self.loss in ("ppo", "gspo"):
+            low, high = 1 - self.clip_low, 1 + self.clip_high
+            return self.loss, LossConfig(clip_low_threshold=low, clip_high_threshold=high)
+        if several_turns and self.importance_cap:
+            return "cispo", LossConfig(clip_low_threshold=0.0, clip_high_threshold=self.importance_cap)
+        return self.loss, None
 
     def check(self) -> None:
         """Raise ConfigError for several iterations with a loss that is not clipped, `importance_sampling`."""
@@ -111,30 +130,65 @@ def grpo(
     scorer: Scorer,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
-    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+    """Train from the last checkpoint of `folder` on; return whether the run has ended (False: it was stopped).
 
     Raises DataError without problems, ConfigError (settings; ++kl without reference weights), TrainingError where the
     loss is no number or nothing can be graded.
     """
     if not problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
-
     config.check()
     if config.kl and not isinstance(client, ReferenceClient):
         raise ConfigError(
             "This trainer has no reference weights to compute a KL divergence.", hint="Leave out ++kl."
         )
-
     source = StepGroups(problems, config, folder, scorer, hooks.remark)
+    loss, bounds = config.policy_loss(several_turns=scorer.several_turns)
+    cap = config.importance_cap if scorer.several_turns else 0.0
 
-    def step_of(step: int) -> dict[str, float]:
-        drawn = source.drawn(client, step)
-        groups = [group for group in drawn if not group.rejected]
-        metrics = _learn(client, groups, config, step, several_turns=scorer.several_turns) | measured(groups)
-        folder.groups(drawn, step + 1)
-        return metrics | source.measured(drawn)
+    with TrainingSteps(client, config, folder, hooks) as steps:
+        for step in steps:
+            drawn = source.drawn(client, step)
+            groups = [group for group in drawn if not group.rejected]
+            learnt, divisor = sequences_of(groups, config)
+            adam = config.adam(step)
+            tokens = float(sum(len(sequence.datum.tokens) for sequence in learnt))
+            metrics = {"learning_rate": adam.learning_rate, "tokens": tokens}
+            if not learnt:
+                metrics = {"loss": 0.0, "grad_norm": 0.0, **metrics}
+            else:
+                if config.kl and isinstance(client, ReferenceClient):
+                    learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor)
+                data = [sequence.datum for sequence in learnt]
+                for iteration in range(config.iterations):
+                    output = client.forward_backward(data, loss, bounds)
+                    if iteration == 0:
+                        metrics |= sampler_gap(learnt, output, cap)
+                    changed = client.optim_step(adam)
+                metrics = {"loss": output.loss, **metrics, **changed}
+            metrics |= measured(groups)
+            folder.groups(drawn, step + 1)
+            steps.done(metrics | source.measured(drawn))
+    return steps.ended
 
-    return run_steps(client, config, folder, step_of, hooks)
+
+def sequences_of(groups: Sequence[Group], config: GrpoConfig) -> tuple[list[TrainingSequence], int]:
+    """Return the sequences to learn from, with their share of the loss as advantages, and what the loss is divided
+    by."""
+    rows = [
+        (rollout, advantages)
+        for group in groups
+        for rollout, advantages in zip(group.rollouts, group.advantages, strict=True)
+        if config.counts(rollout)
+    ]
+    divisor = config.divisor(sum(rollout.tokens for rollout, _ in rows), len(rows))
+    learnt = [
+        sequence
+        for rollout, advantages in rows
+        if any(advantages) or config.kl
+        for sequence in traces(rollout, [advantage / divisor for advantage in advantages])
+    ]
+    return learnt, divisor
 
 
 class StepGroups:
@@ -200,41 +254,6 @@ class StepGroups:
         ]
 
 
-class LossRemark:
-    """Tells once in a run why rollouts are lost; the metrics count them."""
-
-    def __init__(self, remark: Callable[[str], None]) -> None:
-        self._remark, self._remarked = remark, False
-
-    def tell(self, groups: Sequence[Group]) -> None:
-        rollouts = [rollout for group in groups for rollout in group.rollouts]
-        causes = Counter(rollout.lost for rollout in rollouts if rollout.lost)
-        if causes and not self._remarked:
-            self._remarked = True
-            why = causes.most_common(1)[0][0].rstrip(".")
-            self._remark(
-                f"{causes.total()} of {len(rollouts)} rollouts were lost and are left out ({why}); "
-                "`lost` in metrics.jsonl counts them."
-            )
-
-
-def flat_remark(folder: TrainingLog, step: int) -> str:
-    """Return what to change where the last `FLAT` steps have taught nothing, else an empty text; told once in so many
-    steps."""
-    if step == 0 or step % FLAT:
-        return ""
-    used, correct = (dict(folder.scores(name)) for name in ("groups_used", "correct"))
-    last = range(step - FLAT + 1, step + 1)
-    if any(used.get(number, 1.0) for number in last):
-        return ""
-    share = fmean(correct.get(number, 0.0) for number in last)
-    change = "harder problems" if share > 0.5 else "easier problems, or solved ones first (ns sft)"
-    return (
-        f"In the last {FLAT} steps all rewards of each group were equal ({share:.0%} correct), so nothing was learnt. "
-        f"Train on {change}; a larger ++group_size, a higher ++temperature and ++resample=2 also help."
-    )
-
-
 def roll_out(
     client: SamplingClient, batch: Sequence[Problem], config: GrpoConfig, seed: int, scorer: Scorer
 ) -> list[Group]:
@@ -252,72 +271,6 @@ def roll_out(
     size = config.group_size
     parts = [judged[at : at + size] for at in range(0, len(judged), size)]
     return [
-        grouped(problem, group, part, by_std=config.scale_by_std, turn_weight=config.turn_weight)
+        grouped(problem, group, part, config.advantages, turn_weight=config.turn_weight)
         for problem, group, part in zip(batch, rolled, parts, strict=True)
     ]
-
-
-def _learn(
-    client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int, *, several_turns: bool
-) -> dict[str, float]:
-    """Train on the groups of a step. Importance weights are truncated where problems take `several_turns`. Raises
-    TrainingError for a sampler that is another model."""
-    cap = config.importance_cap if several_turns else 0.0
-    adam = config.adam(step)
-    rows = [
-        (rollout, advantages)
-        for group in groups
-        for rollout, advantages in zip(group.rollouts, group.advantages, strict=True)
-        if config.counts(rollout)
-    ]
-    divisor = config.divisor(sum(rollout.tokens for rollout, _ in rows))
-    learnt = [
-        trace
-        for rollout, advantages in rows
-        if any(advantages) or config.kl
-        for trace in traces(rollout, [advantage / divisor for advantage in advantages])
-    ]
-    metrics = {
-        "learning_rate": adam.learning_rate,
-        "tokens": float(sum(len(trace.datum.tokens) for trace in learnt)),
-    }
-    if not learnt:
-        return {"loss": 0.0, "grad_norm": 0.0, **metrics}
-    if config.kl and isinstance(client, ReferenceClient):
-        learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor)
-    loss, bounds = config.loss, None
-    if loss in ("ppo", "gspo"):
-        bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
-    elif cap:
-        # min(p / q, cap), held fixed, · log p · advantage: this is the loss cispo without a lower bound.
-        loss, bounds = "cispo", LossConfig(clip_low_threshold=0.0, clip_high_threshold=cap)
-    data = [trace.datum for trace in learnt]
-    for iteration in range(config.iterations):
-        output = client.forward_backward(data, loss, bounds)
-        if iteration == 0:
-            metrics |= sampler_gap(learnt, output, cap)
-        changed = client.optim_step(adam)
-    return {"loss": output.loss, **metrics, **changed}
-
-
-def held_back(
-    client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float
-) -> tuple[list[TrainingSequence], float]:
-    """Return the data with the divergence from the reference weights folded into their advantages, and its mean.
-
-    With d = log p_ref − log p, an advantage of d has the gradient of the
-    reverse divergence, without bias (as https://arxiv.org/abs/2512.02556 corrects k3); its mean is estimated by
-    k3 = exp(d) − d − 1 (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
-    """
-    values: list[float] = []
-    penalised = []
-    references = client.reference_logprobs([trace.datum for trace in learnt])
-    for trace, reference in zip(learnt, references, strict=True):
-        datum = trace.datum
-        advantages, own = list(datum.advantages or ()), datum.logprobs or ()
-        for place in trace.written:
-            gap = min(max(reference[place] - own[place], -FARTHEST), FARTHEST)
-            values.append(min(math.exp(gap) - gap - 1, MOST))
-            advantages[place] += weight * gap
-        penalised.append(TrainingSequence(msgspec.structs.replace(datum, advantages=advantages), trace.written))
-    return penalised, fmean(values)

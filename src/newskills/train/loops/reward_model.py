@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -18,11 +18,12 @@ from newskills.base.errors import DataError
 from newskills.base.store import write_rows
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.schedule import batch_at
-from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.numbers import softplus
 from newskills.train.settings import Schedule
-from newskills.train.verbs import AdamParams, TrainingClient
+from newskills.train.verbs import TrainingClient
 
 HELD_OUT = "held_out.jsonl"
 """Scores of held-out pairs after the last evaluation: {problem, chosen, rejected}."""
@@ -39,24 +40,6 @@ class PairScores(NamedTuple):
         return self.chosen - self.rejected
 
 
-class RewardModelConfig(Struct, frozen=True, kw_only=True):
-    """steps of batch_size pairs; every eval_every steps, and at the end, the held-out pairs are scored."""
-
-    steps: int
-    batch_size: int = 8
-    learning_rate: float = 1e-4
-    schedule: Schedule = "linear"
-    warmup_steps: int = 0
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
-    eval_every: int = 20
-    save_every: int = 20
-    seed: int = 0
-
-    def adam(self, step: int) -> AdamParams:
-        return adam_at(self, step)
-
-
 class HeldOutPairs(Struct, frozen=True, kw_only=True):
     """Pairs that are not trained on. `problems`: which problem each belongs to; one has several."""
 
@@ -64,6 +47,14 @@ class HeldOutPairs(Struct, frozen=True, kw_only=True):
     problems: Sequence[str]
 
 
+class PreferenceData(Struct, frozen=True, kw_only=True):
+    """`pairs` to train on, and those that are only scored."""
+
+    pairs: Sequence[Pair]
+    held_out: HeldOutPairs
+
+
+@runtime_checkable
 class PairScoringClient(TrainingClient, Protocol):
     """Weights that give replies a number."""
 
@@ -76,6 +67,29 @@ class PairScoringClient(TrainingClient, Protocol):
         ...
 
 
+class RewardModelConfig(MethodSettings, frozen=True, kw_only=True):
+    """steps of batch_size pairs; every eval_every steps, and at the end, the held-out pairs are scored."""
+
+    name: ClassVar[str] = "reward_model"
+    title: ClassVar[str] = "reward models"
+    needs: ClassVar[type] = PairScoringClient
+
+    steps: int
+    batch_size: int = 8
+    learning_rate: float = 1e-4
+    schedule: Schedule = "linear"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    eval_every: int = 20
+    save_every: int = 20
+    seed: int = 0
+
+    def train(self, client: PairScoringClient, data: PreferenceData, folder: TrainingFolder, hooks: Hooks) -> bool:
+        """Train on pairs, as `train_reward_model`."""
+        return train_reward_model(client, data.pairs, data.held_out, self, folder, hooks)
+
+
 def train_reward_model(
     client: PairScoringClient,
     pairs: Sequence[Pair],
@@ -84,30 +98,29 @@ def train_reward_model(
     folder: TrainingFolder,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
-    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+    """Train from the last checkpoint of `folder` on; return whether the run has ended (False: it was stopped).
 
     Raises DataError without pairs, TrainingError where the loss is no number (the last checkpoint stays).
     """
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
 
-    def step_of(step: int) -> dict[str, float]:
-        batch = batch_at(pairs, step, config.batch_size, config.seed)
-        scores = client.prefer(batch)
-        adam = config.adam(step)
-        metrics = {
-            **measured(scores),
-            "learning_rate": adam.learning_rate,
-            "tokens": float(
-                sum(len(reply.tokens) + 1 for pair in batch for reply in (pair.chosen, pair.rejected))
-            ),
-            **client.optim_step(adam),
-        }
-        if held_out.pairs and due(config, step + 1):
-            metrics |= evaluated(held_out, client.scores(held_out.pairs), folder)
-        return metrics
-
-    return run_steps(client, config, folder, step_of, hooks)
+    with TrainingSteps(client, config, folder, hooks) as steps:
+        for step in steps:
+            batch = batch_at(pairs, step, config.batch_size, config.seed)
+            scores = client.prefer(batch)
+            adam = config.adam(step)
+            tokens = sum(len(reply.tokens) + 1 for pair in batch for reply in (pair.chosen, pair.rejected))
+            metrics = {
+                **measured(scores),
+                "learning_rate": adam.learning_rate,
+                "tokens": float(tokens),
+                **client.optim_step(adam),
+            }
+            if held_out.pairs and due(config, step + 1):
+                metrics |= evaluated(held_out, client.scores(held_out.pairs), folder)
+            steps.done(metrics)
+    return steps.ended
 
 
 def due(config: RewardModelConfig, done: int) -> bool:

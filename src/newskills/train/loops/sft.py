@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Supervised fine-tuning: the loss is the mean over the completion tokens of a batch."""
+"""Supervised fine-tuning: the loss is the mean over the completion tokens of a batch.
+
+This file is the whole loop: `sft` is what every trainer that serves the verbs of `newskills.train.verbs` runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from msgspec import Struct
+from typing import ClassVar
 
 from newskills.base.errors import DataError
 from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.schedule import batch_at
-from newskills.train.loops.stepping import Hooks, adam_at, run_steps
+from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.settings import Schedule
-from newskills.train.verbs import AdamParams, Datum, TrainingClient
+from newskills.train.verbs import Datum, TrainingClient
 
 
-class SftConfig(Struct, frozen=True, kw_only=True):
+class SftConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size sequences; save_every steps a checkpoint (0 = only at the end)."""
+
+    name: ClassVar[str] = "sft"
+    title: ClassVar[str] = "SFT"
 
     steps: int
     batch_size: int = 16
@@ -28,17 +34,9 @@ class SftConfig(Struct, frozen=True, kw_only=True):
     save_every: int = 20
     seed: int = 0
 
-    def adam(self, step: int) -> AdamParams:
-        return adam_at(self, step)
-
-
-def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
-    """Only the completion's tokens count (each 1). Raises DataError where either is empty."""
-    if not prompt or not completion:
-        raise DataError("An example needs at least one token of input and one token to train on.")
-    tokens = [*prompt, *completion]
-    weights = [0.0] * (len(prompt) - 1) + [1.0] * len(completion)
-    return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights)
+    def train(self, client: TrainingClient, data: Sequence[Datum], folder: TrainingLog, hooks: Hooks) -> bool:
+        """Train on examples, as `sft`."""
+        return sft(client, data, self, folder, hooks)
 
 
 def sft(
@@ -48,25 +46,45 @@ def sft(
     folder: TrainingLog,
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
-    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+    """Train from the last checkpoint of `folder` on; return whether the run has ended (False: it was stopped).
 
     Raises DataError without examples, TrainingError where the loss is no number (the last checkpoint stays).
     """
     if not examples:
         raise DataError("There is nothing to train on.", hint="Check the filters of the training data.")
 
-    def step_of(step: int) -> dict[str, float]:
-        batch = batch_at(examples, step, config.batch_size, config.seed)
-        count = sum(weight for datum in batch for weight in datum.weights or ())
-        output = client.forward_backward([_scaled(datum, 1 / count) for datum in batch], "cross_entropy")
-        adam = config.adam(step)
-        changed = client.optim_step(adam)
-        return {"loss": output.loss, "learning_rate": adam.learning_rate, "tokens": count, **changed}
+    with TrainingSteps(client, config, folder, hooks) as steps:
+        for step in steps:
+            batch = batch_at(examples, step, config.batch_size, config.seed)
+            tokens = sum(weight for datum in batch for weight in datum.weights or ())
+            output = client.forward_backward([scaled(datum, 1 / tokens) for datum in batch], "cross_entropy")
+            adam = config.adam(step)
+            changed = client.optim_step(adam)
+            steps.done({"loss": output.loss, "learning_rate": adam.learning_rate, "tokens": tokens, **changed})
+    return steps.ended
 
-    return run_steps(client, config, folder, step_of, hooks)
+
+def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
+    """Make an example in which only the completion's tokens count (each 1). Raises DataError where either is empty."""
+    if not prompt or not completion:
+        raise DataError("An example needs at least one token of input and one token to train on.")
+    tokens = [*prompt, *completion]
+    weights = [0.0] * (len(prompt) - 1) + [1.0] * len(completion)
+    return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights)
 
 
-def _scaled(datum: Datum, factor: float) -> Datum:
+def prompt_and_reply(datum: Datum) -> tuple[list[int], list[int]]:
+    """Split an example into what `example` made it of. Raises DataError for weights other than 0 on the prompt and 1 on
+    the reply."""
+    weights = list(datum.weights or ())
+    start = weights.index(1) if 1 in weights else len(weights)
+    if weights[start:] != [1] * (len(datum.targets) - start) or any(weights[:start]) or start == len(weights):
+        raise DataError("A reply needs weights of 0 on its prompt and 1 on its own tokens.")
+    return [*datum.tokens[: start + 1]], [*datum.targets[start:]]
+
+
+def scaled(datum: Datum, factor: float) -> Datum:
+    """Return `datum` with its weights multiplied by `factor`."""
     return Datum(
         tokens=datum.tokens, targets=datum.targets, weights=[weight * factor for weight in datum.weights or ()]
     )

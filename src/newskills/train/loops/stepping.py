@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
 from msgspec import Struct
@@ -137,33 +138,61 @@ class TrainingMonitor:
         return self._hooks.measure(client, held_out, self._config.seed * 1_000_003 + done)
 
 
-def run_steps(
-    client: TrainingClient,
-    config: Steps,
-    folder: TrainingLog,
-    do: Callable[[int], dict[str, float]],
-    hooks: Hooks,
-) -> bool:
-    """Call `do` with each step (from 0) that the folder's last checkpoint has not; return whether the run has ended.
+class TrainingSteps:
+    """The steps that a run still has to do, as a method's `for` goes through them; a context manager.
 
-    Raises TrainingError where memory does not suffice, and what `do` raises; the last checkpoint stays.
+        with TrainingSteps(client, config, folder, hooks) as steps:
+            for step in steps:
+                ...
+                steps.done(metrics)
+        return steps.ended
+
+    It begins after the last checkpoint of `folder`. `done` measures, writes down, tells and saves (`TrainingMonitor`);
+    behind it the loop ends where the run has ended or the user wants it to stop. Leaving the context raises
+    TrainingError where memory ran out; the last checkpoint stays.
+
+    ended  whether the run has ended (False: it was stopped)
     """
-    if folder.finished:
-        return True
-    monitor = TrainingMonitor(config, folder, hooks)
-    first = folder.resume(client)
-    hooks.on_start(first, config.steps)
-    for step in range(first, config.steps):
-        begun = time.monotonic()
-        with enough_memory("Lower ++batch_size or ++max_tokens, or leave out long sequences."):
-            hooks.before_step(step)
+
+    def __init__(self, client: TrainingClient, config: Steps, folder: TrainingLog, hooks: Hooks) -> None:
+        self._client, self._config, self._folder, self._hooks = client, config, folder, hooks
+        self._monitor: TrainingMonitor | None = None
+        self._memory = enough_memory("Lower ++batch_size or ++max_tokens, or leave out long sequences.")
+        self._step, self._begun = 0, 0.0
+        self.ended = True
+        self._goes_on = True
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the number of each step that is left, from 0. Raises DataError for a state of other weights."""
+        if self._folder.finished:
+            return
+        self._monitor = TrainingMonitor(self._config, self._folder, self._hooks)
+        first = self._folder.resume(self._client)
+        self._hooks.on_start(first, self._config.steps)
+        for step in range(first, self._config.steps):
+            self._step, self._begun = step, time.monotonic()
+            self._hooks.before_step(step)
             if step == 0:
-                monitor.before(client)
-            metrics = do(step)
-            ended = monitor.after(client, step + 1, metrics, begun)
+                self._monitor.before(self._client)
+            yield step
+            if not self._goes_on:
+                return
+
+    def done(self, metrics: dict[str, float]) -> None:
+        """End a step, whose metrics these are. Raises StorageError, and what evaluation raises."""
+        assert self._monitor is not None
+        ended = self._monitor.after(self._client, self._step + 1, metrics, self._begun)
         if ended is not None:
-            return ended
-    return True
+            self.ended, self._goes_on = ended, False
+
+    def __enter__(self) -> TrainingSteps:
+        self._memory.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._memory.__exit__(kind, error, trace)
 
 
 @contextmanager

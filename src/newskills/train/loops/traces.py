@@ -11,12 +11,15 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import TrainingError
 from newskills.train.loops.samples import Rollout
-from newskills.train.verbs import Datum, LossOutput
+from newskills.train.verbs import Datum, LossOutput, ReferenceClient
 
+MAX_LOGPROB_DIFF, MAX_TOKEN_KL = 20.0, 10.0
+"""Bounds of a difference of log-probabilities, and of the divergence of one token."""
 STRANGE = 3.0
 """Mean difference of log-probabilities in nats that no rounding and no staleness explains."""
 
@@ -97,3 +100,26 @@ def gap_metrics(gaps: Sequence[float], cap: float) -> dict[str, float]:
     if cap:
         metrics["importance_cut"] = fmean(math.exp(gap) > cap for gap in bounded)
     return metrics
+
+
+def held_back(
+    client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float
+) -> tuple[list[TrainingSequence], float]:
+    """Return the data with the divergence from the reference weights folded into their advantages, and its mean.
+
+    With d = log p_ref − log p, an advantage of d has the gradient of the
+    reverse divergence, without bias (as https://arxiv.org/abs/2512.02556 corrects k3); its mean is estimated by
+    k3 = exp(d) − d − 1 (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
+    """
+    values: list[float] = []
+    penalised = []
+    references = client.reference_logprobs([trace.datum for trace in learnt])
+    for trace, reference in zip(learnt, references, strict=True):
+        datum = trace.datum
+        advantages, own = list(datum.advantages or ()), datum.logprobs or ()
+        for place in trace.written:
+            gap = min(max(reference[place] - own[place], -MAX_LOGPROB_DIFF), MAX_LOGPROB_DIFF)
+            values.append(min(math.exp(gap) - gap - 1, MAX_TOKEN_KL))
+            advantages[place] += weight * gap
+        penalised.append(TrainingSequence(msgspec.structs.replace(datum, advantages=advantages), trace.written))
+    return penalised, fmean(values)

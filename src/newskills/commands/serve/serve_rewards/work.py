@@ -16,11 +16,11 @@ from newskills.base.terminal import printable
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.commands.serve.serve_rewards import Options, RewardKeys
-from newskills.commands.shared.training import keys_of
 from newskills.config.command_line import Parsed
 from newskills.models.tokenizer import HFTokenizer
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.keys import keys_of
 from newskills.pipelines.notices import warn_of_hedges
 from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.prompts.renderer import load_prompt

@@ -11,7 +11,6 @@ from pathlib import Path
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
-from newskills.commands.shared.training import STOPPED
 from newskills.commands.start.quickstart import Options
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
@@ -20,8 +19,8 @@ from newskills.pipelines.extras import require_train
 from newskills.recipes.improve.records import ROUNDS
 from newskills.recipes.lesson import LessonSpec, lesson, shortened
 from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
-from newskills.recipes.steps_shown import steps_shown
 from newskills.run.planning.plan import RESULTS
+from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 NEXT = """
@@ -95,10 +94,10 @@ def _lesson(options: Options) -> int:
             _, improvement = lesson(spec, say=lambda text: print(text, flush=True))
     except StoppedError as stopped:
         print(stopped, flush=True)
-        return STOPPED
+        return StoppedError.exit_code
     except KeyboardInterrupt:
         print("stopped; finished work is kept, run the same command to resume", flush=True)
-        return STOPPED
+        return StoppedError.exit_code
     _write_page(spec.output_dir)
     print(NEXT.format(activate=activation(), out=spec.output_dir, model=improvement.model))
     return 0

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.megatron_lm_options import MegatronLmOptions
+from newskills.pipelines.training.foreign.options import MegatronLmOptions
 
 COMMAND = Command(
     name="train_megatron_lm",
     summary="Train with Megatron-LM on a cluster, one process per GPU. Give its own arguments after --, or "
     "as ++keys: ++lr=1e-5 is --lr=1e-5, ++bf16=true is --bf16.",
     options=MegatronLmOptions,
-    run="newskills.pipelines.training.megatron_lm:run",
-    prepare="newskills.pipelines.training.megatron_lm:prepare",
-    result="newskills.pipelines.training.megatron_lm:result",
+    run="newskills.pipelines.training.foreign.megatron_lm:run",
+    prepare="newskills.pipelines.training.foreign.megatron_lm:prepare",
+    result="newskills.pipelines.training.foreign.megatron_lm:result",
     any_keys=True,
     examples=(
         "ns megatron_lm train --cluster=slurm --expname=pretraining --megatron_model=/models/base-megatron "

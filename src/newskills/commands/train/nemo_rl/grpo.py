@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.nemo_rl_options import GrpoNemoRlOptions
+from newskills.pipelines.training.foreign.options import GrpoNemoRlOptions
 
 COMMAND = Command(
     name="grpo_nemo_rl",
@@ -12,9 +12,9 @@ COMMAND = Command(
     "{problem, expected_answer} are rewarded by the math grader of evaluations; rows of NeMo Gym by "
     "the environments of their YAML. ++key=value sets NeMo-RL's own keys.",
     options=GrpoNemoRlOptions,
-    run="newskills.pipelines.training.nemo_rl:run",
-    prepare="newskills.pipelines.training.nemo_rl:prepare",
-    result="newskills.pipelines.training.nemo_rl:result",
+    run="newskills.pipelines.training.foreign.nemo_rl:run",
+    prepare="newskills.pipelines.training.foreign.nemo_rl:prepare",
+    result="newskills.pipelines.training.foreign.nemo_rl:result",
     any_keys=True,
     aliases={"hf_model": "model"},
     examples=(

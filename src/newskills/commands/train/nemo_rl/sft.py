@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.options import NemoRlOptions
+from newskills.pipelines.training.foreign.options import NemoRlOptions
 
 
 class Options(NemoRlOptions, frozen=True, kw_only=True):
@@ -17,9 +17,9 @@ COMMAND = Command(
     "nodes, trains, and converts the last checkpoint to a Hugging Face folder. ++key=value sets "
     "NeMo-RL's own keys.",
     options=Options,
-    run="newskills.pipelines.training.nemo_rl:run",
-    prepare="newskills.pipelines.training.nemo_rl:prepare",
-    result="newskills.pipelines.training.nemo_rl:result",
+    run="newskills.pipelines.training.foreign.nemo_rl:run",
+    prepare="newskills.pipelines.training.foreign.nemo_rl:prepare",
+    result="newskills.pipelines.training.foreign.nemo_rl:result",
     any_keys=True,
     aliases={"hf_model": "model"},
     examples=(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.train.tinker.options import Options
+from newskills.pipelines.training.options import TinkerOptions
 from newskills.recipes.tinker_settings import TinkerRlConfig
 
 COMMAND = Command(
@@ -12,9 +12,9 @@ COMMAND = Command(
     summary="Train a model with reinforcement learning at a Tinker service (TINKER_BASE_URL, "
     "TINKER_API_KEY), with rewards from the math grader. Options are key=value. A killed run resumes "
     "with the same command. Needs newskills[tinker].",
-    options=Options,
+    options=TinkerOptions,
     config=TinkerRlConfig,
-    run="newskills.commands.train.tinker.work:run_rl",
+    run="newskills.pipelines.training.tinker:run_rl",
     examples=(
         "ns tinker rl model_name=Qwen/Qwen3-8B log_dir=outputs/rl",
         "ns tinker rl model_name=models/tiny log_dir=rl dataset_name=problems.jsonl batch_size=8 group_size=8 "

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.commands.train.tinker.options import Options
+from newskills.pipelines.training.options import TinkerOptions
 from newskills.recipes.tinker_settings import TinkerSftConfig
 
 COMMAND = Command(
@@ -12,9 +12,9 @@ COMMAND = Command(
     summary="Fine-tune a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY) on solutions: chains of "
     "thought, with or without code. Options are key=value. A killed run resumes with the same "
     "command. Needs newskills[tinker].",
-    options=Options,
+    options=TinkerOptions,
     config=TinkerSftConfig,
-    run="newskills.commands.train.tinker.work:run_sft",
+    run="newskills.pipelines.training.tinker:run_sft",
     examples=(
         "ns tinker sft model_name=Qwen/Qwen3-8B log_dir=outputs/cot",
         "ns tinker sft model_name=models/tiny log_dir=sft kind=tir dataset_name=pairs.jsonl batch_size=4",

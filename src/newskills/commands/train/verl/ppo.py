@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.training.verl_options import PpoVerlOptions
+from newskills.pipelines.training.foreign.options import PpoVerlOptions
 
 COMMAND = Command(
     name="ppo_verl",
@@ -12,9 +12,9 @@ COMMAND = Command(
     "{problem, expected_answer} are converted to verl's format and rewarded by the math grader of "
     "evaluations. ++key=value sets verl's own keys.",
     options=PpoVerlOptions,
-    run="newskills.pipelines.training.verl:run",
-    prepare="newskills.pipelines.training.verl:prepare",
-    result="newskills.pipelines.training.verl:result",
+    run="newskills.pipelines.training.foreign.verl:run",
+    prepare="newskills.pipelines.training.foreign.verl:prepare",
+    result="newskills.pipelines.training.foreign.verl:result",
     any_keys=True,
     aliases={"hf_model": "model", "training_data": "prompt_data", "validation_data": "eval_data"},
     examples=(

@@ -24,8 +24,8 @@ from newskills.pipelines.notices import notice
 from newskills.recipes.aimo.lines import Backend, ReportingOptions
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills.recipes.aimo.training import StagedTraining, for_cpu_trainer, plan, train
+from newskills.train.backends.trl.settings import cannot_quantise
 from newskills.train.trainers import TRAINERS
-from newskills.train.trl.settings import cannot_quantise
 
 KEYS = {
     "max_samples": "max_samples",

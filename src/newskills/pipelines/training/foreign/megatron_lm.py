@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns megatron_lm train` does: a chain of jobs, with a process for each GPU of all nodes."""
+
+from __future__ import annotations
+
+import os
+
+from msgspec.structs import replace
+
+from newskills.base.plan import Word
+from newskills.config.command_line import Parsed
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.declarative import Command
+from newskills.launch.experiments import Experiment
+from newskills.pipelines.placement.cluster import cluster_of, paths_of
+from newskills.pipelines.submission.groups import MAIN
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
+from newskills.pipelines.training.foreign.jobs import InsideScript, TrainingPlacement, torchrun
+from newskills.pipelines.training.foreign.options import MegatronLmOptions
+from newskills.train.pipelines import megatron_lm
+from newskills.train.pipelines.inside import PYTHON
+
+CONTAINER = "megatron"
+NAME = "megatron-lm-train"
+VARIABLE = "MEGATRON_PATH"
+
+
+def run(parsed: Parsed[MegatronLmOptions]) -> int:
+    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
+
+
+def result(parsed: Parsed[MegatronLmOptions]) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
+
+
+def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> PreparedSubmission:
+    """Prepare the training. Raises ConfigError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    megatron_lm.check_entrypoint(options.entrypoint)
+    name = options.expname or NAME
+    placement = TrainingPlacement(
+        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
+    )
+    trained = placement.run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
+    data = placement.paths.path_in_job(options.per_split_data_path, "--per_split_data_path")
+    training = megatron_lm.MegatronLm(run=trained, tokenizer=placement.model(options.tokenizer_model), data=data)
+    root = options.megatron_path or os.environ.get(VARIABLE) or megatron_lm.ROOT
+    extra = megatron_lm.extra_arguments(options.arguments, parsed.overrides)
+    words: list[Word] = [PYTHON, *torchrun(MAIN, trained.nodes, trained.gpus)]
+    script = InsideScript(
+        [*words, options.entrypoint, *training.arguments(), *extra],
+        options=[f"--folder={trained.checkpoints}", f"--project={root}", f"--stopped={megatron_lm.STOPPED}"],
+        nodes=trained.nodes,
+        before=options.init_cmd,
+        env={"CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+        port=0,
+        installation_command=options.installation_command,
+    )
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    plan = Plan()
+    outputs = [trained.output_dir, trained.model, data]
+    plan.add(NAME, [group], outputs=tuple(outputs), makes=(trained.output_dir,), copies=options.dependent_jobs)
+    shown = {"writes": trained.output_dir, "program": f"{root}/{options.entrypoint}", "data": data}
+    return prepared(name, plan, cluster, options, shown)

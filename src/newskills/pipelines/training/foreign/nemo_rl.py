@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns nemo_rl sft` and `ns nemo_rl grpo` do: a chain of training jobs, then the model from their checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Ref, Word
+from newskills.base.records import Row
+from newskills.config.command_line import Parsed
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.experiments import Experiment
+from newskills.pipelines.notices import notice
+from newskills.pipelines.placement.cluster import cluster_of, paths_of
+from newskills.pipelines.submission.groups import MAIN, main_container
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
+from newskills.pipelines.training.average_script import AverageScript
+from newskills.pipelines.training.foreign.jobs import (
+    HARVEST,
+    InsideScript,
+    TrainingPlacement,
+    backend_of,
+    judges_of,
+    number,
+    one_blank,
+    sandbox_of,
+    with_others,
+)
+from newskills.pipelines.training.foreign.options import GrpoNemoRlOptions as GrpoOptions
+from newskills.pipelines.training.foreign.options import NemoRlOptions, reward_services
+from newskills.train.pipelines import nemo_rl
+from newskills.train.pipelines.common import FINAL, STEPS, TrainerRun, step_range, steps_of
+from newskills.train.pipelines.formats import GRPO, SFT, DataFileFacts
+from newskills.train.pipelines.inside import check_option
+
+CONTAINER = "nemo-rl"
+YAML, PROMPT = "nemo_rl.yaml", "prompt.txt"
+"""Files of the training job."""
+
+
+class Harvest(Struct, frozen=True, kw_only=True):
+    """How a Hugging Face folder is made of the checkpoints: of one step, or the mean of several."""
+
+    run: TrainerRun
+    backend: nemo_rl.Backend
+    root: str
+    target: str
+    step: str
+    average: tuple[int, ...] = ()
+    remove: bool = False
+    positions: int | None = None
+
+    def script(self) -> InsideScript:
+        steps = [str(step) for step in self.average] or [self.step]
+        target = f"{self.run.output_dir}/{STEPS}/step_{{step}}" if self.average else self.target
+        options = [
+            f"--checkpoints={self.run.checkpoints}",
+            *(f"--step={step}" for step in steps),
+            f"--target={target}",
+            f"--model={self.run.model}",
+            f"--project={self.root}",
+            *(() if self.positions is None else (f"--max-position-embeddings={self.positions}",)),
+            *((f"--plain={nemo_rl.WEIGHTS}",) if self.backend == "fsdp" else ()),
+        ]
+        return InsideScript(nemo_rl.converter(self.backend, self.root), module=HARVEST, options=options)
+
+    def averaging(self) -> AverageScript:
+        folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
+        removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average] if self.remove else []
+        return AverageScript(folders, self.target, [*folders, *removed])
+
+
+def run(parsed: Parsed[Any]) -> int:
+    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
+
+
+def result(parsed: Parsed[Any]) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
+
+
+def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
+    """Prepare the training, the conversion, and the average. Raises ConfigError, DataError."""
+    options: NemoRlOptions = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    judged = isinstance(options, GrpoOptions)
+    name = options.expname or ("grpo" if judged else "sft")
+    placement = TrainingPlacement(
+        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
+    )
+    model = placement.model(options.model)
+    backend = backend_of(options, model, placement.paths)
+    trained = placement.run(model)
+    harvest = _harvest(options, trained, backend, placement)
+    plan = Plan()
+    needs: list[JobDict] = []
+    shown: dict[str, object] = {"writes": trained.output_dir, "model": harvest.target, "backend": backend}
+    if not options.run_conversion_only:
+        training = _training(parsed, trained, backend, placement)
+        shown |= {"program": training.program, "training data": training.training_data, "form": training.form}
+        needs.append(_add_training(plan, training, parsed, placement))
+        shown["tokens of a sequence"] = training.length
+        if training.graded:
+            shown["reward"] = "the math grader"
+    _add_harvest(plan, harvest, needs, placement)
+    return prepared(name, plan, cluster, options, shown)
+
+
+def _harvest(
+    options: NemoRlOptions, trained: TrainerRun, backend: nemo_rl.Backend, placement: TrainingPlacement
+) -> Harvest:
+    average = steps_of(options.average_steps, "--average_steps")
+    if len(average) == 1:
+        raise ConfigError(
+            f"--average_steps={options.average_steps}: an average needs at least two steps.",
+            hint="For one step: --conversion_step=N.",
+        )
+    if options.remove_checkpoints_after_average and not average:
+        raise ConfigError("--remove_checkpoints_after_average needs --average_steps.")
+    step = options.conversion_step
+    if step != "last" and not (step.isascii() and step.isdigit()):
+        raise ConfigError(f"--conversion_step={step}: expected last or the number of a step.")
+    target = placement.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
+    if average and placement.paths.here(target) is not None:
+        raise ConfigError(
+            f"{target} already exists, so the average cannot be written there.",
+            hint="Give another --final_hf_path, or remove it.",
+        )
+    return Harvest(
+        run=trained,
+        backend=backend,
+        root=options.nemo_rl_path,
+        target=target,
+        step=step,
+        average=tuple(average),
+        remove=options.remove_checkpoints_after_average,
+        positions=options.max_position_embeddings,
+    )
+
+
+def _training(
+    parsed: Parsed[Any], trained: TrainerRun, backend: nemo_rl.Backend, placement: TrainingPlacement
+) -> nemo_rl.NemoRl:
+    options: NemoRlOptions = parsed.options
+    data = placement.data(options.training_data, "--training_data")
+    if data is None:
+        raise ConfigError("No training data is given. Give --training_data (JSONL).")
+    forms = GRPO if isinstance(options, GrpoOptions) else SFT
+    data_file = placement.data_facts(data, forms, options.data_format)
+    form = options.data_format or (data_file.form if data_file is not None else forms[-1])
+    if data_file is not None and data_file.both and form == "messages":
+        notice(
+            "the rows have both messages and input, output: messages is used, with the tokenizer's chat template"
+        )
+    validation = placement.data(options.validation_data, "--validation_data")
+    if validation is not None:
+        placement.data_facts(validation, (form,), form)
+    algorithm: nemo_rl.Algorithm = "sft" if forms is SFT else "gym" if form == "gym" else "grpo"
+    length = number(parsed.overrides, "policy.max_total_sequence_length")
+    return nemo_rl.NemoRl(
+        run=trained,
+        length=length or placement.length(options.max_length, trained.model, nemo_rl.LENGTH),
+        steps=_steps(parsed, data_file) if algorithm == "sft" else None,
+        rate=_rate(parsed, backend),
+        algorithm=algorithm,
+        backend=backend,
+        training_data=data,
+        validation_data=validation,
+        form=form,
+        tools=data_file is not None and data_file.tools and form == "messages",
+        root=options.nemo_rl_path,
+        parent=placement.data(options.config, "--config"),
+    )
+
+
+def _steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:
+    """Return the updates of a fine-tuning, as far as they are known: from a number of steps, or of epochs of known
+    data; None: unknown."""
+    steps = number(parsed.overrides, "sft.max_num_steps")
+    epochs = number(parsed.overrides, "sft.max_num_epochs")
+    batch = number(
+        parsed.overrides, "policy.train_global_batch_size", None if parsed.options.config else nemo_rl.SFT_BATCH
+    )
+    if epochs and batch and data_file is not None and data_file.rows >= 0:
+        steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (data_file.rows // batch)))
+    if steps is None:
+        notice(
+            "the number of steps is not known, so the learning rate stays constant; ++sft.max_num_steps=N or "
+            "++sft.max_num_epochs=N lets it decay to its end"
+        )
+    return steps
+
+
+def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
+    key = "policy.megatron_cfg.optimizer.lr" if backend == "megatron" else "policy.optimizer.kwargs.lr"
+    value = parsed.overrides.get(key)
+    try:
+        return nemo_rl.RATE if value is None else float(value)
+    except ValueError as error:
+        raise ConfigError(f"++{key}={value}: expected a number.") from error
+
+
+def _add_training(
+    plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], placement: TrainingPlacement
+) -> JobDict:
+    options: NemoRlOptions = parsed.options
+    trained = training.run
+    words: list[Word] = [*training.words(), Ref(MAIN, "folder", after=f"/{YAML}")]
+    files = {YAML: _yaml(training.config())}
+    if training.algorithm == "grpo" and isinstance(options, GrpoOptions):
+        words.append(Ref(MAIN, "folder", "++data.default.prompt_file=", f"/{PROMPT}"))
+        files[PROMPT] = one_blank(options.prompt_config)
+    words += [f"++{key}={value}" for key, value in parsed.overrides.items()]
+    checked = [path for path in (training.training_data, training.validation_data) if path is not None]
+    services = reward_services(options)
+    script = InsideScript(
+        words,
+        options=[
+            *(f"--check={check_option((training.form,), path)}" for path in checked),
+            f"--project={training.root}",
+            f"--folder={trained.checkpoints}",
+            f"--stopped={nemo_rl.STOPPED}",
+            *((f"--needs={nemo_rl.NEEDS}",) if training.graded else ()),
+        ],
+        nodes=trained.nodes,
+        ray=nemo_rl.RAY_RESOURCES,
+        template=options.ray_template,
+        env=_profiled(options),
+        judges=judges_of(services),
+        judge_address=services.server_address,
+        judge_model=services.server_model,
+        sandbox=sandbox_of(services, options),
+        port=0,
+        installation_command=options.installation_command,
+    )
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    groups = with_others(group, script, services, options)
+    outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
+    name = "sft" if training.algorithm == "sft" else "grpo"
+    made = (trained.output_dir,)
+    return plan.add(name, groups, files=files, outputs=tuple(outputs), makes=made, copies=options.dependent_jobs)
+
+
+def _profiled(options: NemoRlOptions) -> dict[str, Word]:
+    if options.profile_step_range is None:
+        return {}
+    steps = step_range(options.profile_step_range)
+    return {"NRL_NSYS_PROFILE_STEP_RANGE": steps, "NRL_NSYS_WORKER_PATTERNS": nemo_rl.PROFILED}
+
+
+def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], placement: TrainingPlacement) -> None:
+    logs = placement.logs(harvest.run.output_dir)
+    outputs = (harvest.run.output_dir, harvest.target)
+    command = Command(harvest.script(), container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, logs, gpus=harvest.run.gpus)
+    converted = plan.add("convert", [group], needs, outputs=outputs, makes=(harvest.target,))
+    if not harvest.average:
+        return
+    averaging = Command(harvest.averaging(), container=main_container(placement.options), name=MAIN)
+    group = CommandGroup([averaging], hardware=placement.group(averaging, None).hardware, name=MAIN, log_dir=logs)
+    plan.add("average", [group], [converted], outputs=outputs, makes=(f"{harvest.target} (average)",))
+
+
+def _yaml(config: Row) -> str:
+    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110)

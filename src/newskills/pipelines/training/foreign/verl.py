@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns verl ppo` does: a chain of training jobs, then the model from the last checkpoint."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Ref, Word
+from newskills.config.command_line import Parsed
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.declarative import Command, JobDict
+from newskills.launch.experiments import Experiment
+from newskills.pipelines.placement.cluster import cluster_of, paths_of
+from newskills.pipelines.submission.groups import MAIN
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
+from newskills.pipelines.training.foreign.jobs import (
+    HARVEST,
+    InsideScript,
+    TrainingPlacement,
+    backend_of,
+    judges_of,
+    number,
+    one_blank,
+    sandbox_of,
+    with_others,
+)
+from newskills.pipelines.training.foreign.options import PpoVerlOptions, reward_services
+from newskills.train.pipelines import verl
+from newskills.train.pipelines.common import FINAL, TrainerRun
+from newskills.train.pipelines.formats import PPO
+from newskills.train.pipelines.inside import check_option
+
+CONTAINER = "verl"
+PROMPT = "prompt.txt"
+
+
+def run(parsed: Parsed[PpoVerlOptions]) -> int:
+    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
+
+
+def result(parsed: Parsed[PpoVerlOptions]) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
+
+
+def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:
+    """Prepare the training and the conversion. Raises ConfigError, DataError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    name = options.expname or "ppo"
+    placement = TrainingPlacement(
+        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
+    )
+    model = placement.model(options.model)
+    backend = backend_of(options, model, placement.paths)
+    trained = placement.run(model)
+    plan = Plan()
+    training, script = _training(parsed, trained, backend, placement)
+    job = _add(plan, training, script, options, placement)
+    shown = {"writes": trained.output_dir, "backend": backend, "training data": options.prompt_data}
+    if options.convert_last_ckpt_to_hf:
+        target = placement.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
+        _add_harvest(plan, trained, backend, target, job, placement)
+        shown["model"] = target
+    shown["reward"] = "the math grader" if training.graded else "verl's own, chosen by data_source"
+    return prepared(name, plan, cluster, options, shown)
+
+
+def _training(
+    parsed: Parsed[PpoVerlOptions], trained: TrainerRun, backend: str, placement: TrainingPlacement
+) -> tuple[verl.Verl, InsideScript]:
+    options = parsed.options
+    data = placement.paths.path_in_job(options.prompt_data, "--prompt_data")
+    data_file = placement.data_facts(data, PPO, options.data_format)
+    form = options.data_format or (data_file.form if data_file is not None else PPO[-1])
+    evaluated = placement.data(options.eval_data, "--eval_data")
+    if evaluated is not None:
+        placement.data_facts(evaluated, (form,), form)
+    if options.staleness is not None and options.rollout_gpus >= trained.gpus:
+        raise ConfigError(
+            f"--rollout_gpus={options.rollout_gpus} of {trained.gpus} GPUs per node leaves none that learns.",
+            hint="Give fewer, or more --num_gpus.",
+        )
+    files = {data: f"{trained.output_dir}/data/train.jsonl"}
+    if evaluated is not None and evaluated != data:
+        files[evaluated] = f"{trained.output_dir}/data/eval.jsonl"
+    steps: list[Word] = [f"--check={check_option((form,), path)}" for path in files]
+    if form == "plain":
+        for source, made in files.items():
+            steps += ["--to-verl", source, made]
+        steps.append(Ref(MAIN, "folder", "--prompt=", f"/{PROMPT}"))
+    named = files if form == "plain" else {path: path for path in files}
+    prompt, answer = _lengths(parsed, trained.model, placement)
+    training = verl.Verl(
+        run=trained,
+        prompt=prompt,
+        answer=answer,
+        prompt_data=named[data],
+        eval_data=None if evaluated is None else named[evaluated],
+        backend=backend,
+        graded=form == "plain",
+        module=options.script_module,
+        config_dir=options.verl_config_dir,
+        config_name=options.verl_config_name,
+        tools=placement.data(options.tools, "--tools"),
+        staleness=options.staleness,
+        samplers=options.rollout_gpus,
+    )
+    services = reward_services(options)
+    if trained.save_by is not None:
+        steps.append(f"--deadline={trained.save_by}")
+    script = InsideScript(
+        [*training.words(), *(f"++{key}={value}" for key, value in parsed.overrides.items())],
+        options=[*steps, f"--folder={trained.checkpoints}"],
+        nodes=trained.nodes,
+        ray="",
+        template=options.ray_template,
+        judges=judges_of(services),
+        judge_address=services.server_address,
+        judge_model=services.server_model,
+        sandbox=sandbox_of(services, options),
+        port=0,
+        installation_command=options.installation_command,
+    )
+    return training, script
+
+
+def _lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: TrainingPlacement) -> tuple[int, int]:
+    """Tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a sequence."""
+    prompt = number(parsed.overrides, "data.max_prompt_length")
+    answer = number(parsed.overrides, "data.max_response_length")
+    if prompt is None or answer is None:
+        length = placement.length(parsed.options.max_length, model, verl.LENGTH)
+        prompt = prompt or length // 4
+        answer = answer or max(1, length - prompt)
+    return prompt, answer
+
+
+def _add(
+    plan: Plan, training: verl.Verl, script: InsideScript, options: PpoVerlOptions, placement: TrainingPlacement
+) -> JobDict:
+    trained = training.run
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    outputs = [trained.output_dir, placement.paths.path_in_job(options.prompt_data, "--prompt_data")]
+    outputs += [trained.model] if trained.model.startswith("/") else []
+    return plan.add(
+        "ppo",
+        with_others(group, script, reward_services(options), options),
+        files={PROMPT: one_blank(options.prompt_config)} if training.graded else {},
+        outputs=tuple(outputs),
+        makes=(trained.output_dir,),
+        copies=options.dependent_jobs,
+    )
+
+
+def _add_harvest(
+    plan: Plan, trained: TrainerRun, backend: str, target: str, needs: JobDict, placement: TrainingPlacement
+) -> None:
+    options = [
+        f"--checkpoints={trained.checkpoints}",
+        f"--prefix={verl.PREFIX}",
+        "--step=last",
+        f"--target={target}",
+        f"--model={trained.model}",
+    ]
+    script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
+    command = Command(script, container=placement.container(CONTAINER), name=MAIN)
+    group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus)
+    plan.add("convert", [group], [needs], outputs=(trained.output_dir, target), makes=(target,))

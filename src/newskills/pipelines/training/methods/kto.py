@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns kto` trains on: replies that are good or bad, each on its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from newskills.pipelines.training.methods.held_out import held_out_of
+from newskills.pipelines.training.methods.method_options import KtoKeys, KtoOptions
+from newskills.pipelines.training.methods.pipeline import PlannedTraining, TrainingPipeline, TrainingRequest
+from newskills.pipelines.training.methods.replies import asked_by, check_prompts, content_of, input_files
+from newskills.pipelines.training.methods.running import ReadyTraining, config_of
+from newskills.run.training.examples import fitting
+from newskills.run.training.preferences import LabelledText, label_outputs, read_labelled
+from newskills.run.training.skill import Skill
+from newskills.train.loops.kto import KtoConfig, LabelledReply
+from newskills.train.loops.schedule import steps_of
+
+
+def plan(request: TrainingRequest[KtoOptions, KtoKeys]) -> PlannedTraining:
+    """Find the files of replies. Raises ConfigError, DataError."""
+    options, keys, out = request.options, request.keys, request.output_dir
+    files = input_files("kto", options)
+
+    def task(base: Path, stack: ExitStack) -> ReadyTraining:
+        skill, labelled = _labelled(options, keys, base, files)
+        check_prompts(options, [row.prompt for row in labelled])
+        replies = _fitting(labelled, skill, keys, base)
+        steps = keys.steps or steps_of(keys.epochs, max(1, len(replies)), keys.batch_size)
+        named = {"steps": steps, "data": [str(file) for file in files], "replies": content_of(labelled)}
+        return ReadyTraining(
+            title="KTO",
+            base=base,
+            method=config_of(KtoConfig, keys, steps),
+            data=replies,
+            settings=named,
+            held_out=stack.enter_context(held_out_of(options, keys, base)),
+        )
+
+    what = "labelled replies" if options.training_data else "graded outputs"
+    written = f"steps of {keys.batch_size} replies: metrics.jsonl, checkpoints"
+    return PlannedTraining(steps=[*(("reads", file, what) for file in files), ("writes", out, written)], task=task)
+
+
+def _labelled(
+    options: KtoOptions, keys: KtoKeys, base: Path, files: Sequence[Path]
+) -> tuple[Skill, list[LabelledText]]:
+    if options.training_data is not None:
+        return Skill(base, template=keys.chat_template_kwargs), read_labelled(files[0])
+    skill = asked_by(options, keys, base, files[0])
+    labelled, unscored = label_outputs(files, skill, keep_cut_off=not keys.drop_cut_off)
+    good = sum(row.label for row in labelled)
+    left_out = f"; replies ignored: {unscored} without a verdict" if unscored else ""
+    sys.stdout.write(f"replies: {good} good, {len(labelled) - good} bad{left_out}\n")
+    return skill, labelled
+
+
+def _fitting(labelled: Sequence[LabelledText], skill: Skill, keys: KtoKeys, base: Path) -> list[LabelledReply]:
+    """Return the replies that fit into the model's context, as token ids. Raises DataError."""
+    limit = keys.limit(base)
+    examples = [row.example(skill) for row in labelled]
+    too_long = "drop" if keys.too_long == "truncate" else keys.too_long
+    kept = {id(datum) for datum in fitting(examples, limit, too_long, say=print)}
+    return [
+        LabelledReply(reply=datum, good=row.label)
+        for datum, row in zip(examples, labelled, strict=True)
+        if id(datum) in kept
+    ]
+
+
+PIPELINE = TrainingPipeline(command="kto", keys=KtoKeys, plan=plan, method=lambda _: "kto")
+run, result, prepare = PIPELINE.run, PIPELINE.result, PIPELINE.prepare

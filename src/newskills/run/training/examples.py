@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trained model from a model folder and a trainer: checkpoints on the way, merged weights at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from newskills.base.callbacks import PrintLine
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.terminal import counted
+from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
+from newskills.models.serving.weights import resolve_weights
+from newskills.prompts.code_tags import CodeTags
+from newskills.run.training.rows import training_row
+from newskills.run.training.skill import Skill
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.samples import Problem
+from newskills.train.settings import TooLong
+from newskills.train.trainers import Trainer
+from newskills.train.verbs import Datum
+
+
+def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
+    """Return the Hugging Face folder of `model`, which may be on the hub; a .gguf file, or a name that is known, is
+    converted into `made` once.
+
+    Raises ConfigError, DataError, UnknownNameError where there is no such model.
+    """
+    from newskills.train.convert.from_gguf import gguf_to_hf
+
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return path
+    if not path.is_file() and path.suffix != ".gguf" and len(path.parts) > 1:
+        if is_hub_name(model):
+            return hub_folder(model, MODEL_FILES, "Give a Hugging Face folder, a .gguf file, or smollm2.")
+        raise DataError(
+            f"There is no folder {path.absolute()}.", hint="Give a Hugging Face folder, a .gguf file, or smollm2."
+        )
+    if not made.is_dir():
+        weights = resolve_weights(model, say=say)
+        say(f"converting {weights.name} to a Hugging Face folder")
+        gguf_to_hf(weights, made)
+    return made
+
+
+def served_file(folder: Path, target: Path | None = None) -> Path:
+    """Return the model in `folder` as an F16 file for llama.cpp, written once: `target`, or beside it.
+
+    Raises ConfigError, StorageError.
+    """
+    from newskills.train.convert.to_gguf import hf_to_gguf
+
+    target = target or folder.with_name(f"{folder.name}.F16.gguf")
+    if not target.is_file():
+        hf_to_gguf(folder, target)
+    return target
+
+
+def train_to_end(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Callable[[Trainer], bool]) -> bool:
+    """Lets `trainer` learn and writes its model to `target`; False where it was stopped. Closes `folder`."""
+    try:
+        if target.is_dir():
+            return True
+        if not learn(trainer):
+            return False
+        if folder.writes:
+            trainer.finish(folder, target)
+        return True
+    finally:
+        folder.close()
+
+
+def context_of(folder: Path) -> int | None:
+    """Tokens that the model in `folder` can see; None where it does not say. Raises DataError."""
+    path = folder / "config.json"
+    try:
+        settings = msgspec.json.decode(path.read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    window = settings.get("text_config", settings).get("max_position_embeddings")
+    return window if isinstance(window, int) else None
+
+
+def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine) -> list[Datum]:
+    """Return the examples of at most `limit` tokens; longer ones are refused, left out, or cut off at the end.
+
+    Raises DataError.
+    """
+    if limit is None:
+        return list(examples)
+    fitting_rows = []
+    for datum in examples:
+        if len(datum.tokens) < limit:
+            fitting_rows.append(datum)
+        elif too_long == "truncate" and any((datum.weights or ())[: limit - 1]):
+            fitting_rows.append(_cut(datum, limit - 1))
+    longer = [len(datum.tokens) + 1 for datum in examples if len(datum.tokens) >= limit]
+    remedy = "Set ++too_long=drop or ++too_long=truncate." if too_long == "error" else None
+    _tell_longer(longer, len(examples), limit, remedy, len(examples) - len(fitting_rows), say)
+    return fitting_rows
+
+
+def fitting_problems(
+    problems: Sequence[Problem], limit: int | None, max_tokens: int, too_long: TooLong, *, say: PrintLine
+) -> list[Problem]:
+    """Return the problems whose prompt leaves room for `max_tokens`; a prompt is never cut. Raises DataError."""
+    if limit is None:
+        return list(problems)
+    fitting_ones = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
+    longer = [len(problem.prompt) + max_tokens for problem in problems if len(problem.prompt) + max_tokens > limit]
+    remedy = "Lower ++max_tokens, or set ++too_long=drop." if too_long == "error" else None
+    _tell_longer(longer, len(problems), limit, remedy, len(longer), say)
+    return fitting_ones
+
+
+def _tell_longer(
+    longer: Sequence[int], count: int, limit: int, remedy: str | None, lost: int, say: PrintLine
+) -> None:
+    """Report how many sequences are longer than the limit. Raises DataError where there is a remedy to name."""
+    if not longer:
+        return
+    what = (
+        f"{len(longer)} of {count} sequences are longer than the limit of {limit} tokens (longest: {max(longer)})"
+    )
+    if remedy is not None:
+        raise DataError(f"{what}.", hint=remedy)
+    say(f"{what}; {lost} left out, {len(longer) - lost} cut off")
+
+
+def _cut(datum: Datum, length: int) -> Datum:
+    return Datum(
+        tokens=datum.tokens[:length], targets=datum.targets[:length], weights=(datum.weights or ())[:length]
+    )
+
+
+def examples_of(
+    rows: Sequence[Row], skill: Skill, where: Path, tags: CodeTags | None = None, *, say: PrintLine = print
+) -> list[Datum]:
+    """Training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a reply.
+
+    `tags`: how code and its outputs are marked in texts; outputs have no loss. The last reply counts; where messages
+    have a `weight`, all replies with 1 do. Says where the chat template drops reasoning. Raises DataError for rows of
+    neither form, and as `training_row`.
+    """
+    examples = [
+        example
+        for number, row in enumerate(rows, 1)
+        for example in _examples(training_row(row, f"{where}, row {number}"), skill, tags)
+    ]
+    if skill.written_out:
+        say(
+            f"The model's chat template does not show the reasoning of {counted(skill.written_out, 'reply')}; it is "
+            "trained on as <think>…</think> before the reply."
+        )
+    return examples
+
+
+def check_rows(rows: Sequence[Row], where: Path) -> None:
+    """Raise DataError for no rows, and for rows from which `examples_of` makes nothing."""
+    if not rows:
+        raise DataError(f"{where} has no rows to train on.")
+    for number, row in enumerate(rows, 1):
+        training_row(row, f"{where}, row {number}")
+
+
+def _examples(row: Row, skill: Skill, tags: CodeTags | None) -> list[Datum]:
+    """Those of what `training_row` returns."""
+    if "messages" not in row:
+        return [skill.continuation(row["input"], row["output"], tags)]
+    messages, tools = row["messages"], row["tools"]
+    if any("weight" in message for message in messages):
+        return skill.replies(messages, tools)
+    *before, last = messages
+    if last.get("tool_calls") or last.get("reasoning_content"):
+        return skill.replies([*before, {**last, "weight": 1}], tools)
+    return [skill.reply(before, last["content"], tools)]

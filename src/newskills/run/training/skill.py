@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A benchmark as something to learn: its prompt makes the training prompts, its grader the filter and the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.chat_template import prompt_ids, prompt_text
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Message, Request, Row, Score
+from newskills.models.tokenizer import HFTokenizer
+from newskills.prompts.code_tags import CodeTags
+from newskills.run.rewarding.graders import BatchGrader, Record
+from newskills.run.rewarding.questions import QuestionFormat, asking_of
+from newskills.run.rewarding.reward import RewardConfig, answered
+from newskills.train.backends.cpu.weights import end_tokens
+from newskills.train.loops.samples import Problem, Reward, Scorer
+from newskills.train.loops.sft import example
+from newskills.train.verbs import Datum
+
+_OPEN, _CLOSE = "<think>", "</think>"
+Verdict = Callable[[Sequence[Row]], list[Score]]
+
+
+class Skill:
+    """How the model in `folder` (a Hugging Face folder) is asked and answers: prompts and rewards as token ids.
+
+    `asking` is how an evaluation asks; without it only conversations and texts can be made examples.
+    `template` holds further variables of the chat template, for conversations.
+    """
+
+    def __init__(self, folder: Path, asking: QuestionFormat | None = None, template: Row | None = None) -> None:
+        """Load the tokenizer and the end tokens. Raises ConfigError for a model without tokenizer or end token."""
+        self.tokenizer = HFTokenizer(str(folder))
+        self.stops = end_tokens(folder)
+        self._asking, self._template = asking, template or {}
+        self.written_out = 0
+        """Replies whose reasoning the chat template does not show, so that it was put before them as it is."""
+
+    def prompt_text(self, row: Row) -> str:
+        """Return the text that the model reads before it answers, as in an evaluation. Raises ConfigError,
+        DataError."""
+        if self._asking is None:
+            raise ConfigError("No prompt is given.", hint="For example, set ++prompt_config=generic/math.")
+        request = self._asking.request(row)
+        if _has_media(request):
+            raise ConfigError(
+                "The prompt has images or audio, which these trainers cannot train on.",
+                hint="Use another benchmark, or data of texts.",
+            )
+        return prompt_text(request, self.tokenizer) or ""
+
+    def prompt(self, row: Row) -> list[int]:
+        """Token ids up to where the model answers."""
+        return self.tokenizer.encode(self.prompt_text(row))
+
+    def example(self, row: Row, answer: str) -> Datum:
+        """`answer` as the reply to learn."""
+        return example(self.prompt(row), [*self.tokenizer.encode(answer), self.stops[0]])
+
+    def pair(self, row: Row, answer: str) -> Row:
+        """Return the example as texts {input, output}, which `ns sft` takes as they are."""
+        return {"input": self.prompt_text(row), "output": answer + self.tokenizer.decode(self.stops[:1])}
+
+    def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
+        """`answer` as the reply to a conversation, with the `tools` that were offered in it."""
+        turns = [msgspec.convert(message, Message) for message in messages]
+        request = Request(
+            messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": self._template}
+        )
+        return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
+
+    def replies(self, messages: Sequence[Row], tools: Sequence[Row] | None = None) -> list[Datum]:
+        """Return the replies with `weight` 1 of a conversation, each with all that stands before it; the rest has no
+        loss.
+
+        One example, or several where the chat template shows earlier replies differently later on (without their
+        reasoning, say). Raises ConfigError where it shows no reply, DataError where no reply counts.
+        """
+        turns = [msgspec.convert(message, Message) for message in messages]
+        spans = [
+            self._span(turns, at, tools)
+            for at, message in enumerate(messages)
+            if message.get("role") == "assistant" and message.get("weight")
+        ]
+        if not spans:
+            raise DataError("No message of the conversation has `weight` 1, so there is nothing to train on.")
+        groups: list[list[tuple[str, str]]] = []
+        for before, answer in spans:
+            if groups and before.startswith("".join(groups[-1][-1])):
+                groups[-1].append((before, answer))
+            else:
+                groups.append([(before, answer)])
+        return [self._joined(group) for group in groups]
+
+    def _span(self, turns: Sequence[Message], at: int, tools: Sequence[Row] | None) -> tuple[str, str]:
+        """Return the text before reply `at`, and the reply with the token that ends it. Raises ConfigError."""
+        variables = {**self._template, **({"tools": list(tools)} if tools else {})}
+        before = self.tokenizer.render(turns[:at], **variables)
+        whole = self.tokenizer.render(turns[: at + 1], **{**variables, "add_generation_prompt": False})
+        end = self.tokenizer.decode(self.stops[:1])
+        fits = whole.startswith(before)
+        reasoning = _reasoning(turns[at])
+        if reasoning and not (fits and reasoning in whole[len(before) :]):
+            return before, self._written_out(turns[at], before, whole[len(before) :] if fits else "") + end
+        if not fits:
+            raise ConfigError(
+                "The model's chat template does not show a reply where its generation prompt stands.",
+                hint="Set other variables of the template: ++chat_template_kwargs.enable_thinking=false.",
+            )
+        return before, self._without_end(whole[len(before) :]) + end
+
+    def _without_end(self, answer: str) -> str:
+        head, stop, _ = answer.rpartition(self.tokenizer.decode(self.stops[:1]))
+        return head if stop else answer.rstrip()
+
+    def _written_out(self, turn: Message, before: str, shown: str) -> str:
+        """Return a reply with its reasoning, of which the template has `shown` only the rest. Raises ConfigError where
+        that has to hold calls of tools, which only the template knows how to write."""
+        if turn.tool_calls and not shown:
+            raise ConfigError(
+                "The model's chat template shows neither the reasoning of a reply nor its calls of tools where its "
+                "generation prompt stands.",
+                hint="Remove `reasoning_content` from these replies, or use another template.",
+            )
+        self.written_out += 1
+        rest = self._without_end(shown) if turn.tool_calls else str(turn.content or "")
+        text = f"{_OPEN}\n{_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
+        return text.removeprefix(f"{_OPEN}\n") if before.rstrip().endswith(_OPEN) else text
+
+    def _joined(self, spans: Sequence[tuple[str, str]]) -> Datum:
+        """One sequence of texts before and answers, each text before beginning with all that came earlier."""
+        tokens: list[int] = []
+        weights: list[float] = []
+        text = ""
+        for before, answer in spans:
+            for part, weight in ((before[len(text) :], 0.0), (answer, 1.0)):
+                ids = self.tokenizer.encode(part)
+                tokens += ids
+                weights += [weight] * len(ids)
+            text = before + answer
+        return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
+
+    def continuation(self, before: str, text: str, tags: CodeTags | None = None) -> Datum:
+        """`text` after `before`, both as they are: without template, and without a token that ends it.
+
+        With `tags`, what code printed in `text` has no loss: the model reads it, and does not learn to make it up.
+        """
+        parts = [(before, 0.0), *(outputs_apart(text, tags) if tags is not None else [(text, 1.0)])]
+        tokens: list[int] = []
+        weights: list[float] = []
+        for part, weight in parts:
+            ids = self.tokenizer.encode(part)
+            tokens += ids
+            weights += [weight] * len(ids)
+        return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
+
+    def problem(self, row: Row) -> Problem:
+        return Problem(self.prompt(row), row)
+
+    def scorer(self, verdict: BatchGrader, config: RewardConfig) -> Scorer:
+        """Return the scorer that turns sampled tokens into rewards. Raises as `reward`."""
+        return Scorer(self.reward(verdict, config), self.tokenizer.decode, self.stops)
+
+    def reward(self, verdict: BatchGrader, config: RewardConfig) -> Reward:
+        """Return the reward of samples: the verdicts of the grader, and what else `config` lets count.
+
+        Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
+        """
+        record: Record | None = answered
+        if self._asking is not None:
+            record = self._asking.record if self._asking.one_reply else None
+        return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
+
+
+def _reasoning(turn: Message) -> str:
+    """Return the reasoning of a reply, from a field of its own or from before `</think>`."""
+    text = turn.content if isinstance(turn.content, str) else ""
+    return (turn.reasoning_content or text.rpartition(_CLOSE)[0].replace(_OPEN, "")).strip()
+
+
+def outputs_apart(text: str, tags: CodeTags) -> list[tuple[str, float]]:
+    """Return the pieces of a text with their weights: 0 for each output that stands right behind a block of code, else
+    1."""
+    pieces: list[tuple[str, float]] = []
+    rest = text
+    while (at := rest.find(tags.end + tags.output_begin)) >= 0:
+        begin = at + len(tags.end)
+        end = rest.find(tags.output_end, begin + len(tags.output_begin))
+        if end < 0:
+            break
+        end += len(tags.output_end)
+        pieces += [(rest[:begin], 1.0), (rest[begin:end], 0.0)]
+        rest = rest[end:]
+    return [*pieces, (rest, 1.0)] if rest else pieces
+
+
+def asking_by(prompt: str, folder: Path) -> QuestionFormat:
+    """How the prompt of that name asks the model in `folder`. Raises ConfigError, UnknownNameError."""
+    benchmark = Benchmark(name="problems", category="", title="problems of the user's own", prompt=prompt)
+    return asking_of(benchmark, Path(), str(folder))
+
+
+def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:
+    """Rejection sampling: the pairs that the grader calls correct. Raises DataError where none is."""
+    pairs = list(zip(rows, answers, strict=True))
+    scores = verdict([answered(row, answer, "stop") for row, answer in pairs])
+    kept = [pair for pair, score in zip(pairs, scores, strict=True) if score.outcome == "correct"]
+    if not kept:
+        raise DataError("The grader accepts none of the answers, so there is nothing to train on.")
+    return kept
+
+
+def _has_media(request: Request) -> bool:
+    parts = [part for turn in request.messages or () if isinstance(turn.content, list) for part in turn.content]
+    return any(part.get("type") != "text" for part in parts)

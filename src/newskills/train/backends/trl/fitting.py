@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a training fits into the memory of this machine's devices, before anything is loaded."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from newskills.train.backends.trl.model import TrainingTask, precision_of
+from newskills.train.backends.trl.processes import division, on_cpu, processes
+from newskills.train.memory import (
+    TrainingPlan,
+    check_memory,
+    needed_line,
+    parts,
+    step_size,
+)
+from newskills.train.shape import model_shape
+
+TELLING = 1e9
+"""Bytes from which on the estimate is told where it fits."""
+CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def check_fits(
+    task: TrainingTask, sequences: int, length: int, scored: int, *, sampled: int = 0, reference: bool = False
+) -> None:
+    """Says what each device needs, and what would make it less where that is too much.
+
+    Raises ConfigError where weights, gradients and moments alone do not fit, DataError for a config.json that cannot be
+    read.
+    """
+    import torch
+
+    shape = model_shape(task.base)
+    if shape is None:
+        return
+    settings, gpu = task.settings, torch.cuda.is_available()
+    capacity, device = _capacity()
+    trl = settings.trl
+    plan = TrainingPlan(
+        half=precision_of(settings) == torch.bfloat16,
+        gpu=gpu,
+        rank=settings.lora.rank if settings.weights == "lora" else 0,
+        targets=settings.lora.targets,
+        nf4=trl.quantization == "nf4",
+        checkpointing=trl.gradient_checkpointing,
+        split=division(),
+        devices=processes(),
+        vllm=trl.vllm_memory * capacity if sampled and trl.sampler == "vllm" and not trl.vllm_sleep else 0.0,
+        reference=reference,
+    )
+    local = trl.sampler not in ("vllm", "vllm_server")
+    step = step_size(sequences, trl.micro_batch_size, processes(), length, scored, sampled=sampled if local else 0)
+    warning = check_memory(shape, plan, step, capacity, device)
+    needed = parts(shape, plan, step)
+    if warning is not None:
+        task.hooks.remark(warning)
+    elif sum(needed.values()) >= TELLING:
+        task.hooks.remark(f"The training {needed_line(needed, capacity, device)}.")
+
+
+def _capacity() -> tuple[float, str]:
+    """Bytes that a process of the training has, and what holds them."""
+    import torch
+
+    if not on_cpu() and torch.cuda.is_available():
+        return float(torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory), "GPU"
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no limit: `max`, or another kind of cgroup
+        size = min(size, int(CGROUP.read_text()))
+    return size / int(os.environ.get("LOCAL_WORLD_SIZE", "1")), "process"

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GRPO with TRL: our prompts as token ids, our graders as the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+import msgspec
+from datasets import Dataset
+from trl import GRPOConfig as TrlConfig
+from trl import GRPOTrainer, RLOOTrainer
+from trl import RLOOConfig as TrlRlooConfig
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.train.backends.trl.fitting import check_fits
+from newskills.train.backends.trl.model import (
+    TrainingTask,
+    arguments,
+    context_of,
+    load_model,
+    load_tokenizer,
+    peft_of,
+)
+from newskills.train.backends.trl.processes import division, gathered
+from newskills.train.backends.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
+from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
+from newskills.train.loops.groups import Group, grouped, measured
+from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, StepGroups
+from newskills.train.loops.remarks import flat_remark
+from newskills.train.loops.rloo import RlooConfig
+from newskills.train.loops.samples import (
+    Judged,
+    MixedScorer,
+    Problem,
+    Rollout,
+    SampledTurn,
+    Scorer,
+    check_graded,
+)
+from newskills.train.settings import TrainerSettings
+from newskills.train.verbs import Sampled
+
+PAGE, BATCH_TOKENS = 32, 2048
+"""Tokens of a page of keys and values, and of what is computed at once, on a CPU."""
+
+
+class _OwnPrompts:
+    """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
+
+    problems: Sequence[Problem]
+
+    def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
+        return [list(self.problems[int(index)].prompt) for index in prompts], None, {}
+
+    def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
+        """Continuous batching draws from a seed of its own, and TRL would turn the weights that are trained to bfloat16
+        for it.
+        """
+        this: Any = self
+        generate: Any = super()
+        if not this.use_transformers_continuous_batching:
+            return generate._generate_single_turn(*args, **kwargs)
+        this.continuous_batching_config.seed = this.args.seed * 1_000_003 + this.state.global_step
+        half, this.args.bf16 = this.args.bf16, False
+        try:
+            return generate._generate_single_turn(*args, **kwargs)
+        finally:
+            this.args.bf16 = half
+
+
+class _GrpoTrainer(_OwnPrompts, TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
+    pass
+
+
+class _RlooTrainer(_OwnPrompts, TrlTrainerMixin, RLOOTrainer):  # type: ignore[misc]
+    """Baseline of a sample: the mean reward of the others of its group (https://arxiv.org/abs/2402.14740)."""
+
+
+class _Rewards:
+    """The scorer as a reward function of TRL; keeps the groups of the last batch."""
+
+    __name__ = "reward"
+
+    def __init__(self, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> None:
+        self._problems, self._config, self._scorer = problems, config, scorer
+        self.groups: list[Group] = []
+
+    def __call__(self, prompts: list[str], completion_ids: list[list[int]], **_: Any) -> list[float | None]:
+        """None for what could not be graded: TRL leaves it out of its group. All processes see all groups."""
+        stops = set(self._scorer.stops)
+        samples = [
+            Sampled(tokens=ids, logprobs=[], stop_reason="stop" if ids and ids[-1] in stops else "length")
+            for ids in completion_ids
+        ]
+        texts = [self._scorer.text(ids) for ids in completion_ids]
+        problems = [self._problems[int(index)] for index in prompts]
+        judged = self._scorer.reward(
+            [
+                (problem.row, text, sample.stop_reason)
+                for problem, text, sample in zip(problems, texts, samples, strict=True)
+            ]
+        )
+        self._keep(gathered(list(zip(map(int, prompts), texts, samples, judged, strict=True))))
+        return [judgement.reward for judgement in judged]
+
+    def _keep(self, batch: list[tuple[int, str, Sampled, Judged]]) -> None:
+        size = self._config.group_size
+        check_graded([judged for *_, judged in batch])
+        self.groups = []
+        for start, end in pairwise(range(0, len(batch) + 1, size)):
+            indices, texts, samples, judged = zip(*batch[start:end], strict=True)
+            problem = self._problems[indices[0]]
+            rollouts = [
+                Rollout(
+                    turns=(SampledTurn(problem.prompt, sample),),
+                    row=problem.row,
+                    text=text,
+                    finish_reason=sample.stop_reason,
+                )
+                for text, sample in zip(texts, samples, strict=True)
+            ]
+            self.groups.append(grouped(problem, rollouts, list(judged), self._config.advantages))
+
+
+def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool:
+    """Train on problems with TRL. The order of problems, the learning rates and the loss are those of
+    `newskills.train.loops.grpo`.
+
+    Raises DataError without problems or for lengths that do not fit the model, ConfigError for settings that do not go
+    together.
+    """
+    problems, scorer = data.problems, data.scorer
+    if not problems:
+        raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
+    settings, folder = task.settings, task.folder
+    if settings.trl.algorithm == "rloo":
+        config = RlooConfig(**msgspec.structs.asdict(config))
+    rloo = isinstance(config, RlooConfig)
+    drawn_here = _needs_draws(config, scorer)
+    if drawn_here:
+        _check_drawn_here(settings, drawn_here, config)
+    size = min(config.batch_size, len(problems))
+    sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
+    reference = bool(config.kl) and settings.weights == "full"
+    check_fits(
+        task,
+        sequences,
+        longest + config.max_tokens,
+        config.max_tokens,
+        sampled=sequences,
+        reference=reference,
+    )
+    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base, list(scorer.stops))
+    _check_lengths(problems, config, context_of(model))
+    order = places_of_steps(config, len(problems), size)
+    updates = config.steps * config.iterations
+    trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
+    rewards = _Rewards(problems, config, scorer)
+    how = _how(config, settings, _pages(problems, config))
+    corrected = config if scorer.several_turns else msgspec.structs.replace(config, importance_cap=0.0)
+    special = loss_settings(corrected) if drawn_here else {}
+    trainer = (TurnsTrainer if drawn_here else _RlooTrainer if rloo else _GrpoTrainer)(
+        model=model,
+        reward_funcs=no_reward if drawn_here else rewards,
+        args=TrlRlooConfig(**trl_arguments, **how)
+        if rloo
+        else TrlConfig(**{**trl_arguments, **how, **_only_grpo(config), **special}),
+        train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
+        processing_class=tokenizer,
+        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+    )
+    trainer.problems, trainer.updates_a_step = problems, config.iterations
+    if drawn_here:
+        trainer.source = StepGroups(problems, config, folder, scorer, task.hooks.remark)
+        trainer.rollout_config = corrected
+        trainer.beta = 0.0  # what holds back stands in the advantages
+    _end_with(trainer, list(scorer.stops))
+
+    def more() -> dict[str, float]:
+        done = trainer.state.global_step // config.iterations
+        if drawn_here:
+            folder.groups(trainer.drawn, done)
+            return trainer.step_metrics()
+        if remark := flat_remark(folder, done - 1):
+            task.hooks.remark(remark)
+        folder.groups(rewards.groups, done)
+        tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
+        return measured(rewards.groups) | {"tokens": float(tokens)}
+
+    return train(trainer, task, config, tokenizer.pad_token_id, more)
+
+
+def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
+    """Return what TRL's own draws and samples lack; empty where they suffice."""
+    if scorer.several_turns:
+        return "problems that take several turns"
+    if isinstance(scorer, MixedScorer):
+        return "several benchmarks"
+    return next((f"++{key}" for key in ("resample", "put_aside") if getattr(config, key)), "")
+
+
+def _check_drawn_here(settings: TrainerSettings, what: str, config: GrpoConfig) -> None:
+    """Raise ConfigError for what groups that are drawn and solved here cannot have."""
+    if isinstance(config, RlooConfig):
+        raise ConfigError(
+            f"++trainer.trl.algorithm=rloo has one reply per problem, in TRL's order: it does not support {what}.",
+            hint="Leave it out: GRPO does.",
+        )
+    if config.kl and division() == "fsdp":  # passes of the reference, in some of the processes only
+        raise ConfigError(
+            f"++kl with {what} needs all weights in each process.",
+            hint="Leave out ++kl or ++trainer.trl.split=fsdp.",
+        )
+    if settings.trl.sampler == "paged":
+        raise ConfigError(
+            f"++trainer.trl.sampler=paged has one reply per problem, in TRL's order: it does not support {what}.",
+            hint="Use transformers (the default), vllm or vllm_server.",
+        )
+
+
+def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:
+    """On a CPU, room for the samples of a step: transformers would take half of the machine's memory."""
+    import torch
+
+    if torch.cuda.is_available():
+        return None
+    longest = max(len(problem.prompt) for problem in problems) + config.max_tokens
+    pages = ceil(longest / PAGE) * config.batch_size * config.group_size
+    return {"page_size": PAGE, "num_blocks": pages, "max_batch_tokens": max(longest, BATCH_TOKENS)}
+
+
+def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | None) -> dict[str, Any]:
+    """Arguments of GRPOConfig and RLOOConfig."""
+    trl = settings.trl
+    return {
+        "num_generations": config.group_size,
+        "max_completion_length": config.max_tokens,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "num_iterations": config.iterations,
+        "beta": config.kl,
+        "epsilon": config.clip_low,
+        "epsilon_high": config.clip_high,
+        "mask_truncated_completions": config.drop_cut_off,
+        "shuffle_dataset": False,
+        "remove_unused_columns": False,
+        "use_transformers_continuous_batching": trl.sampler == "paged",
+        "transformers_continuous_batching_config": pages,
+        "use_vllm": trl.sampler.startswith("vllm"),
+        "vllm_mode": "server" if trl.sampler == "vllm_server" else "colocate",
+        "vllm_server_base_url": trl.vllm_url if trl.sampler == "vllm_server" else None,
+        "vllm_gpu_memory_utilization": trl.vllm_memory,
+        "vllm_tensor_parallel_size": trl.vllm_tensor_parallel,
+        "vllm_enable_sleep_mode": trl.vllm_sleep,
+    }
+
+
+def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
+    """dapo: the mean over all completion tokens of a batch."""
+    return {
+        "scale_rewards": "group" if config.scale_by_std else "none",
+        "loss_type": "dapo",
+        "importance_sampling_level": level(config),
+    }
+
+
+def _end_with(trainer: Any, stops: list[int]) -> None:
+    """Set the tokens that end a reply of this model, which need not be those of its generation_config."""
+    trainer.eos_token_ids = stops
+    if not trainer.use_vllm:
+        trainer.generation_kwargs["eos_token_id"] = stops
+        trainer.generation_config.eos_token_id = stops
+
+
+def _check_lengths(problems: Sequence[Problem], config: GrpoConfig, context: int | None) -> None:
+    longest = max(len(problem.prompt) for problem in problems) + config.max_tokens
+    if context and longest > context:
+        raise DataError(
+            f"A prompt and {config.max_tokens} new tokens need {longest} tokens; the model's context is "
+            f"{context}.",
+            hint="Lower ++max_tokens or set ++too_long=drop.",
+        )

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model folder as TRL takes it: weights, tokenizer, LoRA pairs, arguments common to SFT and GRPO."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.train.backends.trl.processes import division, on_cpu, processes
+from newskills.train.backends.trl.settings import NEEDS_GPU, cannot_quantise
+from newskills.train.convert.merge import HEAD
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.stepping import Hooks, Steps
+from newskills.train.settings import LoraSettings, TrainerSettings
+
+
+class TrainingTask(Struct, frozen=True):
+    """A training of the model in `base`."""
+
+    base: Path
+    settings: TrainerSettings
+    folder: TrainingFolder
+    hooks: Hooks
+
+
+FSDP_NEEDS = {"FSDP_VERSION": "2", "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT"}
+"""Variables and values without which FSDP writes no file that holds the model."""
+
+
+def check(settings: TrainerSettings) -> None:
+    """Raise ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights that
+    are split over processes in a way from which no model can be saved."""
+    from importlib.util import find_spec
+
+    import torch
+
+    _check_gathered()
+    if division() == "fsdp":
+        _check_fsdp(settings)
+    if settings.trl.split != "none" and division() == "none":
+        raise ConfigError(
+            f"++trainer.trl.split={settings.trl.split} divides nothing: these processes were started without it.",
+            hint="Run ns itself, which starts them (++trainer.trl.processes), or set it in your file for accelerate.",
+        )
+    if settings.trl.split.startswith("zero") and find_spec("deepspeed") is None:
+        raise ConfigError(
+            f"++trainer.trl.split={settings.trl.split} needs deepspeed.", hint="Run: pip install deepspeed"
+        )
+    if settings.trl.quantization != "none":
+        if settings.weights == "full":
+            raise ConfigError(
+                "Quantised weights cannot be trained.",
+                hint="Leave out ++trainer.weights=full: LoRA pairs can be trained on quantised weights.",
+            )
+        if (why := cannot_quantise()) is not None:
+            raise ConfigError(
+                f"++trainer.trl.quantization={settings.trl.quantization} cannot be used here: {why}.",
+                hint="Leave it out: the frozen weights keep their precision.",
+            )
+    sampler = settings.trl.sampler
+    if sampler in NEEDS_GPU and not torch.cuda.is_available():
+        raise ConfigError(
+            f"++trainer.trl.sampler={sampler} needs a GPU, but torch finds none here.",
+            hint="Leave it out: transformers samples on a CPU.",
+        )
+    if sampler.startswith("vllm") and find_spec("vllm") is None:
+        raise ConfigError(f"++trainer.trl.sampler={sampler} needs vllm.", hint="Run: pip install 'trl[vllm]'")
+
+
+def _check_gathered() -> None:
+    """Raise ConfigError where weights are divided in a way that measuring and checkpoints here cannot gather."""
+    if division() == "zero3":
+        split = "DeepSpeed ZeRO-3"
+    elif os.environ.get("ACCELERATE_USE_MEGATRON_LM", "").lower() == "true":
+        split = "Megatron-LM"
+    else:
+        return
+    raise ConfigError(
+        f"accelerate is set to split the weights over the processes ({split}): "
+        "the trl trainer cannot evaluate and save such weights.",
+        hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
+    )
+
+
+def _check_fsdp(settings: TrainerSettings) -> None:
+    """Raise ConfigError for a way of FSDP that saves no model, and for what cannot be done with a part of the
+    weights."""
+    for name, value in FSDP_NEEDS.items():
+        if (actual := os.environ.get(name, "not set")) != value:
+            raise ConfigError(
+                f"accelerate is set to FSDP with {name}={actual}; the trl trainer needs {value}.",
+                hint=f"Set {name.lower()}: {value} in your file for accelerate, or leave the file out and set "
+                "++trainer.trl.split=fsdp.",
+            )
+    if settings.trl.quantization != "none":
+        raise ConfigError(
+            "Weights in 4 bits cannot be divided among the processes.",
+            hint="Leave out ++trainer.trl.quantization or ++trainer.trl.split=fsdp.",
+        )
+    if settings.trl.sampler == "paged":
+        raise ConfigError(
+            "++trainer.trl.sampler=paged needs all weights in each process.",
+            hint="Use transformers (the default), vllm or vllm_server with ++trainer.trl.split=fsdp.",
+        )
+
+
+def precision_of(settings: TrainerSettings) -> Any:
+    """Return the torch.dtype in which products are computed: `auto` takes bfloat16 where the hardware has it."""
+    import torch
+
+    from newskills.train.backends.cpu.trainer import dtype_of
+
+    if settings.dtype == "auto" and torch.cuda.is_available():
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return dtype_of(settings.dtype)
+
+
+def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
+    """Load the causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
+
+    `kind`: another class of transformers, whose model has one label and a new head.
+    A CPU samples many times slower with weights in bfloat16; autocast multiplies in it all the same.
+
+    Raises DataError for weights of another model than config.json says, ConfigError for an attention that is not here.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    frozen = settings.weights == "lora" and torch.cuda.is_available()
+    try:
+        load: Any = (kind or AutoModelForCausalLM).from_pretrained
+        model, report = load(
+            base,
+            dtype=precision_of(settings) if frozen else torch.float32,
+            attn_implementation=settings.trl.attention,
+            local_files_only=True,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+            **({"num_labels": 1} if kind else {}),
+            **quantised(settings),
+        )
+    except ImportError as error:
+        raise ConfigError(
+            f"++trainer.trl.attention={settings.trl.attention} cannot be used here: {str(error).splitlines()[0]}",
+            hint="Leave it out: transformers chooses one that works here.",
+        ) from error
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{base} cannot be loaded as a causal language model: {error}.") from error
+    # transformers would fill both with random numbers and go on.
+    missing = {name for name in report["missing_keys"] if kind is None or name != HEAD}
+    if wrong := sorted({*missing, *(name for name, *_ in report["mismatched_keys"])}):
+        raise DataError(
+            f"The weights in {base} belong to another model than its config.json: {wrong[0]} (of {len(wrong)} "
+            "tensors) is missing or has another size.",
+            hint="Copy config.json and *.safetensors from the same checkpoint.",
+        )
+    if settings.trl.quantization != "none":
+        from peft import prepare_model_for_kbit_training
+
+        model = prepare_model_for_kbit_training(
+            model, use_gradient_checkpointing=settings.trl.gradient_checkpointing
+        )
+    return model
+
+
+def quantised(settings: TrainerSettings) -> dict[str, Any]:
+    """Arguments of `from_pretrained` for weights in 4 bits: normal floats, products in bfloat16."""
+    if settings.trl.quantization == "none":
+        return {}
+    from transformers import BitsAndBytesConfig
+
+    make: Any = BitsAndBytesConfig
+    how = make(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=settings.trl.quantization,
+        bnb_4bit_compute_dtype=precision_of(settings),
+    )
+    return {"quantization_config": how}
+
+
+def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
+    """Only its special tokens and its decoder are used: texts reach TRL as token ids.
+
+    Raises ConfigError where it names neither a pad nor an end token.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(base)
+    if tokenizer.eos_token_id is None and stops:
+        tokenizer.eos_token = tokenizer.convert_ids_to_tokens(stops[0])
+    if tokenizer.pad_token_id is None:
+        if tokenizer.eos_token_id is None:
+            raise ConfigError(f"The tokenizer of {base} has neither a pad token nor an end token.")
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def context_of(model: Any) -> int | None:
+    """Positions that the model has."""
+    window: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return window
+
+
+def check_lengths(lengths: Sequence[int], model: Any, what: str) -> None:
+    """Raise DataError for sequences of more tokens than the model's context; `what` they are, in the plural."""
+    context = context_of(model)
+    if context and max(lengths) > context:
+        longer = sum(length > context for length in lengths)
+        raise DataError(
+            f"{longer} of {len(lengths)} {what} are longer than the model's context of {context} tokens; the longest "
+            f"has {max(lengths)}.",
+            hint="Set ++too_long=drop.",
+        )
+
+
+def peft_of(lora: LoraSettings, head: str | None = None) -> Any:
+    """`head`: module that is trained whole, beside the pairs."""
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets),
+        task_type="SEQ_CLS" if head else "CAUSAL_LM",
+        modules_to_save=[head] if head else None,
+    )
+
+
+def seed_pairs(model: Any, lora: LoraSettings) -> None:
+    """First values of the pairs from their own seed, whatever has drawn numbers before; in float32, which TRL leaves
+    for weights in 4 bits: a run that resumes goes on in float32.
+    """
+    import torch
+    from peft.tuners.lora import LoraLayer
+
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+
+    with torch.random.fork_rng():
+        torch.manual_seed(lora.seed)
+        for module in model.modules():
+            if isinstance(module, LoraLayer):
+                module.reset_lora_parameters("default", init_lora_weights=True)
+
+
+def arguments(
+    config: Steps, settings: TrainerSettings, sequences: int, *, output: Path, updates: int
+) -> dict[str, Any]:
+    """Arguments of TrainingArguments for `updates` updates of the weights with `sequences` each.
+
+    Raises ConfigError where `sequences` cannot be shared out evenly.
+    """
+    import torch
+
+    share = processes()
+    micro = settings.trl.micro_batch_size or sequences // share
+    if micro == 0 or sequences % (micro * share):
+        raise ConfigError(
+            f"{sequences} sequences per step cannot be split evenly: {share} processes × "
+            f"++trainer.trl.micro_batch_size={micro} does not divide them.",
+        )
+    half = precision_of(settings) == torch.bfloat16
+    return {
+        "output_dir": str(output),
+        "per_device_train_batch_size": micro,
+        "gradient_accumulation_steps": sequences // (micro * share),
+        "max_steps": updates,
+        "learning_rate": config.learning_rate,
+        "weight_decay": config.weight_decay,
+        "max_grad_norm": config.max_grad_norm,
+        "seed": config.seed,
+        "bf16": half,
+        "gradient_checkpointing": settings.trl.gradient_checkpointing,
+        "use_cpu": on_cpu(),
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "logging_nan_inf_filter": False,
+        "logging_strategy": "no",
+        "save_strategy": "no",
+        "report_to": [],
+        "disable_tqdm": True,
+    }

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from newskills.run.training.reporting import reported
+from newskills.train.loops.stepping import OnStep, Progress
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def tell(told: OnStep, folder: Path, steps: Iterable[int], **more: Any) -> None:
+    given = {"tensorboard": False, "tracking": None} | more
+    with reported(told, folder, **given) as every:
+        for step in steps:
+            every(Progress(step, 9, {"loss": step / 10, "eval_reward": 1.0}))
+
+
+def test_tensorboard_shows_each_step_once_also_after_a_kill(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    told: list[Any] = []
+    tell(told.append, tmp_path, [1, 2, 3, 4], tensorboard=True)
+    tell(told.append, tmp_path, [3, 4, 5], tensorboard=True)
+    assert [one.done for one in told] == [1, 2, 3, 4, 3, 4, 5]
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert events.Tags()["scalars"] == ["loss", "eval_reward"]
+    assert [(one.step, round(one.value, 3)) for one in events.Scalars("loss")] == [
+        (1, 0.1),
+        (2, 0.2),
+        (3, 0.3),
+        (4, 0.4),
+        (5, 0.5),
+    ]
+
+
+SCRIPT = """
+from pathlib import Path
+from tests.run.training.test_reporting import tell
+from newskills.run.reporting.tracking import Tracking
+tell(lambda _: None, Path("."), [1, 2], tracking=Tracking(name="run", project="p"))
+"""
+
+
+@pytest.mark.nightly
+def test_weights_and_biases_gets_each_step(tmp_path: Path) -> None:
+    pytest.importorskip("wandb")
+    environ = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (record,) = tmp_path.rglob("*.wandb")
+    assert record.read_bytes().count(b"eval_reward") >= 2
+
+
+def test_nothing_else_is_told_where_nothing_was_asked_for(tmp_path: Path) -> None:
+    told: list[Any] = []
+    tell(told.append, tmp_path, [1])
+    assert [one.done for one in told] == [1]
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What accelerate launch is told, as the real accelerate (and DeepSpeed, where it is) reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from newskills.base.errors import ConfigError
+from newskills.train.backends.trl.launching import (
+    NodePlace,
+    accelerate_config,
+    launch,
+    place_from,
+    torchrun_words,
+    wants_launch,
+)
+from newskills.train.backends.trl.model import FSDP_NEEDS
+from newskills.train.backends.trl.processes import division
+from newskills.train.backends.trl.settings import TrlSettings
+
+pytest.importorskip("accelerate")
+pytestmark = pytest.mark.filterwarnings("ignore")
+TWO = NodePlace(nodes=2, rank=1, address="node1", port=29500)
+
+
+def told(config: dict[str, Any], folder: Path) -> tuple[Namespace, dict[str, str]]:
+    """The arguments of accelerate launch after it has read the file, and what it tells its processes."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils.launch import prepare_deepspeed_cmd_env, prepare_multi_gpu_env
+
+    path = folder / "accelerate.yaml"
+    path.write_text(yaml.safe_dump(config))
+    words = ["--config_file", str(path), "-m", "newskills", "sft"]
+    before = dict(os.environ)
+    try:
+        args, *_ = _validate_launch_command(launch_command_parser().parse_args(words))
+        if args.use_deepspeed:
+            args.deepspeed_fields_from_accelerate_config = ",".join(config["deepspeed_config"])
+            return args, prepare_deepspeed_cmd_env(args)[1]
+        return args, prepare_multi_gpu_env(args)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def test_two_nodes(tmp_path: Path) -> None:
+    config = accelerate_config(TrlSettings(processes=8), TWO)
+    args, _ = told(config, tmp_path)
+    assert (args.num_machines, args.machine_rank, args.num_processes) == (2, 1, 16)
+    assert (args.main_process_ip, args.main_process_port) == ("node1", 29500)
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
+    settings = TrlSettings(processes=4, split=f"zero{stage}")
+    config = accelerate_config(settings, NodePlace())
+    assert config["deepspeed_config"]["zero_stage"] == stage
+    pytest.importorskip("deepspeed")
+    before = dict(os.environ)
+    try:
+        _, env = told(config, tmp_path)
+        os.environ.update(env)
+        from accelerate.utils import DeepSpeedPlugin
+        from deepspeed.runtime.config import DeepSpeedConfig
+
+        plugin = DeepSpeedPlugin()
+        plugin.deepspeed_config["train_micro_batch_size_per_gpu"] = 1
+        plugin.deepspeed_config["train_batch_size"] = 1
+        read = DeepSpeedConfig(plugin.deepspeed_config)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert read.zero_optimization_stage == stage
+
+
+def test_divided_weights(tmp_path: Path) -> None:
+    config = accelerate_config(TrlSettings(processes=4, split="fsdp"), NodePlace())
+    _, env = told(config, tmp_path)
+    assert env["ACCELERATE_USE_FSDP"] == "true"
+    assert {name: env[name] for name in FSDP_NEEDS} == FSDP_NEEDS
+    assert env["FSDP_AUTO_WRAP_POLICY"] == "TRANSFORMER_BASED_WRAP"
+
+
+def test_processes_of_a_cpu_and_of_gpus() -> None:
+    settings = TrlSettings(processes=2)
+    gpus = accelerate_config(settings, NodePlace())
+    assert (gpus["distributed_type"], gpus["use_cpu"], gpus["num_processes"]) == ("MULTI_GPU", False, 2)
+    assert torchrun_words(settings, NodePlace()) == ["torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+    where = ["--nnodes=2", "--node_rank=1", "--master_addr=node1", "--master_port=29500"]
+    assert torchrun_words(settings, TWO)[2:] == where
+    for split in ("zero2", "fsdp"):
+        with pytest.raises(ConfigError, match="needs GPUs"):
+            torchrun_words(TrlSettings(split=split), NodePlace())
+
+
+def test_what_was_started_starts_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWSKILLS_TRAINING_STARTED", "1")
+    with pytest.raises(ConfigError, match="LOCAL_RANK does not say which one it is"):
+        launch(TrlSettings(processes=2), ["sft"], tmp_path)
+
+
+def test_where_this_node_is() -> None:
+    assert place_from({}) == NodePlace()
+    variables = {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"}
+    assert place_from(variables) == TWO
+    with pytest.raises(ConfigError, match="do not say where the first node listens"):
+        place_from({"NNODES": "2"})
+    with pytest.raises(ConfigError, match="whole numbers"):
+        place_from({"NNODES": "two"})
+    assert wants_launch(TrlSettings(processes=2), {})
+    assert not wants_launch(TrlSettings(processes=2), {"LOCAL_RANK": "0"})
+    assert not wants_launch(TrlSettings(), {})
+    assert not wants_launch(TrlSettings(), {"NNODES": "1"})
+    assert wants_launch(TrlSettings(), {"NNODES": "2"})  # each node would train alone, into the same folder
+    assert not wants_launch(TrlSettings(), {"NNODES": "2", "LOCAL_RANK": "0"})
+
+
+@pytest.mark.parametrize(
+    ("stage", "variable", "expected"),
+    [(1, None, "zero1"), (2, "1", "zero2"), (3, "2", "zero3"), ("auto", "1", "zero1"), (None, None, "zero2")],
+)
+def test_a_deepspeed_file_of_ones_own_says_what_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: object, variable: str | None, expected: str
+) -> None:
+    path = tmp_path / "ds.json"
+    path.write_text(json.dumps({"zero_optimization": {} if stage is None else {"stage": stage}}))
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", str(path))
+    if variable is not None:
+        monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", variable)
+    assert division() == expected
+
+
+def test_a_deepspeed_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_CONFIG_FILE", "/nowhere/ds.json")
+    with pytest.raises(ConfigError, match=r"ACCELERATE_DEEPSPEED_CONFIG_FILE .*/nowhere/ds\.json"):
+        division()
