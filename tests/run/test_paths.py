@@ -33,6 +33,13 @@ def test_every_file_beside_an_output_has_its_name() -> None:
     assert paths.replaced == (paths.output, paths.log, paths.state)
 
 
+def test_paths_of_the_same_output_are_the_same_and_stay_so() -> None:
+    paths = OutputPaths(Path("a/output.jsonl"))
+    assert len({paths, OutputPaths(Path("a/output.jsonl")), OutputPaths(Path("b/output.jsonl"))}) == 2
+    with pytest.raises(AttributeError):
+        paths.output = Path("b/output.jsonl")  # type: ignore[misc]
+
+
 def test_names_of_outputs_and_their_chunks() -> None:
     assert [output_name(), output_name(0), output_name(chunk=0), output_name(0, 0)] == [
         "output.jsonl",
