@@ -72,7 +72,7 @@ def test_the_right_one_is_named_by_place_text_or_letter(
     found = grade(expected, values, texts)
     assert found["loglikelihood"] == (None if place is None else values[place])
     assert found["outcome"] == ("unscored" if place is None else "correct" if place == 0 else "wrong")
-    reply = GRADER.gold_reply({"expected_answer": expected, "continuations": texts})
+    reply = GRADER.gold_reply({"expected_answer": expected, "continuations": texts})  # type: ignore[attr-defined]
     if place is None:
         assert reply is None
         return

@@ -179,6 +179,21 @@ def test_flush_returns_when_all_is_on_the_disk(watch: Watch) -> None:
     watch.run(main)
 
 
+def test_flush_does_not_wait_for_the_next_fsync(watch: Watch) -> None:
+    """What is written already, and not on the disk, is put there at once."""
+
+    async def main(log: GroupLog) -> None:
+        for _ in range(2):
+            log.append(LINE)
+            await log.await_written()
+            await asyncio.sleep(0.001)
+        assert (watch.lines, len(watch.fsyncs)) == (2, 1)
+        await log.flush()
+        assert len(watch.fsyncs) == 2
+
+    watch.run(main)
+
+
 class Slow(Watch):
     """Each write in the loop's own thread takes `seconds` of the clock that the log reads."""
 
