@@ -140,6 +140,8 @@ def run_area(name: str, size: int, seed: int, only: str = "") -> list[Mutant]:
         paths = [*files(copy / "tests", area.tests), *files(copy / LIBRARY_TESTS, area.of_library)]
         tests = [str(path.relative_to(copy)) for path in paths]
         reached, failing = reach(copy, tests, sources)
+        if failing:
+            print(f"left out, since they fail without a mutant: {', '.join(sorted(failing))}", flush=True)
         known = msgspec.json.decode(EQUIVALENT.read_bytes(), type=list[Equivalent])
         mutants = []
         with Runner(copy) as runner:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.graders.instructions.test_checks import verdict
 
+from newskills.graders.instructions.verbs import starts_with_verb
+
 CASES: list[tuple[str, dict[str, Any], str, bool]] = [
     ("count:word_count_range", {"min_words": 3, "max_words": 4}, "one two", False),
     ("count:word_count_range", {"min_words": 3, "max_words": 4}, "one two three", True),
@@ -74,3 +76,30 @@ def test_trigrams_within_two_points(share: float, followed: bool) -> None:
 @pytest.mark.parametrize(("percentage", "followed"), [(50, True), (49, False), (0, False)])
 def test_the_share_of_stop_words(percentage: float, followed: bool) -> None:
     assert verdict("ifbench", "ratio:stop_words", {"percentage": percentage}, "the red and blue")[0] is followed
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        ("Apply it", True),
+        ("Applies to all", True),
+        ("Applied to all", True),
+        ("Applying it", True),
+        ("Applys it", False),
+        ("Play it", True),
+        ("Plays well", True),
+        ("Played well", True),
+        ("Plaies well", False),
+        ("Stopped here", True),
+        ("Stoped here", True),
+        ("Teaches well", True),
+        ("Teachs well", False),
+        ("Making it", True),
+        ("Went home", True),
+        ("Can it", False),
+        ("The end", False),
+        ("", False),
+    ],
+)
+def test_forms_of_verbs(text: str, verb: bool) -> None:
+    assert starts_with_verb(text) is verb

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
+from newskills.graders.tool_calls.calls import LONGEST, ParsedCall, written_calls
 from newskills.graders.tool_calls.literals import JAVA_TYPES, JAVASCRIPT_TYPES, value_of
 
 JAVA: list[tuple[str, str, str | None, Any]] = [
@@ -165,3 +166,11 @@ def test_every_type_has_its_class() -> None:
     assert JAVA_TYPES["boolean"] is JAVASCRIPT_TYPES["Boolean"] is bool
     assert {kind for kind, made in JAVASCRIPT_TYPES.items() if made is int} == {"integer", "Bigint"}
     assert (JAVASCRIPT_TYPES["dict"], JAVASCRIPT_TYPES["array"], JAVASCRIPT_TYPES["float"]) == (dict, list, float)
+
+
+def test_calls_of_fifty_thousand_characters_are_read() -> None:
+    assert LONGEST == 50_000
+    text = f"f(a='{'x' * (LONGEST - 7)}')"
+    assert len(text) == LONGEST
+    assert written_calls(text) == [ParsedCall("f", {"a": "x" * (LONGEST - 7)})]
+    assert written_calls(text.replace("x", "xx", 1)) is None
