@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.graders.math import equal
-from newskills.graders.math.extraction.masks import mask, unmask
-from newskills.graders.math.values.evaluate import NotExact, Undefined, _power, determinant
+from newskills_math.extraction.masks import mask, unmask
+from newskills_math.values.evaluate import NotExact, Undefined, _power, determinant
 
 MATRICES = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(st.integers(-3, 3), min_size=n, max_size=n), min_size=n, max_size=n)

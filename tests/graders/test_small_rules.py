@@ -13,9 +13,9 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.graders import make_grader
 from newskills.graders.math import equal
-from newskills.graders.math.phrases import changes_value
 from newskills.graders.multichoice import choices
 from newskills.graders.reading.record_faults import missing_answer
+from newskills_math.phrases import changes_value
 
 
 @pytest.mark.parametrize(
