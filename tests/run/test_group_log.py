@@ -211,8 +211,9 @@ class Slow(Watch):
     def run(self, main: Callable[[GroupLog], Coroutine[Any, Any, None]]) -> None:
         async def later(log: GroupLog) -> None:
             virtual = time.monotonic
-            self._monkeypatch.setattr(time, "monotonic", lambda: virtual() + self._late)
-            await main(log)
+            with self._monkeypatch.context() as patch:  # undone before the virtual clock is, not behind it
+                patch.setattr(time, "monotonic", lambda: virtual() + self._late)
+                await main(log)
 
         super().run(later)
 
@@ -391,3 +392,9 @@ def test_the_threads_of_a_disk_end_with_it(tmp_path: Path) -> None:
     for pool in (disk.writes, disk.syncs):
         with pytest.raises(RuntimeError, match="after shutdown"):
             pool.submit(int)
+
+
+def test_the_clock_of_the_machine_is_back() -> None:
+    before = time.monotonic()
+    time.sleep(0.001)
+    assert time.monotonic() > before
