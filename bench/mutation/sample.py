@@ -40,7 +40,10 @@ BITS = re.compile(r"core/ReplaceBinaryOperator_(?!Bit|LShift|RShift)\w+_(?:Bit\w
 """Bits of a float are a TypeError, which proves nothing of a test."""
 _seconds = itertools.count(1)
 """Since 1970, for mutated files: Python compiles a file anew where its time is another."""
-RECORDS = ("chunks", "completeness", "damage", "engine", "grow", "log", "log_index", "rows", "texts", "unmerged")
+RECORDS = (
+    *("chunks", "completeness", "damage", "engine", "group_log", "grow", "journal", "log", "log_index", "merging"),
+    *("paths", "record", "rejoin", "rows", "state", "texts", "unmerged"),
+)
 
 METRICS = ("documents", "judges", "logic_grid", "long_context", "long_text", "longfact", "measures", "option_set")
 """These, and some more, compute metrics of what their graders say."""
@@ -137,6 +140,8 @@ def run_area(name: str, size: int, seed: int, only: str = "") -> list[Mutant]:
         paths = [*files(copy / "tests", area.tests), *files(copy / LIBRARY_TESTS, area.of_library)]
         tests = [str(path.relative_to(copy)) for path in paths]
         reached, failing = reach(copy, tests, sources)
+        if failing:
+            print(f"left out, since they fail without a mutant: {', '.join(sorted(failing))}", flush=True)
         known = msgspec.json.decode(EQUIVALENT.read_bytes(), type=list[Equivalent])
         mutants = []
         with Runner(copy) as runner:

@@ -7,7 +7,7 @@ import pytest
 from tests.graders.plain import plain_grader
 
 from newskills.graders.exact import final_answer
-from newskills.graders.reading.letters import labels, letter_after
+from newskills.graders.reading.letters import labels, letter_after, what_follows
 
 CHOICE = plain_grader("multichoice", {})
 EXACT = plain_grader("exact", {"extract": "answer"})
@@ -79,3 +79,18 @@ def test_the_letter_behind_a_label() -> None:
     assert found is not None
     assert found.letter == "B"
     assert letter_after(text, labels(text)[0], 1) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "starts"),
+    [
+        ("Answer B", ["B"]),
+        ("The answer is B", [" B", "B"]),
+        ("Answer: is B", [" B", "is B", "B"]),
+        ("The answer is is B", [" B", "is B", "B"]),
+        ("Answer is: B or so\nmore", [": B or so", "B or so"]),
+    ],
+)
+def test_what_follows_a_label(text: str, starts: list[str]) -> None:
+    """An "is" begins no answer where neither a colon nor another "is" leads it."""
+    assert what_follows(text, labels(text)[0]) == starts

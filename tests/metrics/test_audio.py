@@ -113,6 +113,15 @@ def test_matthews_correlation(said: str, mcc: float) -> None:
     assert metric.metrics()["pass@1"]["mcc"] == pytest.approx(mcc)
 
 
+def test_without_a_yes_nothing_is_precise() -> None:
+    metric = make_metric("yes_no")
+    for right in "BB":
+        metric.update([{"expected_answer": right, "predicted_answer": "B", "symbolic_correct": True}])
+    row = metric.metrics()["pass@1"]
+    assert [row[name] for name in ("precision", "recall", "f1", "mcc", "yes_rate")] == [0.0] * 5
+    assert row["symbolic_correct"] == 100.0
+
+
 def test_drafts() -> None:
     metric = make_metric("specdec")
     for drafts, drafted, accepted in ((10, 40, 30), (30, 120, 30)):

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from typing import Any
 
 import pytest
 
 from newskills.base.records import Row
+from newskills.base.stats import Z95
 from newskills.metrics import make_metric
 from newskills.metrics.counting.corpus import jackknife, sections_jackknife
 
@@ -165,6 +167,30 @@ def test_the_score_of_ties() -> None:
     ]
     expected = 0.30 * 1 + 0.30 * 0.5 + 0.20 * 1 + 0.20 * 0 + 0.01 * (math.tanh(1 / 1 - 1) - 1) / 2
     assert filled("rewardbench2-ties", *records)["pass@1"]["ties_score"] == pytest.approx(100 * expected)
+
+
+@pytest.mark.parametrize("questions", [1, 2, 3])
+def test_the_interval_of_ties_leaves_out_one_question_at_a_time(questions: int) -> None:
+    def marks(question: int) -> list[list[Row]]:
+        tied = [("tied", True, 9), ("tied", True, 9 - question), ("tied", False, 2 * question)]
+        single = [("ref", True, 6), ("ref", False, question + 3)]
+        return [mark(kind, question, right, rating) for kind, right, rating in (*tied, *single)]
+
+    def score(numbers: list[int]) -> float:
+        return filled("rewardbench2-ties", *(row for n in numbers for row in marks(n)))["pass@1"]["ties_score"]
+
+    metric = make_metric("rewardbench2-ties")
+    everything = list(range(1, questions + 1))
+    for problem in (row for n in everything for row in marks(n)):
+        metric.update(problem)
+    number = metric.numbers()["pass@1"]["ties_score"]
+    assert (number.value, number.n) == (pytest.approx(score(everything)), questions)
+    if questions == 1:
+        assert (number.low, number.high) == (-math.inf, math.inf)
+        return
+    others = [score([n for n in everything if n != left_out]) for left_out in everything]
+    half = Z95 * math.sqrt((questions - 1) * statistics.pvariance(others))
+    assert (number.low, number.high) == pytest.approx((number.value - half, number.value + half))
 
 
 def test_a_question_counts_when_every_order_is_right() -> None:

@@ -11,10 +11,19 @@ from tests.conftest import FakeServer, FakeServerFactory
 from tests.run.support import changed, make_unit, records, run, run_and_listen, write_input
 from tests.server import Answer, Script
 
-from newskills.base.errors import DataError
+from newskills.base.errors import DataError, StorageError
 from newskills.run.engine.preflight import is_finished
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit
-from newskills.run.records.completeness import check_complete, expected_rows, is_cut, row_count
+from newskills.run.records.completeness import (
+    check_complete,
+    damage_of,
+    expected_rows,
+    is_cut,
+    is_marked,
+    row_count,
+    take_over,
+)
+from newskills.run.records.rows import scan
 from newskills.run.records.state import load_state
 from newskills.run.reporting.summarize import SummaryOptions, summarize_files
 
@@ -197,3 +206,92 @@ def test_of_a_whole_file_and_its_chunks_the_younger_record_counts(
     whole.save(unit.paths.state)
     assert expected_rows(unit.merged) == ROWS
     assert expected_rows(tmp_path / "nothing.jsonl") is None
+
+
+def test_without_the_input_the_rows_are_counted_and_not_named(unit: Unit, tmp_path: Path) -> None:
+    (tmp_path / "input.jsonl").unlink()
+    cut(unit.merged, 12)
+    with pytest.raises(DataError, match=r"finished with 20 rows and now has 12: 8 are missing\.") as error:
+        check_complete(unit.merged)
+    assert "To generate them: ns generate --again" in str(error.value)
+
+
+@pytest.mark.parametrize("bad", [b"no JSON\n", b'{"id": "\xff"}\n', b"[]\n", b'{"id": [1]}\n'])
+def test_a_line_that_cannot_be_read_is_no_row_and_those_behind_it_are(unit: Unit, bad: bytes) -> None:
+    lines = unit.merged.read_bytes().splitlines(keepends=True)
+    unit.merged.write_bytes(b"".join([*lines[:2], bad, *lines[3:6], *lines[7:19]]))
+    with pytest.raises(DataError, match=r"2 are missing: rows 3, 7, 20 of the input"):
+        check_complete(unit.merged)
+
+
+def test_a_run_file_that_cannot_be_read_tells_no_command(unit: Unit) -> None:
+    for folder in list(unit.merged.parents)[:2]:
+        (folder / RUN_FILE).write_text("{")
+    cut(unit.merged, 12)
+    with pytest.raises(DataError, match=r"8 are missing.*run the command that wrote this file again"):
+        check_complete(unit.merged)
+
+
+def test_only_bytes_that_differ_are_told_of(unit: Unit) -> None:
+    data = bytearray(unit.merged.read_bytes())
+    lines = unit.merged.read_bytes().splitlines(keepends=True)
+    begins = sum(map(len, lines[:7]))
+    for at in (begins + 5, sum(map(len, lines[:15])) + 5):
+        data[at] ^= 1
+    unit.merged.write_bytes(data)
+    told = f"up to {len(lines[7]) + len(lines[15]):,} bytes from byte {begins:,} on differ"
+    assert [(part.start, part.stop) for part in damage_of(unit.merged)] == [
+        (begins, begins + len(lines[7])),
+        (sum(map(len, lines[:15])), sum(map(len, lines[:16]))),
+    ]
+    with pytest.raises(DataError) as error:
+        check_complete(unit.merged)
+    assert told in str(error.value)
+    assert "To generate the rows in them again: ns generate --again" in str(error.value)
+
+
+def test_what_is_taken_over_is_counted_and_what_has_changed_is_set_aside(unit: Unit) -> None:
+    data = bytearray(unit.merged.read_bytes())
+    lines = unit.merged.read_bytes().splitlines(keepends=True)
+    data[sum(map(len, lines[:7])) + 9] ^= 1
+    unit.merged.write_bytes(data)
+    for path in (unit.paths.grades, unit.paths.grades_index, unit.paths.index):
+        path.touch()
+    source = scan(Path(unit.config.input_file))
+    assert take_over(unit, source, range(ROWS), frozenset({"outcome"}), "0123abcd") == ROWS - 1
+    kept = records(unit.paths.log)
+    assert [row["_async_position"] for row in kept] == [p for p in range(ROWS) if p != 7]
+    assert {row["_async_settings"] for row in kept} == {"0123abcd"}
+    assert not any("outcome" in row for row in kept)
+    assert unit.paths.damaged.read_bytes() == bytes(data[sum(map(len, lines[:7])) : sum(map(len, lines[:8]))])
+    for path in (unit.paths.grades, unit.paths.grades_index, unit.paths.index, unit.paths.done):
+        assert not path.exists()
+
+
+def test_where_nothing_is_left_there_is_no_log(unit: Unit) -> None:
+    unit.merged.write_text("no JSON\n" * ROWS)
+    source = scan(Path(unit.config.input_file))
+    assert take_over(unit, source, range(ROWS), frozenset(), "0123abcd") == 0
+    assert (unit.paths.log.exists(), unit.paths.output.exists(), unit.paths.done.exists()) == (False, False, False)
+
+
+def test_damaged_bytes_that_cannot_be_set_aside_stop_the_run(unit: Unit) -> None:
+    data = bytearray(unit.merged.read_bytes())
+    data[9] ^= 1
+    unit.merged.write_bytes(data)
+    unit.paths.damaged.mkdir()
+    with pytest.raises(StorageError, match=r"output\.jsonl-damaged"):
+        take_over(unit, scan(Path(unit.config.input_file)), range(ROWS), frozenset(), "0123abcd")
+    assert unit.merged.read_bytes() == data
+
+
+@pytest.mark.parametrize("marked", ["merged", "unit", "no marker", "no file"])
+def test_a_unit_is_finished_where_a_marker_and_its_file_say_so(tmp_path: Path, marked: str) -> None:
+    unit = make_unit(tmp_path, "", num_chunks=2, chunk_id=1)
+    output = unit.merged if marked == "merged" else unit.paths.output
+    output.parent.mkdir()
+    if marked != "no file":
+        output.touch()
+    if marked != "no marker":
+        output.with_name(f"{output.name}.done").touch()
+    assert is_marked(unit) is (marked in ("merged", "unit"))

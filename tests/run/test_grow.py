@@ -15,7 +15,8 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.run.engine.preflight import asks_nothing
 from newskills.run.planning.spec import Unit
-from newskills.run.records.grow import keep_answers
+from newskills.run.records.grow import KeptRows, keep_answers
+from newskills.run.records.log import log_line
 from newskills.run.records.rows import scan
 from newskills.run.records.state import load_state
 
@@ -173,3 +174,34 @@ def test_a_file_that_is_gone_keeps_nothing(unit: Unit, tmp_path: Path) -> None:
     write_input(tmp_path, ROWS + 1)
     with pytest.raises(DataError, match="the content of the input file"):
         run(unit)
+
+
+@pytest.mark.parametrize(("other", "kept"), [(3, True), (4, False)])
+def test_half_of_the_answers_must_be_kept(unit: Unit, other: int, kept: bool) -> None:
+    rewrite(unit, [problem(i + 50 * (i < other)) for i in range(ROWS)])
+    before = unit.paths.output.read_bytes()
+    source = scan(Path(unit.config.input_file))
+    found = keep_answers(unit, source, range(ROWS), frozenset(), "0123abcd")
+    assert found == (KeptRows(before=ROWS, kept=ROWS - other) if kept else None)
+    assert unit.paths.done.exists() is not kept
+    assert unit.paths.log.exists() is kept
+    assert unit.paths.output.read_bytes() == before
+    if kept:
+        assert [row["_async_position"] for row in records(unit.paths.log)] == [3, 4, 5]
+
+
+def test_what_was_asked_is_kept_with_the_answer(unit: Unit) -> None:
+    """The log names the request; only the hash of the settings is today's."""
+    row = records(unit.merged)[0]
+    source = scan(Path(unit.config.input_file))
+    rows = {sample.position: sample.id for sample in source.samples(range(2))}
+    lines = [log_line({**row, **problem(i), "id": rows[i]}, "_async_position", i, f"key{i}", "ff") for i in rows]
+    unit.paths.log.write_bytes(b"garbage\n".join(lines))
+    assert keep_answers(unit, source, range(ROWS), frozenset({"outcome"}), "0123abcd") == KeptRows(
+        before=2, kept=2
+    )
+    after = records(unit.paths.log)
+    assert [(r["_async_key"], r["_async_settings"], "outcome" in r) for r in after] == [
+        ("key0", "0123abcd", False),
+        ("key1", "0123abcd", False),
+    ]

@@ -11,17 +11,21 @@ from hypothesis import strategies as st
 
 from newskills.base.aio import run
 from newskills.base.errors import StorageError
-from newskills.base.records import Score
-from newskills.base.store import encode_line
+from newskills.base.records import Row, Score
+from newskills.base.store import encode_line, write_rows
 from newskills.run.records.log import (
+    Damage,
     Disk,
     GradeLine,
+    GradeReader,
     GroupLog,
     LogReader,
     content_key,
     decode_record,
     lines,
     log_line,
+    records,
+    restore_log,
     set_aside,
 )
 from newskills.run.records.log_index import LogIndex, RecordKeys
@@ -176,3 +180,63 @@ def test_any_torn_log_gives_the_whole_lines_before_the_tear(
     index = LogIndex(6)
     index.load(folder / "log", POSITION)
     assert index.done == content.count(b"\n")
+
+
+def test_lines_are_read_from_a_place_on_without_blank_and_torn_ones(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b'{"a":1}\n  \n{"b":2}\n\n{"c"')
+    assert list(lines(tmp_path / "log")) == [(0, b'{"a":1}\n'), (11, b'{"b":2}\n')]
+    assert list(lines(tmp_path / "log", 8)) == [(11, b'{"b":2}\n')]
+    assert list(lines(tmp_path / "absent")) == []
+    assert list(records(tmp_path / "log")) == [{"a": 1}, {"b": 2}]
+    assert list(records(tmp_path / "log", lambda offset, line: offset == 0 and line == b'{"a":1}\n')) == [{"b": 2}]
+
+
+def test_what_a_record_asked_is_known_by_64_bits_of_both_parts() -> None:
+    assert content_key("r1", "00ff") == 0x51C05202B3D3A9C3
+    assert len({content_key("a", "b"), content_key("ab", ""), content_key("", "ab"), content_key("b", "a")}) == 4
+    assert content_key("\ud800", "") == content_key("?", "")
+
+
+def test_a_finished_file_becomes_a_log_without_its_verdicts(tmp_path: Path) -> None:
+    """A failed generation keeps its outcome; what lacks an answer is left out, and keeps its place."""
+    lost = {"outcome": "unscored", "outcome_cause": "timeout"}
+    rows: list[Row] = [
+        {"id": "r0", "outcome": "correct", "outcome_cause": None, "why": "x"},
+        {"id": "r1", "todo": 1, "outcome": "correct"},
+        {"id": "r2", **lost, "error": "late"},
+        {"id": "r3", **lost},
+        {"id": "r4", "outcome": "wrong", "error": "of the model"},
+    ]
+    write_rows(tmp_path / "output", rows)
+    drop = frozenset({"outcome", "outcome_cause", "why"})
+    restore_log(tmp_path / "output", tmp_path / "log", POSITION, drop, "todo", settings="0123abcd")
+    read = list(lines(tmp_path / "log"))
+    assert [decode_record(line, POSITION) for _, line in read] == [
+        {"id": "r0"},
+        {"id": "r2", **lost, "error": "late"},
+        {"id": "r3"},
+        {"id": "r4", "error": "of the model"},
+    ]
+    index = LogIndex(5)
+    assert index.load(tmp_path / "log", POSITION) == []
+    assert ([at >= 0 for at in index.offsets], index.settings) == ([True, False, True, True, True], {"0123abcd"})
+    restore_log(tmp_path / "output", tmp_path / "log", POSITION, drop, settings="0123abcd")
+    assert len(list(lines(tmp_path / "log"))) == 5
+
+
+@pytest.mark.parametrize("refused", ["log", "aside"])
+def test_damage_that_cannot_be_set_aside_stops_the_run(tmp_path: Path, refused: str) -> None:
+    (tmp_path / refused).mkdir()
+    with pytest.raises(StorageError, match="log"):
+        set_aside(tmp_path / "log", [Damage(0, b"bad\n")], tmp_path / "aside")
+
+
+@pytest.mark.parametrize(("position", "checksum", "offset"), [(2, 7, 0), (1, 8, 0), (1, 7, 1), (1, 7, 999)])
+def test_a_verdict_is_read_where_it_is_on_that_very_record(
+    tmp_path: Path, position: int, checksum: int, offset: int
+) -> None:
+    score = Score(outcome="correct", fields={"a": 1}, grader="g")
+    (tmp_path / "grades").write_bytes(encode_line(GradeLine(position=1, sum=7, score=score)))
+    with GradeReader(tmp_path / "grades") as reader:
+        assert reader.score(0, 1, 7) == score
+        assert reader.score(offset, position, checksum) is None

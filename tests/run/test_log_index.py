@@ -6,8 +6,11 @@ from __future__ import annotations
 import os
 import random
 import zlib
+from array import array
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,9 +25,9 @@ from newskills.base.records import Score
 from newskills.base.store import encode_line
 from newskills.run.engine.unit import UnitRun
 from newskills.run.records.input_map import keep_input, read_input
-from newskills.run.records.log import GradeLine, log_line
-from newskills.run.records.log_index import GradesFile, IndexFile, LogIndex
-from newskills.run.records.rows import scan
+from newskills.run.records.log import GradeLine, content_key, log_line
+from newskills.run.records.log_index import GradesFile, IndexFile, LogIndex, RecordKeys
+from newskills.run.records.rows import Input, scan
 
 POSITION, SETTINGS = "_async_position", "0123abcd"
 ROWS = 900
@@ -187,3 +190,158 @@ def test_an_input_that_changed_is_read_again(tmp_path: Path, monkeypatch: pytest
     path.unlink()
     with pytest.raises(DataError, match="There is no file"):
         read_input(path, tmp_path)
+
+
+def entries(*places: tuple[int, int, int]) -> array[int]:
+    """(position, offset, checksum) as they stand in the files."""
+    return array(
+        "Q", [word for position, offset, checksum in places for word in (position | checksum << 32, offset)]
+    )
+
+
+OWN = 1 << 63
+"""Beside an offset: the record has its outcome already."""
+
+
+@pytest.mark.parametrize("bad", [(1, 100, 7), (1, 101, 7), (3, 20, 7), (4, 20, 7)])
+def test_behind_an_entry_that_cannot_be_right_nothing_counts(bad: tuple[int, int, int]) -> None:
+    """Its line begins behind the end of the log, of 100 bytes here, or its row behind the last one."""
+    index = LogIndex(3)
+    index.add(2, 5, b"an older record", gradable=True)
+    assert index.add_entries(entries((2, 0, 2**32 - 1), (0, 99 | OWN, 8), bad, (1, 30, 9)), 100) == 2
+    assert (list(index.offsets), list(index.sums), index.done) == ([99, -1, 0], [8, 0, 2**32 - 1], 2)
+    assert [index.grade_at(p) for p in range(3)] == [-2, -1, -1]
+    good = entries((2, 50, 2**32 - 1), (0, 99, 1), bad, (0, 60, 8))
+    assert index.add_grade_entries(good, 100) == 2, "the second one is about another record"
+    assert [index.grade_at(p) for p in range(3)] == [-2, -1, 50]
+    assert index.add_grade_entries(entries((1, 60, 0)), 100) == 1
+    assert index.grade_at(1) == -1, "there is no record of that row"
+
+
+def test_without_a_grader_no_verdict_is_known() -> None:
+    index = LogIndex(2, graded=False)
+    index.add(0, 0, b"x", gradable=False)
+    index.add_grade(0, 7)
+    assert index.add_entries(entries((1, 5, 3)), 9) == 1
+    assert index.add_grade_entries(entries((1, 5, 3)), 9) == 1
+    assert [index.grade_at(p) for p in range(2)] == [-1, -1]
+    assert (index.done, list(index.ungraded())) == (2, [0, 1])
+
+
+def test_a_record_that_came_again_counts_once_and_the_later_one_decides() -> None:
+    index = LogIndex(2)
+    for offset, line in ((0, b"a"), (10, b"b")):
+        index.add(1, offset, line, gradable=True)
+    assert (index.done, index.offsets[1], index.sums[1]) == (1, 10, zlib.crc32(b"b"))
+    index.clear()
+    assert (index.done, list(index.offsets), list(index.sums), index.grade_at(1)) == (0, [-1, -1], [0, 0], -1)
+
+
+@pytest.mark.parametrize("missing", range(5))
+def test_all_rows_of_a_range_are_done_where_none_is_missing(missing: int) -> None:
+    index = LogIndex(5)
+    for position in set(range(5)) - {missing}:
+        index.add(position, 0, b"x", gradable=True)
+    for first in range(6):
+        for last in range(first, 6):
+            assert index.all_done(first, last) is not (first <= missing < last)
+
+
+def test_forgotten_verdicts_leave_what_records_carry_themselves() -> None:
+    index = LogIndex(4)
+    for position, gradable in enumerate((True, True, False, False)):
+        index.add(position, 0, b"x", gradable=gradable)
+    index.add_grade(0, 0)
+    index.add_grade(1, 77)
+    index.clear_grades()
+    assert [index.grade_at(p) for p in range(4)] == [-1, -1, -2, -2]
+
+
+def test_files_whose_last_entry_is_wrong_tell_nothing(tmp_path: Path) -> None:
+    """Of verdicts: those of before are forgotten, and read from the log."""
+    (tmp_path / "log").write_bytes(b"".join(map(line, range(20))))
+    (tmp_path / "grades").write_bytes(b"".join(map(graded, range(20))))
+    loaded(tmp_path, kept=True)
+    whole = (tmp_path / "grades-index").read_bytes()
+    first = len(graded(0))
+    (tmp_path / "grades").write_bytes(b"".join(map(graded, range(19, -1, -1))))
+    assert (tmp_path / "grades").stat().st_size > first
+    assert same(loaded(tmp_path, kept=True), loaded(tmp_path, kept=False))
+    assert (tmp_path / "grades-index").read_bytes() != whole
+
+
+@pytest.mark.parametrize("kind", ["a folder in its place", "a full disk"])
+def test_an_index_that_cannot_be_written_is_gone_and_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    (tmp_path / "log").write_bytes(b"".join(map(line, range(20))))
+    if kind == "a folder in its place":
+        (tmp_path / "index").mkdir()
+    kept = IndexFile(tmp_path / "index", SETTINGS)
+    index = LogIndex(40)
+    assert kept.load_into(index, tmp_path / "log") == 0
+    if kind == "a full disk":
+        kept.close()
+        full = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - `drop` closes it
+        monkeypatch.setattr(kept, "_file", full)
+        kept.add(0, 0, 0)
+        assert full.closed
+        assert not (tmp_path / "index").exists()
+    kept.add(1, 1, 1)
+    kept.close()
+    kept.drop()
+
+
+def test_keys_of_records_and_of_none(tmp_path: Path) -> None:
+    lines = [line(0), log_line({"id": 1}, POSITION, 1, ""), b"garbage\n"]
+    (tmp_path / "log").write_bytes(b"".join(lines))
+    keys = RecordKeys(tmp_path / "log", POSITION)
+    assert keys.key(0) == content_key("r0", "00ff")
+    assert [keys.key(len(b"".join(lines[:k]))) for k in (1, 2)] == [0, 0]
+    keys.close()
+
+
+def test_an_input_is_kept_from_two_hundred_thousand_rows_on(tmp_path: Path) -> None:
+    def kept(**changed: Any) -> bool:
+        source = Input(
+            path=tmp_path / "in", rows=200_000, digest="d", distinct=True, version=(1,), marks=array("Q", [0])
+        )
+        keep_input(msgspec.structs.replace(source, **changed), tmp_path)
+        files = list(tmp_path.glob(".input-*.map"))
+        for file in files:
+            file.unlink()
+        return bool(files)
+
+    assert kept()
+    assert not kept(rows=199_999)
+    assert not kept(version=())
+    assert not kept(distinct=False)
+    assert not kept(marks=array("Q"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_kept_on_a_machine_with_another_order_of_bytes_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("newskills.run.records.input_map.MANY", 1)
+    monkeypatch.setattr("newskills.run.records.input_map._SETTLED", -1.0)
+    path = write_input(tmp_path, 20)
+    keep_input(read_input(path, tmp_path), tmp_path)
+    monkeypatch.setattr("newskills.run.records.input_map.scan", lambda path, distinct: pytest.fail("it is read"))
+    assert read_input(path, tmp_path).rows == 20
+    monkeypatch.setattr("sys.byteorder", "other")
+    with pytest.raises(pytest.fail.Exception):
+        read_input(path, tmp_path)
+
+
+@pytest.mark.parametrize(("age", "trusted"), [(2.0, False), (3.0, False), (3.5, True)])
+def test_a_file_is_trusted_three_seconds_after_its_last_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age: float, trusted: bool
+) -> None:
+    path = write_input(tmp_path, 3)
+    changed = 1 << 30
+    version = (1, 2, (changed - 60) * 10**9, changed * 10**9)
+    monkeypatch.setattr("newskills.run.records.input_map._version", lambda path: version)
+    monkeypatch.setattr("newskills.run.records.input_map.time.time", lambda: changed + age)
+    assert bool(read_input(path, tmp_path).version) is trusted
+    assert read_input(path, None).version == ()

@@ -41,7 +41,7 @@ class ToolCallGrader:
     """
 
     name = "bfcl"
-    version = "4"
+    version = "5"
     Config = ToolCallConfig
 
     def __init__(self, config: ToolCallConfig = ToolCallConfig()) -> None:  # noqa: B008 - frozen

@@ -53,6 +53,8 @@ _MAP_HEAD = re.compile(r"new\s+HashMap\s*<[^>]{0,200}>\s*\(\s*\)")
 _ADD, _PUT = re.compile(r"\badd\("), re.compile(r"\bput\(")
 _OPENING, _CLOSING = "([{", ")]}"
 _MOST_BRACKETS = 300
+_MOST_DEEP = 100
+"""Brackets within brackets; four calls read each of them, and Python bears a thousand."""
 
 
 def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
@@ -64,7 +66,7 @@ def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
         return {"true": True, "false": False}.get(text, text)
     if kind == "String" and language == "javascript":
         return _unquoted(text)
-    if sum(map(text.count, _OPENING)) > _MOST_BRACKETS:
+    if sum(map(text.count, _OPENING)) > _MOST_BRACKETS or _depth(text) > _MOST_DEEP:
         return text
     if kind in ("Array", "ArrayList", "array"):
         return _list(text, kind, item, language)
@@ -153,6 +155,10 @@ def _split(text: str, separator: str = ",") -> list[str]:
     begins = [0, *(place + 1 for place in places)]
     parts = [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True)]
     return [part for part in parts if part]
+
+
+def _depth(text: str) -> int:
+    return max((depth for _, depth, _ in _bare(text, 0)), default=0)
 
 
 def _bare(text: str, at: int) -> Iterator[tuple[int, int, str]]:

@@ -186,9 +186,6 @@ class ScoreMetric(ABC):
         if (tokens := record.get("num_generated_tokens")) or (tokens == 0 and not gone):
             self._tokens[1] += tokens
             self._with_tokens += 1
-        for name, field in TOKENS.items():
-            if field in record:
-                self._count_alone(name, record[field], False)
         if (start := record.get("generation_start_time")) is not None and start < self._start:
             self._start = start
         if (end := record.get("generation_end_time")) is not None and end > self._end:
@@ -243,8 +240,6 @@ class ScoreMetric(ABC):
         for (name, score, none), problems in alone.items():
             if name == NO_ANSWER:
                 values: Mapping[str, Sequence[float]] = {"pass": [] if score is None else [score == 1]}
-            elif name in TOKENS:
-                values = {}
             else:
                 values = together((score,), [None if none else ""], [None])
             self._tally(name).add_alike(score, values, problems)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import DataError, storage_error
+from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.store import atomic_write, open_for_reading
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
 from newskills.run.records.damage import damaged_blocks, overlaps
@@ -166,7 +166,7 @@ def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
         if (folder / RUN_FILE).exists():
             try:
                 spec = load_spec(folder)
-            except msgspec.MsgspecError:
+            except ConfigError:
                 return None, None
             names = (unit for unit in spec.units if unit.merged.name == output.name)
             return spec, next((u for u in names if u.merged.parent.name == output.resolve().parent.name), None)
