@@ -90,7 +90,7 @@ def test_a_server_from_its_line_to_its_end(tmp_path: Path, number: int) -> None:
     with serving("--port=0", "++sandbox.limits.memory_mb=512", cwd=tmp_path) as served:
         health = served.get("/health")
         assert served.line == (
-            f"Sandbox at {served.url} (isolation level {health['level']}, run {health['run_id']}); Ctrl-C stops it.\n"
+            f"Sandbox at {served.url} (isolation level {health['isolation_level']}, run {health['run_id']}); Ctrl-C stops it.\n"
         )
         assert served.execute("x = 41")["new_session_created"] is True
         result = served.execute("x + 1")

@@ -32,7 +32,7 @@ class Executing:
 class Mirror:
     """Prints the code it gets. `broken`: fails. `most`: how many executions were under way at once."""
 
-    level = "none"
+    isolation_level = "none"
     queued = 0
 
     def __init__(self) -> None:

@@ -147,7 +147,7 @@ PUBLIC = {
         purpose="tools", names=("FunctionTool", "ToolContext", "ToolProvider")
     ),
     "newskills.train.trainers": PublicModule(
-        purpose="trainers", names=("LoraSettings", "Trainer", "TrainerSettings")
+        purpose="scripts, trainers", names=("LoraSettings", "Trainer", "TrainerSettings", "make_trainer")
     ),
     "newskills.train.verbs": PublicModule(
         purpose="trainers that have the verbs of the Tinker API",
@@ -170,8 +170,9 @@ PUBLIC = {
     "newskills.train.loops.method": PublicModule(
         purpose="ways to train, trainers", names=("Method", "MethodSettings")
     ),
+    "newskills.train.loops.rloo": PublicModule(purpose="scripts", names=("RlooConfig",)),
     "newskills.train.loops.samples": PublicModule(purpose="trainers", names=("Problem", "Scorer")),
-    "newskills.train.loops.sft": PublicModule(purpose="trainers", names=("SftConfig",)),
+    "newskills.train.loops.sft": PublicModule(purpose="scripts, trainers", names=("SftConfig", "example")),
     "newskills.train.loops.stepping": PublicModule(purpose="trainers", names=("Hooks",)),
     "newskills.train.loops.trainer": PublicModule(purpose="trainers", names=("LoopTrainer",)),
     "newskills.aimo": PublicModule(

@@ -125,9 +125,9 @@ def test_a_trainer_that_does_not_start(capfd: pytest.CaptureFixture[str]) -> Non
 
 def test_term_reaches_the_trainer_which_saves() -> None:
     program = (
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (print('saved', flush=True), sys.exit(7)))\n"
-        "print('ready', flush=True)\n"
+        "import os, signal, sys, time\n"  # os.write: a print that is interrupted by another one fails
+        "signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b'saved\\n'), sys.exit(7)))\n"
+        "os.write(1, b'ready\\n')\n"
         "time.sleep(60)"
     )
     module = [sys.executable, "-m", "newskills.train.pipelines.inside", "--", "python", "-c", program]
