@@ -89,9 +89,9 @@ def children(pid: int) -> list[int]:
 def test_a_server_from_its_line_to_its_end(tmp_path: Path, number: int) -> None:
     with serving("--port=0", "++sandbox.limits.memory_mb=512", cwd=tmp_path) as served:
         health = served.get("/health")
-        assert served.line == (
-            f"Sandbox at {served.url} (isolation level {health['isolation_level']}, run {health['run_id']}); Ctrl-C stops it.\n"
-        )
+        level, run_id = health["isolation_level"], health["run_id"]
+        line = f"Sandbox at {served.url} (isolation level {level}, run {run_id}); Ctrl-C stops it.\n"
+        assert served.line == line
         assert served.execute("x = 41")["new_session_created"] is True
         result = served.execute("x + 1")
         assert (result["process_status"], result["stdout"]) == ("completed", "42\n")

@@ -18,8 +18,8 @@ from newskills_math import AnswerComparison, compare
 from newskills_math.values import deadline
 from newskills_math.values.deadline import TICK, OutOfTime, for_free, is_limited, limited, step
 
-# What arrives in a callback of the collector or of a weak reference, as hypothesis has, is printed and lost; it is raised
-# again a TICK later.
+# What arrives in a callback of the collector or of a weak reference, as hypothesis has, is printed and lost; it is
+# raised again a TICK later.
 pytestmark = pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def in_threads(work: Callable[[int], T]) -> list[tuple[T, float]]:
 
 def in_python(program: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -13,6 +13,7 @@ once, and of threads that compute only one runs anyway. Who waits spends no time
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -234,8 +235,6 @@ def _start_watchdog() -> None:
 
 def _watch() -> None:
     """Look at the answer that is being worked out, each TICK, until there was none for a while."""
-    import ctypes  # noqa: F401 - so that no import comes between a look at a thread and what is raised in it
-
     idle = 0
     while True:
         time.sleep(TICK)
@@ -263,15 +262,15 @@ def _look_at(budget: _Budget) -> None:
     if not budget.is_spent(now, sys._current_frames().get(budget.thread)):
         return
     budget.firing = True  # before it is asked whether it is done: see _release
-    if not budget.done and not _ends(sys._current_frames().get(budget.thread)):
-        budget.spent_in = budget.spent_in or budget.step
-        _raise_in(budget.thread, OutOfTime)
-    budget.firing = False
+    try:
+        if not budget.done and not _ends(sys._current_frames().get(budget.thread)):
+            budget.spent_in = budget.spent_in or budget.step
+            _raise_in(budget.thread, OutOfTime)
+    finally:
+        budget.firing = False
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     """Let `error` be raised in a thread as soon as it runs Python code; None takes back what was not raised yet."""
-    import ctypes
-
     what = ctypes.py_object() if error is None else ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
