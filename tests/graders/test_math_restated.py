@@ -26,6 +26,8 @@ NAMED = [
     ("Does $5$ or $6$ divide $10$?", "5", "5"),
     ("Is the self-adjoint operator or the other one bounded?", "self-adjoint", r"\text{self-adjoint}"),
     ("What is 12 + 30?", "42", "42"),
+    ("Is the minimum at $x = 2$ or at $x = -3$?", "2", "x = 2"),
+    ("Is the minimum at $x = 2$ or at $x = -3$?", "-3", "x = -3"),
 ]
 
 

@@ -32,7 +32,11 @@ def restates(answer: str, golds: Sequence[str], record: Row) -> bool:
     if len(piece) < _SHORTEST or piece not in whole or _VALUE.fullmatch(piece):
         return False
     has_words = _WORD.search(answer) is not None  # an option in words is a small part of a problem, not half of it
-    is_work = len(piece) * 2 > len(whole) if has_words else _WORK.search(piece) is not None
+    if has_words:
+        is_work = len(piece) * 2 > len(whole)
+    else:
+        last_side = piece.rpartition("=")[2]
+        is_work = _WORK.search(piece) is not None and _VALUE.fullmatch(last_side) is None
     return is_work and key(tidy(answer)) not in {key(tidy(gold)) for gold in golds}
 
 
