@@ -44,9 +44,10 @@ def agent_image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _make(folder: Path) -> None:
-    if not make_image(folder, IMAGE, PROGRAMS, ENGINE):
-        return
     with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CONTAINERS_CONF", raising=False)  # of another fixture, which processes that share this lack
+        if not make_image(folder, IMAGE, PROGRAMS, ENGINE):
+            return
         patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
         if why := trial(IMAGE, ENGINE):
             lacking("CONTAINERS", f"{ENGINE} cannot run containers here: {why}")
