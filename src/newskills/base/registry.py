@@ -145,6 +145,11 @@ def load_attr(spec: str, kind: str = "object") -> Any:
     return getattr(module, attr)
 
 
+def load_function(place: str) -> Any:
+    """Return the function that properties name as `module:function`. Raises as `load_attr`."""
+    return load_attr(place.replace(":", "::", 1), "function")
+
+
 def load_module(where: str, kind: str = "module") -> ModuleType:
     """Import a dotted module name or a `.py` file, once what it declares to need is there.
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from newskills.base.errors import NewskillsError, RemoteError
-from newskills.base.registry import load_attr
+from newskills.base.registry import load_function
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.machines.ssh import shell_of
@@ -22,7 +22,7 @@ def node_size(cluster: ClusterConfig, partition: str | None, environ: Mapping[st
     place = cluster.properties.node_size
     if not place:
         return NodeSize()
-    size: NodeSize = load_attr(place.replace(":", "::"), "function")(cluster, partition, environ)
+    size: NodeSize = load_function(place)(cluster, partition, environ)
     return size
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Command, Pipeline
-from newskills.base.registry import load_attr
+from newskills.base.registry import load_function
 from newskills.environments.engines import JOB_ENGINES, program_of
 from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.mounts import parse_mounts
@@ -67,7 +67,7 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
         if cluster.ssh_tunnel is not None and not cluster.containers:
             trials.append(_python(shell, cluster, environ))
         if place := cluster.properties.trial:
-            trials += load_attr(place.replace(":", "::"), "function")(shell, cluster, environ)
+            trials += load_function(place)(shell, cluster, environ)
         trials += _folders(shell, cluster)
     except RemoteError as error:
         trials.append(ClusterTrial("ssh", False, str(error)))
@@ -124,7 +124,7 @@ def _python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) ->
     It gets the variables that jobs get: one of them may be a PYTHONPATH.
     """
     python = python_of(cluster, None)
-    variables = JobVariables({}, {})
+    variables = JobVariables()
     if not missing_variables(cluster, environ):
         variables = job_variables(cluster, environ)
     settings = [f"{name}={value}" for name, value in variables.plain.items()]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.base.registry import DescribedRegistry, load_attr
+from newskills.base.registry import DescribedRegistry, load_function
 from newskills.models.kinds import MODELS
 from newskills.models.serving.spec import ServeCommand, ServeSpec
 
@@ -108,7 +108,7 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
     Raises NewskillsError.
     """
     if place := server_properties(spec.server_type).prepare:
-        load_attr(place.replace(":", "::"), "function")(spec, say)
+        load_function(place)(spec, say)
 
 
 def server_properties(server_type: str) -> ServerProperties:
