@@ -37,11 +37,13 @@ def test_endpoints_give_the_same_canned_replies(kind: str, monkeypatch: pytest.M
     with Endpoint() as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
         for path in PATHS:
-            expected = next(body for tail, body in fallback.ROUTES if path.endswith(tail))
-            assert exchange(connection, "POST", path, b"{}").decode() == expected
-            assert "boxed{42}" in json.dumps(json.loads(expected))
+            expected = json.loads(next(body for tail, body in fallback.ROUTES if path.endswith(tail)))
+            replies = [json.loads(exchange(connection, "POST", path, b"{}")) for _ in range(3)]
+            assert len({reply["id"] for reply in replies}) == 3
+            assert all({**reply, "id": expected["id"]} == expected for reply in replies)
+            assert "boxed{42}" in json.dumps(expected)
         assert json.loads(exchange(connection, "GET", "/v1/models"))["data"][0]["id"] == "fake"
-        assert server.served == len(PATHS)
+        assert server.served == 3 * len(PATHS)
         connection.close()
 
 

@@ -8,6 +8,7 @@
 //
 // POST */chat/completions, */completions, */responses reply after LATENCY_MS; GET */models, /health and /served
 // (the number of POSTs answered so far, and of those refused) at once. Request bodies need a Content-Length; others get 411.
+// Each reply has an id of its own, as those of any model server: equal bytes would look like one reply sent twice.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_FDS = 1 << 16, CHUNK = 1 << 16, EVENTS = 512 };
+enum { MAX_FDS = 1 << 16, CHUNK = 1 << 16, EVENTS = 512, ID_WITHIN = 32 };
 
 #define ANSWER                                                                                                    \
     "First we read what is given. There are 6 boxes with 7 apples each, so we multiply the two numbers: "         \
@@ -33,14 +34,14 @@ enum { MAX_FDS = 1 << 16, CHUNK = 1 << 16, EVENTS = 512 };
 #define USAGE "\"usage\":{\"prompt_tokens\":96,\"completion_tokens\":57,\"total_tokens\":153}}"
 
 static const char CHAT[] =
-    "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"created\":1700000000,\"model\":\"fake\",\"choices\":["
+    "{\"id\":\"chatcmpl-00000000\",\"object\":\"chat.completion\",\"created\":1700000000,\"model\":\"fake\",\"choices\":["
     "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"" ANSWER "\"},\"logprobs\":null,"
     "\"finish_reason\":\"stop\"}]," USAGE;
 static const char TEXT[] =
-    "{\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":1700000000,\"model\":\"fake\",\"choices\":["
+    "{\"id\":\"cmpl-00000000\",\"object\":\"text_completion\",\"created\":1700000000,\"model\":\"fake\",\"choices\":["
     "{\"index\":0,\"text\":\"" ANSWER "\",\"logprobs\":null,\"finish_reason\":\"stop\"}]," USAGE;
 static const char RESPONSES[] =
-    "{\"id\":\"resp_1\",\"object\":\"response\",\"created_at\":1700000000,\"model\":\"fake\",\"status\":\"completed\","
+    "{\"id\":\"resp_00000000\",\"object\":\"response\",\"created_at\":1700000000,\"model\":\"fake\",\"status\":\"completed\","
     "\"output\":[{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"status\":\"completed\",\"content\":["
     "{\"type\":\"output_text\",\"text\":\"" ANSWER "\",\"annotations\":[]}]}],"
     "\"usage\":{\"input_tokens\":96,\"output_tokens\":57,\"total_tokens\":153}}";
@@ -123,7 +124,12 @@ static void reply(int fd, const char *status, const char *body, int close_after)
     c->out_len += (size_t)sprintf(c->out + c->out_len,
                                   "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n%s\r\n", status,
                                   length, close_after ? "Connection: close\r\n" : "");
-    memcpy(c->out + c->out_len, body, length);
+    char *start = memcpy(c->out + c->out_len, body, length), number[9];
+    char *id = length > ID_WITHIN ? memmem(start, ID_WITHIN, "00000000", 8) : NULL;
+    if (id) {
+        snprintf(number, sizeof number, "%08x", (unsigned)served);
+        memcpy(id, number, 8);
+    }
     c->out_len += length;
     c->closing |= close_after;
 }

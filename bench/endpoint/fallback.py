@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import re
 import sys
@@ -36,6 +37,9 @@ ROUTES = (
     ("/models", literal("MODELS")),
     ("/health", literal("HEALTH")),
 )
+
+
+_ids = itertools.count(1)
 
 
 class Served:
@@ -110,6 +114,7 @@ class Server(asyncio.Protocol):
             self._send(body)
 
     def _send(self, body: str, status: str = "200 OK") -> None:
+        body = body.replace("00000000", f"{next(_ids):08x}", 1)
         head = (
             f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body.encode())}\r\n\r\n"
         )

@@ -89,6 +89,17 @@ def test_equal_replies_of_an_honest_server_are_held_once_and_asked_for_once() ->
     run(work())
 
 
+def test_an_equal_reply_is_held_for_two_replies_where_many_show_how_long_one_takes() -> None:
+    guard = connection.RepeatGuard()
+    holds = []
+    for _ in range(20):
+        guard.record(30.0)
+        holds.append(guard.hold_seconds() - connection.REPEAT_WAIT_SECONDS)
+    assert holds[0] == 600.0
+    assert holds == sorted(holds, reverse=True)
+    assert set(holds[9:]) == {60.0}
+
+
 def test_bytes_that_wait_on_a_kept_connection_end_it() -> None:
     writers: list[asyncio.StreamWriter] = []
 

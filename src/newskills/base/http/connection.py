@@ -29,8 +29,9 @@ USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
 TLS_ALERT = b"\x15\x03"
 DIGITS = 12
 """Of a length that is read here."""
-REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR = 0.2, 10.0
-"""A suspected reply is held that long, and as many times the longest reply: by then the true one should be there."""
+REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR, FEW_REPLIES = 0.2, 2.0, 10
+"""A suspected reply is held that long after its request was sent, and as many times the longest reply; longer where
+fewer replies show how long one takes. By then the true one should be there."""
 
 
 class StaleConnectionError(TransportError):
@@ -47,10 +48,18 @@ class RepeatGuard:
 
     def __init__(self) -> None:
         self.suspects = True
-        self.longest_reply = 0.0
+        self._replies = 0
+        self._longest_reply = 0.0
+
+    def record(self, seconds: float) -> None:
+        """Take note of a reply that came `seconds` after its request."""
+        self._replies += 1
+        self._longest_reply = max(self._longest_reply, seconds)
 
     def hold_seconds(self) -> float:
-        return REPEAT_WAIT_SECONDS + REPEAT_WAIT_FACTOR * self.longest_reply
+        """Return how long after a request a suspected reply to it is held."""
+        few = max(1.0, FEW_REPLIES / max(1, self._replies))
+        return REPEAT_WAIT_SECONDS + REPEAT_WAIT_FACTOR * few * self._longest_reply
 
 
 class HttpResponse:
@@ -346,11 +355,11 @@ class Connection(asyncio.Protocol):
         elif self._is_repeated(body) and not self.closed:
             self._held = response
             self._expect_reply()
-            wait = min(self._repeats.hold_seconds(), self._deadline - self._loop.time())
-            self._loop.call_later(wait, self._believe, response)
+            until = min(self._sent_at + self._repeats.hold_seconds(), self._deadline)
+            self._loop.call_at(until, self._believe, response)
             return
         self._last_body = body
-        self._repeats.longest_reply = max(self._repeats.longest_reply, self._loop.time() - self._sent_at)
+        self._repeats.record(self._loop.time() - self._sent_at)
         self._answer(response)
 
     def _believe(self, held: HttpResponse) -> None:
