@@ -134,7 +134,8 @@ def _worker(options: argparse.Namespace, until: float) -> int:
 
 
 def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket) -> int:
-    """Until the head goes. Ray gives up where it finds no head within half a minute, so it is tried again."""
+    """Run Ray on a further node until the head goes. Ray gives up where it finds no head within half a minute, so
+    it is tried again."""
     ending = ""
     for left in reversed(range(TRIES)):
         began = time.monotonic()
@@ -223,7 +224,7 @@ def _connect(host: str, port: int, until: float) -> socket.socket:
 
 
 def _client_port() -> list[str]:
-    """Ray's client server, which nobody asks for, would take port 10001; without grpc there is none."""
+    """Return the option that moves Ray's unused client server from port 10001; without grpc there is none."""
     return [f"--ray-client-server-port={_free_port()}"] if importlib.util.find_spec("grpc") else []
 
 
@@ -240,14 +241,14 @@ def _free_ports(count: int) -> list[int]:
 
 
 def agent_ports() -> list[str]:
-    """Options of `ray start`: ports that are free now."""
+    """Return options of `ray start` with ports that are free now."""
     ports = _free_ports(len(AGENT_PORTS))
     return [f"{option}={port}" for option, port in zip(AGENT_PORTS, ports, strict=True)]
 
 
 @contextlib.contextmanager
 def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Ray on this node, gone after the `with`. Nodes may share a /tmp, so each has a folder of its own there.
+    """Run Ray on this node inside the `with`. Nodes may share a /tmp, so each has a folder of its own there.
 
     Its sockets lie in that folder, and names of sockets are short. At the end nothing is left that Ray's own half
     minute of draining could save, so it is killed.
@@ -295,7 +296,7 @@ def _await_nodes(address: str, nodes: int, until: float, ray: subprocess.Popen[b
 
 
 def _has_ended(ray: subprocess.Popen[bytes]) -> bool:
-    """Or its raylet, for which `ray start` then waits in vain for minutes."""
+    """Return whether Ray has ended, or its raylet, for which `ray start` then waits in vain for minutes."""
     if ray.poll() is not None:
         return True
     with contextlib.suppress(OSError):

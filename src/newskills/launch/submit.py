@@ -136,7 +136,7 @@ def unmet(
 
 
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
-    """To look at jobs that were submitted, stop them or read their logs."""
+    """Return the executor that looks at submitted jobs, stops them or reads their logs."""
     return make_executor(_seen(experiment.cluster, experiment.folder, environ))
 
 

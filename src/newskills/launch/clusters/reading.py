@@ -93,7 +93,7 @@ def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str
 
 
 def sentence(error: msgspec.ValidationError, where: str) -> str:
-    """`error` for people, without the value, which may be private."""
+    """Describe `error` for people, without the value, which may be private."""
     text = str(error)
     place = PLACE.search(text)
     path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""

@@ -29,7 +29,7 @@ class JobVariables(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def missing_variables(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[str]:
-    """Names in `required_env_vars` that are not set."""
+    """Return the names in `required_env_vars` that are not set."""
     return [entry for entry in cluster.required_env_vars if "=" not in entry and entry not in environ]
 
 
@@ -59,6 +59,6 @@ def job_variables(
 
 
 def missing_sentence(cluster: ClusterConfig, missing: list[str]) -> str:
-    """For variables that `cluster` requires."""
+    """Describe the variables that `cluster` requires and the shell lacks."""
     are = "are" if len(missing) > 1 else "is"
     return f"Cluster '{cluster.name}' requires {', '.join(missing)}, which {are} not set in this shell."

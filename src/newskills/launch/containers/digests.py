@@ -33,7 +33,8 @@ _MOST = 1 << 20
 
 
 def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
-    """`sha256:…`; empty where the registry does not tell: no network, a private image, no registry at all."""
+    """Return the image's digest `sha256:…`; empty where the registry does not tell: no network, a private image,
+    no registry at all."""
     if reference.digest or reference.scheme != "docker":
         return reference.digest
     host = reference.registry or "registry-1.docker.io"

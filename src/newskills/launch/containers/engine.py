@@ -73,7 +73,8 @@ class ContainerEngine:
         return 0 if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout else os.getuid()
 
     def _own_service(self) -> bool:
-        """Whether docker's client talks to a service that runs as the caller (podman's does not say so itself)."""
+        """Return whether docker's client talks to a service that runs as the caller (podman's does not say so
+        itself)."""
         socket = self._environ.get("DOCKER_HOST", "").removeprefix("unix://")
         try:
             return os.stat(socket).st_uid == os.getuid()
@@ -81,7 +82,7 @@ class ContainerEngine:
             return False
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """One call to its end; its outputs as text, decoded as UTF-8."""
+        """Run the engine with these words to its end; outputs are text, decoded as UTF-8."""
         try:
             return subprocess.run(
                 [self.name, *words],
@@ -103,7 +104,7 @@ class ContainerEngine:
             raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=remedy)
 
     def gpus(self, wanted: bool) -> tuple[str, ...]:
-        """Options that give all GPUs of the machine, if it has any and the engine can.
+        """Return the options that give all GPUs of the machine, if it has any and the engine can.
 
         Raises ConfigError where they are `wanted` and the engine is not set up for them.
         """
@@ -134,7 +135,7 @@ class ContainerEngine:
         return (option, *visible)
 
     def privileged(self) -> tuple[str, ...]:
-        """Where the user asks for it by NEWSKILLS_PRIVILEGED_DOCKER=1."""
+        """Return the option for privileged containers where NEWSKILLS_PRIVILEGED_DOCKER=1 asks for it."""
         off = twin("PRIVILEGED_DOCKER", self._environ).lower() in ("", "0", "false", "no")
         return () if off else ("--privileged",)
 
@@ -163,7 +164,7 @@ class ContainerEngine:
         self._ids[image] = image_id
 
     def labelled(self, label: str, value: str) -> dict[str, str]:
-        """Id → what the label `value` says, of containers that have `label`."""
+        """Return id → value of the label `value`, for containers that have `label`."""
         containers = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
         if not containers:
             return {}
@@ -181,7 +182,7 @@ class ContainerEngine:
         return ("--force", "--time=0") if self.is_podman else ("--force",)
 
     def _id(self, image: str) -> str:
-        """Empty where it is not on this machine."""
+        """Return the image's id; empty where it is not on this machine."""
         return self.run("image", "inspect", "--format={{.Id}}", image).stdout.strip().removeprefix("sha256:")
 
     def _pull(self, image: str) -> str:

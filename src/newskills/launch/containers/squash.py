@@ -98,7 +98,8 @@ def squash(
     force: bool = False,
     say: PrintLine = lambda text: None,
 ) -> dict[str, str]:
-    """Image → path, once all are there. Ctrl-C ends the imports and leaves nothing half done.
+    """Import all images; return image → path once all are there. Ctrl-C ends the imports and leaves nothing half
+    done.
 
     Raises RemoteError with command and output of an import that failed.
     """
@@ -111,7 +112,7 @@ def squash(
 
 
 def srun_words(place: SquashPlace) -> list[str]:
-    """Options of the one step that imports."""
+    """Return the options of the single step that imports."""
     return [
         "--job-name=newskills-squash",
         *([f"--account={place.account}"] if place.account else []),
@@ -146,7 +147,7 @@ def _planned(
 def _taken(
     reference: Reference, digest: str, squash_files: Sequence[_SquashFile], path: str
 ) -> tuple[str, str] | None:
-    """(path, why) of the file to take, the surest first."""
+    """Return (path, why) of the existing file to use, the surest first; None where there is none."""
     whole = [file for file in squash_files if file.whole]
     names = {reference.file_name(digest)}
     for file in whole:
@@ -176,7 +177,7 @@ def _when(file: _SquashFile) -> str:
 
 
 def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
-    """Files that may be of these images, those in `containers/` first."""
+    """List the files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
     script = f'{resource("squash_whole")}\n{resource("squash_look")}\nsquash_look "$@"'
@@ -194,7 +195,7 @@ def _side(text: str) -> Mapping[str, object]:
 
 
 def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
-    """bash/squash.sh with its variables; everything that a user wrote is quoted."""
+    """Return bash/squash.sh with its variables; everything that a user wrote is quoted."""
     reference = parse_image(plan.image)
     side = msgspec.json.encode({"image": plan.image, "uri": reference.uri, "digest": plan.digest}).decode()
     variables = {

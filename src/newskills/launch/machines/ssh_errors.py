@@ -15,7 +15,7 @@ QUIET = (
 
 
 def connection_error(name: str, output: str) -> RemoteError:
-    """One sentence and the next step for what `ssh` said."""
+    """Describe what `ssh` said in one sentence, with the next step."""
     for pattern, sentence, hint in _REASONS:
         if match := re.search(pattern, output, re.IGNORECASE):
             return RemoteError(sentence.format(name=name, found=match[0]), hint=hint.format(name=name))

@@ -116,7 +116,7 @@ class JobScript(ABC):
         """Return the script as data. Raises ConfigError."""
 
     def _script(self, argv: Sequence[Word], context: Context, **settings: Any) -> Script:
-        """`argv` with what all scripts have; markers of other scripts become references."""
+        """Add to `argv` what all scripts have; markers of other scripts become references."""
         env: dict[str, Word] = dict(settings.pop("env", {}))
         settings = {"setup": self.installation_command or "", "all_nodes": self.span_group_nodes, **settings}
         if self.num_tasks_override is not None:
@@ -227,7 +227,7 @@ class ServerScript(JobScript):
         return (self.model_path,) if self.model_path.startswith("/") else ()
 
     def get_address(self) -> str:
-        """host:port, for texts of other scripts."""
+        """Return host:port, for texts of other scripts."""
         return f"{self.hostname_ref()}:{self.port}"
 
     def build(self, context: Context) -> Script:

@@ -120,7 +120,7 @@ def serve_foreground(
 
 
 def stop(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:
-    """SIGTERM to the whole group, SIGKILL after `grace` seconds; returns once it is gone."""
+    """Send SIGTERM to the whole group and SIGKILL after `grace` seconds; return once it is gone."""
     try:
         _signal_group(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

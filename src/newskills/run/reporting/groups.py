@@ -24,7 +24,7 @@ PROMPTS = ("prompt", "judge_prompt")
 def group_reports(
     reports: Sequence[Report], group_for: GroupFor, scored: Collection[str] = ()
 ) -> tuple[list[Report], list[str]]:
-    """One report for each dotted prefix that several benchmarks share, or that is a group; and notes.
+    """Return one report for each dotted prefix that several benchmarks share, or that is a group; and notes.
 
     A group with a score that lacks members has none, and so has one of `scored`, which have a score of their own, that
     is not known here. Raises ConfigError where the score function fails.
@@ -57,7 +57,8 @@ def group_reports(
 
 
 def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
-    """With intervals: members are independent, so what each one's own interval moves adds up in squares."""
+    """Report a group's score with intervals: members are independent, so what each one's own interval moves adds
+    up in squares."""
     modes = {member: report.modes for member, report in members.items()}
     scores = _score(group, modes)
     moved: dict[tuple[str, str], float] = {}
@@ -159,7 +160,7 @@ def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:
 
 
 def _mean_numbers(members: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
-    """Members are independent and fixed: their standard errors add in squares."""
+    """Average the numbers of members, which are independent and fixed: their standard errors add in squares."""
     means = {}
     for name in members[0]:
         numbers = [member[name] for member in members if name in member]

@@ -43,7 +43,8 @@ def points(text: str) -> dict[str, float]:
 
 
 def mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
-    """0 to 1 where the weights sum to 1; a failure of the judge where no line was found."""
+    """Return the judge's weighted mark, 0 to 1 where the weights sum to 1; a failure where its reply has no
+    mark."""
     if not points:
         lines = ", ".join(name.capitalize() for name in MARKS)
         return Failure(

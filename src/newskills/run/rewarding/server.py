@@ -57,7 +57,7 @@ class Rewards(Protocol):
     """Makes rewards of samples: `graders.Rewarder`, `reward_model.RewardModelSource`."""
 
     async def judge(self, samples: Sequence[RewardItem]) -> list[Judged]:
-        """In order. Raises DataError for a sample that cannot be judged as it was sent."""
+        """Judge samples in order. Raises DataError for a sample that cannot be judged as it was sent."""
         ...
 
 
@@ -197,7 +197,8 @@ async def serve_rewards(
     say: PrintLine,
     count: Count | None = None,
 ) -> None:
-    """Until SIGINT or SIGTERM: then requests in work may finish, for 30 s; a second one ends them at once.
+    """Serve until SIGINT or SIGTERM; then requests in work may finish, for 30 s, and a second signal ends them at
+    once.
 
     Raises ConfigError, UnknownNameError, AuthError (judge), SandboxError, ServerStartError.
     """
@@ -236,7 +237,7 @@ async def _close(server: Server, hurry: asyncio.Event) -> None:
 
 
 async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:
-    """Until `stop`: tells now and then of samples that could not be graded."""
+    """Report now and then, until `stop`, the samples that could not be graded."""
     reported = 0
     while not stop.is_set():
         try:

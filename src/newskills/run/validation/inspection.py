@@ -101,7 +101,7 @@ def look_through(rows: Rows, most: int) -> list[InspectedRow]:
 
 
 def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[InspectedRow]]:
-    """(rows, some of them: algorithm R of Vitter 1985)."""
+    """Read a split; return (number of rows, a sample of them drawn by algorithm R of Vitter 1985)."""
     draw = random.Random(rows.benchmark.name)  # noqa: S311 - repeatable on purpose, no secret
     seen: set[str] = set()
     kept: list[InspectedRow] = []
@@ -170,7 +170,7 @@ def _told(split: PreparedSplit) -> list[str]:
 
 
 def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
-    """As `ns eval` would run it once."""
+    """Return the settings with which `ns eval` would run the benchmark once."""
     run = BenchmarkRun(name=benchmark.name, benchmark=benchmark, samples=0, split=benchmark.split, input_file=path)
     (planned,) = benchmark_units(run, results=Path(), pieces=WorkPieces(), layers=())
     return planned.unit.config
