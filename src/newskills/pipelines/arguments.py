@@ -53,7 +53,7 @@ QUEUED_CHUNKS = 8
 
 
 def chunk_count(options: WorkOptions) -> int | None:
-    """`--num_chunks`, or as many as a queue needs; None = the input is not cut. Raises ConfigError."""
+    """Return `--num_chunks`, or as many as a queue needs; None where the input is not cut. Raises ConfigError."""
     if not options.work_queue:
         return options.num_chunks
     if options.num_jobs is None or options.num_jobs < 1:
@@ -67,7 +67,7 @@ def chunk_count(options: WorkOptions) -> int | None:
 
 
 def chunk_ids(options: WorkOptions) -> tuple[int, ...]:
-    """`--chunk_ids` as numbers; none = all. Raises ConfigError."""
+    """Return `--chunk_ids` as numbers; empty for all chunks. Raises ConfigError."""
     return () if options.chunk_ids is None else tuple(parse_ids(options.chunk_ids, "--chunk_ids"))
 
 
@@ -84,7 +84,7 @@ def read_json(text: str, option: str) -> dict[str, object]:
 
 
 def default_output(expname: str) -> Path:
-    """Where results go when nobody said so."""
+    """Return where results go without `--output_dir`, and print it."""
     path = Path("results") / expname
     notice(f"no --output_dir: writing to {path}")
     return path

@@ -64,7 +64,7 @@ def _in_containers(options: SweBenchOptions, engine: str, source: Path) -> Itera
 
 
 def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
-    """Where the reports are."""
+    """Run the harness; return the paths of its reports."""
     check_harness()
     folder = target.parent / "swe-bench-harness"
     folder.mkdir(parents=True, exist_ok=True)

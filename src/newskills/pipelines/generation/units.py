@@ -38,7 +38,7 @@ CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
 
 def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | None = None) -> list[PlannedUnit]:
-    """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
+    """Resolve all units; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     if there is None:
         parsed = at_repository(parsed)
     options = parsed.options
@@ -75,7 +75,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
 
 
 def generation_kind(options: GenerateOptions) -> str | None:
-    """`--generation_type`, or the kind that a module of NeMo-Skills stands for. Raises ConfigError."""
+    """Return `--generation_type`, or the kind that a module of NeMo-Skills stands for. Raises ConfigError."""
     solver = solver_of_module(options.generation_module or "")
     kind = solver if solver in (MATH_JUDGE, CONTAMINATION, *LEAN_PROMPTS) else None
     if solver is not None and options.generation_type not in (None, kind):
@@ -150,7 +150,7 @@ def _seeds(options: GenerateOptions) -> tuple[int, ...] | None:
 
 
 def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
-    """Whether the input is the prepared data of a benchmark (`++dataset`)."""
+    """Return whether the input is the prepared data of a benchmark (`++dataset`)."""
     own_input = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
     return not own_input and "dataset" in parsed.overrides
 

@@ -66,8 +66,8 @@ def run(parsed: Parsed[StatusOptions]) -> int:
 
 
 def result(parsed: Parsed[StatusOptions]) -> list[JobState]:
-    """For Python: the jobs of an experiment and what they do; without a name, those of the latest experiments. Raises
-    UnknownNameError, ConfigError, RemoteError."""
+    """Return, for Python, the jobs of an experiment and what they do; without a name, those of the latest
+    experiments. Raises UnknownNameError, ConfigError, RemoteError."""
     options = parsed.options
     if options.name is not None:
         return find_submitted(options.name).states(options.job)

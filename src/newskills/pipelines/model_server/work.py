@@ -41,7 +41,7 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
 
 
 def result(parsed: Parsed[StartServerOptions]) -> None:
-    """For Python: raises NewskillsError where the server ended with another code than 0."""
+    """Serve for Python; raises NewskillsError where the server ended with another code than 0."""
     if code := run(parsed):
         raise NewskillsError(f"The server ended with exit code {code}.")
 
