@@ -32,7 +32,7 @@ class Folders:
         )
 
     def holds(self, path: Path) -> bool:
-        """Whether `path`, wherever its links lead, lies in a given folder."""
+        """Return whether `path`, wherever its links lead, lies in a given folder."""
         try:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
@@ -60,7 +60,8 @@ class Folders:
             return file.read(most)
 
     def name(self, path: Path) -> str:
-        """`path` as readers know it: below the given folder, with that folder's name where there are several."""
+        """Return `path` as readers know it: below the given folder, with that folder's name where there are
+        several."""
         for root in self.roots:
             if path.is_relative_to(root):
                 below = path.relative_to(root)

@@ -42,7 +42,8 @@ class Library:
     """Safe to be asked by several threads at once."""
 
     def __init__(self, places: Sequence[Path], *, wait: bool = False) -> None:
-        """`wait`: pages are made when all records are indexed, not while they are. Raises DataError."""
+        """Open the folders; `wait`: pages are made when all records are indexed, not while they are. Raises
+        DataError."""
         self.folders = Folders(places)
         self._wait = wait
         self._cache = cache_folder() / "view"
@@ -63,7 +64,7 @@ class Library:
             self._work.notify_all()
 
     def catalog(self) -> Catalog:
-        """Of a moment ago."""
+        """Return the catalog, at most LOOK_EVERY seconds old."""
         with self._lock:
             now = time.monotonic()
             if self._catalog is None or now - self._looked > LOOK_EVERY:

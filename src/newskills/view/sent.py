@@ -47,7 +47,8 @@ class _PromptOfRun(NamedTuple):
 
 
 def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentPrompt:
-    """Never raises: what cannot be shown is said in the note."""
+    """Return the prompt that was sent, with a note; what cannot be shown is said in the note, and nothing is
+    raised."""
     if messages := messages_in(row):
         return SentPrompt(_asked(messages), True, RECORDED)
     if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):

@@ -70,7 +70,7 @@ def verdict_of(row: Row, reply: str) -> Row:
 
 
 def answer_span(reply: str, answer: str) -> list[int] | None:
-    """Where the answer stands: in the last box, else where the reply names it last as a word of its own."""
+    """Return where the answer stands: in the last box, else where the reply names it last as a word of its own."""
     answer = answer.strip()
     if not answer:
         return None

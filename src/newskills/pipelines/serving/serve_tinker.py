@@ -77,7 +77,7 @@ def run(parsed: Parsed[ServeTinkerOptions]) -> int:
 
 
 def _names(options: ServeTinkerOptions) -> list[tuple[str | None, str]]:
-    """(name, model) of each. Raises ConfigError where their numbers differ."""
+    """Return (name, model) of each model. Raises ConfigError where their numbers differ."""
     models = [part.strip() for part in options.model.split(",")]
     model_names = options.model_name.split(",") if options.model_name else []
     if model_names and len(model_names) != len(models):

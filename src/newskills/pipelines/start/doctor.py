@@ -169,7 +169,7 @@ def _endpoint(address: str) -> DoctorFinding:
 
 
 def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
-    """Which configs there are; for the one that was named, whether it keeps what it promises."""
+    """Check which cluster configs there are, and of the named one, whether it keeps what it promises."""
     from newskills.launch.clusters.config import BUILT_IN, cluster_names, load_cluster
     from newskills.launch.clusters.variables import missing_variables
 

@@ -44,7 +44,7 @@ def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
 
 
 def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
-    """Jobs, groups and commands."""
+    """Print jobs, groups and commands as a tree."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
@@ -58,7 +58,7 @@ def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
 
 
 def show_scripts(ready: PreparedSubmission, experiment: Experiment) -> None:
-    """Every file that a job's folder would have."""
+    """Print every file that a job's folder would have."""
     submission = ready.submission
     site = site_of(
         experiment.cluster,
@@ -121,7 +121,7 @@ def _short(words: tuple[Word, ...]) -> str:
 
 
 def argv_text(words: tuple[Word, ...]) -> str:
-    """As a shell would have it; what the job fills in stands in braces."""
+    """Join words as a shell would have them; what the job fills in stands in braces."""
     shown = []
     for word in words:
         if isinstance(word, Ref):

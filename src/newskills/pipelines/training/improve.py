@@ -68,7 +68,7 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
 
 
 def result(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
-    """For Python: what came of it, or the experiment that was submitted; None for a dry run.
+    """Improve a model for Python, and return the outcome, or the submitted experiment; None for a dry run.
 
     Raises as `run`, and NewskillsError for an improvement that was stopped.
     """
@@ -162,7 +162,7 @@ def _steps(spec: ImproveSpec) -> Iterator[Step]:
 
 
 def _amount(stage: ImproveStage) -> str:
-    """How much it trains."""
+    """Describe how much the stage trains."""
     keys = stage.keys
     length = counted(keys.steps, "step") if stage.method == "grpo" else f"{keys.epochs:g} epochs"
     problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, " if keys.samples else ""

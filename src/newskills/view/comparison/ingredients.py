@@ -40,7 +40,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def must_agree(names: str) -> tuple[Kind, ...]:
-    """Those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
+    """Return those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in MUST_AGREE:
@@ -49,7 +49,7 @@ def must_agree(names: str) -> tuple[Kind, ...]:
 
 
 def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
-    """All that is known to differ; what only one of them tells is no difference."""
+    """Return everything known to differ; what only one of them records is no difference."""
     pairs = [
         *_described(first, second),
         ("model", "model", _setting(first, "server.model"), _setting(second, "server.model")),
@@ -103,7 +103,7 @@ def _prompt(facts: Row) -> str:
 
 
 def _with_source(before: Row, after: Row, first: str, second: str) -> tuple[str, str]:
-    """Two prompts, with whose wording each is where they differ in their texts."""
+    """Return two prompts, each with the source of its wording where their texts differ."""
     sources = [_text(facts.get("prompt_source")) for facts in (before, after)]
     if first == second or not all(sources):
         return first, second
@@ -123,7 +123,7 @@ def _judge(facts: Row) -> str:
 
 
 def _table(value: object) -> Row:
-    """`value` where it is a table, else an empty one."""
+    """Return `value` where it is a table, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -152,7 +152,7 @@ def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
 
 
 def _kind(name: str) -> Kind | None:
-    """Of a setting; None where it is told otherwise, or decides nothing."""
+    """Return the kind of a setting; None where it is reported elsewhere, or decides nothing."""
     if name.startswith(_SAMPLING):
         return None if name.endswith("random_seed") else "sampling"
     if name in _PROMPT:
@@ -163,7 +163,7 @@ def _kind(name: str) -> Kind | None:
 
 
 def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
-    """Problems of the same identity that ask or expect something else."""
+    """Count problems of the same identity that ask or expect something else."""
     both = [(content, second.contents.get(identity)) for identity, content in first.contents.items()]
     other = sum(1 for content, also in both if also is not None and _differ(content, also))
     if not other:

@@ -14,7 +14,7 @@ _ANSWER = 16
 
 
 def as_text(done: Regraded, flips: int) -> str:
-    """`flips`: how many samples with another verdict are listed."""
+    """Render a regraded run; `flips`: how many samples with another verdict are listed."""
     return printable("\n".join(_lines(done, flips))) + "\n"
 
 

@@ -63,7 +63,7 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """`folder` itself where it holds results, else those below it that do, in the order of their making.
+    """Return `folder` itself where it holds results, else those below it that do, in the order of their making.
 
     Raises DataError where there is no such folder.
     """
@@ -86,7 +86,7 @@ def _holds_results(folder: Path) -> bool:
 
 
 def _times(folder: Path) -> Iterator[float]:
-    """When its files were begun; without an exit record, when they were last written."""
+    """Yield when its files were begun; without an exit record, when they were last written."""
     for path in folder.rglob("output*.jsonl"):
         state = load_state(OutputPaths(path).state)
         yield state.started if state is not None and state.started else path.stat().st_mtime
@@ -217,7 +217,7 @@ def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 
 def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
-    """pass@k and majority@k of benchmarks with several samples."""
+    """Yield the curves of pass@k and majority@k of benchmarks with several samples."""
     for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
         series: list[Series] = []
         for run in runs:
@@ -269,7 +269,7 @@ def _lengths(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 
 def _comparison(places: Sequence[Path]) -> Iterator[Block]:
-    """Every run against the first, whatever differs: that is named."""
+    """Compare every run with the first, whatever differs: that is named."""
     try:
         comparison = compare(places, CompareOptions(allow=("data", "prompt", "grader")))
     except DataError as error:

@@ -52,7 +52,8 @@ def input_files(command: str, options: ReplyOptions) -> list[Path]:
 
 
 def asked_by(options: ReplyOptions, keys: ReplyKeys, base: Path, file: Path) -> Skill:
-    """How the replies of --input_files, of which `file` is one, were asked for. Raises ConfigError."""
+    """Return the skill with which the replies of --input_files, of which `file` is one, were asked for. Raises
+    ConfigError."""
     if options.benchmark is None and keys.prompt_config is None:
         raise ConfigError(
             "--input_files needs the prompt that asked for the replies.",
