@@ -127,7 +127,7 @@ def _kind(expected: bool | None, verdict: Said) -> str:
 
 
 def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
-    """Share of runs with (expected, said) of a problem → how many problems have it."""
+    """Return share of runs with (expected, said) of a problem → how many problems have it."""
     shares: Counter[float] = Counter()
     for expected, taken, count in judged:
         shares[sum((expected, verdict) == wanted for verdict in taken) / len(taken)] += count

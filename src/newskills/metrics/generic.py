@@ -75,7 +75,7 @@ class LiveBenchMetric(GenericMetric):
 
 
 def _leaderboard(tasks: Mapping[tuple[str, str], Number]) -> Number:
-    """(category, task) → number."""
+    """Average numbers by (category, task), so that categories weigh the same."""
     categories = [category for category, _ in tasks]
     weights = {place: 1 / (categories.count(place[0]) * len(set(categories))) for place in tasks}
     value = math.fsum(weights[place] * number.value for place, number in tasks.items())

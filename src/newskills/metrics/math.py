@@ -67,7 +67,7 @@ class MathMetric(ScoreMetric):
 
 
 def _both(a: float | None, b: float | None) -> float | None:
-    """Decided by one 0 alone."""
+    """Return the smaller of two scores; a single 0 decides alone."""
     present = [score for score in (a, b) if score is not None]
     if len(present) == 2 or 0 in present:
         return min(present)
@@ -75,7 +75,7 @@ def _both(a: float | None, b: float | None) -> float | None:
 
 
 def _any(a: float | None, b: float | None) -> float | None:
-    """Decided by one 1 alone."""
+    """Return the larger of two scores; a single 1 decides alone."""
     present = [score for score in (a, b) if score is not None]
     if len(present) == 2 or 1 in present:
         return max(present)

@@ -99,7 +99,7 @@ class WeightedMathMetric(MathMetric):
 
 
 def _weighted(parts: list[tuple[float, Number]]) -> Number:
-    """Mean over strata (weight, number), each worth its weight times its problems."""
+    """Return the mean over strata (weight, number), each worth its weight times its problems."""
     shares = [weight * number.n for weight, number in parts]
     total = math.fsum(shares)
     value = math.fsum(share * number.value for share, (_, number) in zip(shares, parts, strict=True)) / total

@@ -15,7 +15,7 @@ from newskills.models.kinds import key_for_host
 
 
 def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
-    """Ids of `GET /v1/models` at `address` (with or without `/v1`).
+    """Return the ids of `GET /v1/models` at `address` (with or without `/v1`).
 
     Raises TransportError (nobody answers), AuthError, ServerError (the answer is no model list).
     """

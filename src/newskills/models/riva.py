@@ -93,7 +93,7 @@ class Recognition(Speech, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise ValueError("custom_configuration: expected key:value,key:value")
 
     def pairs(self) -> list[str]:
-        """`key:value` of the custom configuration."""
+        """Split the custom configuration into its `key:value` pairs."""
         return [pair.strip() for pair in self.custom_configuration.split(",") if pair.strip()]
 
 
@@ -163,7 +163,7 @@ class RivaModel:
         raise NotImplementedError
 
     def route_through(self, server: str, key_path: str | None) -> None:
-        """Reaches the service through an SSH host. Raises ConfigError, TransportError."""
+        """Reach the service through an SSH host. Raises ConfigError, TransportError."""
         host, _, port = self._endpoint.address.rpartition(":")
         self._tunnel = PortForward(server, key_path, host.strip("[]"), int(port))
 

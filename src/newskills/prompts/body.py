@@ -116,7 +116,7 @@ class Rendered:
         self.fields = self._needed_fields()
 
     def messages(self, row: Row) -> list[Message]:
-        """`[system?, user]`. Raises MissingField, DataError for media."""
+        """Fill the messages `[system?, user]`. Raises MissingField, DataError for media."""
         if self._shots is not None:
             row = {**row, EXAMPLES: self._shots.of(row)}
         text = self._user_of(row).fill(row) + self._suffix
@@ -180,13 +180,13 @@ class MergedTemplate:
 
 
 def _sources(value: object) -> list[str]:
-    """One path, several, or none: a row without an image."""
+    """Return the paths of a row's media: one, several, or none."""
     several = value if isinstance(value, list) else [value]
     return [str(source) for source in several if source is not None and source != ""]
 
 
 def _media(messages: list[Message]) -> list[Row]:
-    """Parts of the last user message that are no text."""
+    """Return the parts of the last user message that are no text."""
     for message in reversed(messages):
         if message.role == "user":
             parts = message.content if isinstance(message.content, list) else []

@@ -84,7 +84,7 @@ def answer_span(reply: str, answer: str) -> list[int] | None:
 
 
 def _continues(text: str, start: int, end: int) -> bool:
-    """Whether a word goes on beyond either end."""
+    """Return whether a word goes on beyond either end."""
     return any(char.isalnum() or char == "_" for char in text[max(0, start - 1) : start] + text[end : end + 1])
 
 

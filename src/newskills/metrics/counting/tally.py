@@ -27,7 +27,8 @@ class Tally:
         self._run_counts = [0] * samples
 
     def add(self, scores: Sequence[float | None], values: Mapping[str, Sequence[float]]) -> None:
-        """One problem: its samples (None = unscored), and by family its values for k = 1, 2, … scored samples."""
+        """Add one problem: its samples (None if unscored), and by family its values for k = 1, 2, … scored
+        samples."""
         for family, by_k in values.items():
             self._values.setdefault(family, Counter()).update(enumerate(by_k, 1))
         ks = range(1, self.samples + 1)
@@ -47,7 +48,7 @@ class Tally:
         self._prefixes.update(zip(ks, counted, sums, squares, strict=True))
 
     def add_alike(self, score: float | None, values: Mapping[str, Sequence[float]], problems: int) -> None:
-        """So many problems of one sample each, all with this score and these values."""
+        """Add so many problems of one sample each, all with this score and these values."""
         for family, by_k in values.items():
             counts = self._values.setdefault(family, Counter())
             for key in enumerate(by_k, 1):
@@ -116,5 +117,5 @@ class Tally:
 
 
 def mean_of(values: Mapping[float, int]) -> float:
-    """Mean over problems; `values`: value of a problem → how many problems have it."""
+    """Return the mean over problems; `values`: value of a problem → how many problems have it."""
     return math.fsum(value * count for value, count in values.items()) / sum(values.values())

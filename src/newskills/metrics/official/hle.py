@@ -70,7 +70,8 @@ class StructuredExamMetric(ExamMetric):
 
 
 def calibration_error(answers: Sequence[Confidence]) -> float | None:
-    """Root mean square over bins of 100 of mean confidence less share of right answers, 0–1; None below 200 answers.
+    """Return the root mean square over bins of 100 of mean confidence less share of right answers, 0–1; None below
+    200 answers.
 
     As the authors' script has it, the last bin, which takes what is left over, does not count; its weight is lost.
     Where a bin ends between equal confidences, the script takes whichever its sorting puts first, and this the mean.

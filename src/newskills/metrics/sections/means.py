@@ -18,7 +18,7 @@ SectionScore = Callable[[Mapping[str, Sums]], float | None]
 
 
 def section_means(sums: Mapping[str, Sums]) -> dict[str, float]:
-    """Section → mean of its samples' values, 0–1."""
+    """Return section → mean of its samples' values, 0–1."""
     return {section: total / count for section, (total, count) in sums.items()}
 
 

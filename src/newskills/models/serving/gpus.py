@@ -24,7 +24,7 @@ def visible_gpus() -> int:
 
 
 def gpu_shares(wanted: Mapping[str, int]) -> dict[str, dict[str, str]]:
-    """Name of a server → variables that give it GPUs of its own, where several servers `wanted` some.
+    """Return name of a server → variables that give it GPUs of its own, where several servers `wanted` some.
 
     Raises ConfigError where there are too few.
     """

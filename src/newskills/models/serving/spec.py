@@ -75,7 +75,8 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
 
 
 def command(spec: ServeSpec, argv: Sequence[str], **settings: object) -> ServeCommand:
-    """`argv` + the user's arguments, and the address at which a client on this node reaches the server."""
+    """Make the command of `argv`, the user's arguments, and the address at which a client on this node reaches the
+    server."""
     host = spec.host or ANY_INTERFACE
     reachable = "127.0.0.1" if host == ANY_INTERFACE else host
     settings = {"base_url": f"http://{reachable}:{spec.port}/v1", **settings}

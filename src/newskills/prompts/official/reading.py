@@ -140,7 +140,7 @@ class _OfficialReader:
         return renamed(text, self._place, self.entry.fields)
 
     def _marks_filled(self, text: str) -> str:
-        """Each mark becomes a field, everything else stays as it is."""
+        """Replace each mark by a field, and leave everything else as it is."""
         marks = self.entry.fields
         if not marks:
             return escaped(text)

@@ -58,7 +58,7 @@ class Agent(Protocol):
     def version(self) -> str: ...
 
     def prompt(self, usual: str) -> str:
-        """Name of the prompt that describes the task, where agents get the `usual` one."""
+        """Return the name of the prompt that describes the task, where agents get the `usual` one."""
         ...
 
     @property
@@ -143,7 +143,7 @@ class AgentSolver:
         return self._agent.prepared(request)
 
     def _chat(self, usual: str) -> ChatSolver:
-        """Asks by the agent's prompt for such tasks."""
+        """Return the solver that asks by the agent's prompt for such tasks."""
         name = self._agent.prompt(usual)
         if name not in self._chats:
             self._chats[name] = self._plain_chat.with_prompt(self._load(name))

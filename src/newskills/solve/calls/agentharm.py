@@ -103,7 +103,7 @@ class AgentHarmSolver:
 
 
 def _written(identity: str, call: ToolCall) -> Row:
-    """With an id of its own: servers use theirs again, and the scoring functions go by them."""
+    """Return a call with an id of its own: servers use theirs again, and the scoring functions go by them."""
     return {"id": identity, "name": call.name, "arguments": call.arguments, "problem": call.problem}
 
 

@@ -280,7 +280,8 @@ class SummaryMemory(_Functions):
         return self._rewrite(str(text))
 
     def memory_replace(self, old_text: Any, new_text: Any) -> Row:
-        """As on the leaderboard, only the new part is limited; the rest of the limit keeps the machine alive."""
+        """Replace text in the memory; as on the leaderboard, only the new part is limited, and the rest of the
+        limit keeps the machine alive."""
         old, new = str(old_text), str(new_text)
         if old not in self._text:
             return {"error": "That text is not in the memory."}
@@ -311,7 +312,7 @@ class SummaryMemory(_Functions):
 
 
 def similar_keys(query: str, keys: Sequence[str]) -> list[tuple[float, str]]:
-    """(score, key), best first; ties in the order of `keys`."""
+    """Return (score, key) of each key, best first; ties in the order of `keys`."""
     documents = [_words(key) for key in keys]
     if not documents:
         return []

@@ -89,7 +89,7 @@ class _LeanConversation(Struct):
         return self.replies[-1]
 
     def answer(self, text: str) -> None:
-        """Goes on with a user turn after the last reply, whose reasoning is not repeated."""
+        """Continue with a user turn after the last reply, whose reasoning is not repeated."""
         answer = without_thinking(self.replies[-1].text)
         turns = [Message(role="assistant", content=answer), Message(role="user", content=text)]
         self.asked = msgspec.structs.replace(self.asked, messages=[*(self.asked.messages or []), *turns])

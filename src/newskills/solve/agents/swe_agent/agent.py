@@ -171,7 +171,7 @@ class SweAgent:
 
 
 def _flat(options: Row, prefix: str = "") -> dict[str, str]:
-    """As words of a command line name them.
+    """Flatten options, named as words of a command line name them.
 
     >>> _flat({"agent": {"tools": {"execution_timeout": 60}}, "env.name": "a"})
     {'agent.tools.execution_timeout': '60', 'env.name': 'a'}
