@@ -43,7 +43,7 @@ class Registry:
             self._folded.setdefault(fold(alias), name)
 
     def names(self) -> list[str]:
-        """Built-in names and those of installed entry points, sorted."""
+        """Return built-in names and those of installed entry points, sorted."""
         return sorted({*self._table, *self._external()})
 
     def resolve(self, name: str) -> str:
@@ -133,7 +133,7 @@ class DescribedRegistry(Registry, Generic[Properties]):
 
 
 def load_attr(spec: str, kind: str = "object") -> Any:
-    """`package.module::attr` or `path/to/file.py::attr` → the attribute.
+    """Load the attribute of `package.module::attr` or `path/to/file.py::attr`.
 
     Raises UnknownNameError, and as `load_module`.
     """
@@ -204,7 +204,8 @@ def _load_file(where: str, kind: str) -> ModuleType:
 
 
 def _line(error: Exception) -> str:
-    """Where it was raised; a syntax error says that itself, a missing module is raised by the import system."""
+    """Return where the error was raised; a syntax error says that itself, a missing module is raised by the import
+    system."""
     if isinstance(error, SyntaxError):
         return ""
     from traceback import extract_tb

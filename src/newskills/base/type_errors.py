@@ -25,7 +25,8 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) -> str:
-    """`temperature: expected a number, got 'hot'`, without a full stop. `value` is what was converted, as a whole."""
+    """Describe an error as `temperature: expected a number, got 'hot'`, without a full stop. `value` is what was
+    converted, as a whole."""
     text = str(error)
     place = PLACE.search(text)
     path = place["path"] if place else ""

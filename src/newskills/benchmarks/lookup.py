@@ -57,7 +57,8 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
 
 
 def place_of(name: str, extra: Extra | None = None) -> str:
-    """Path (with `::attr`, where one is needed) of what the user defines as `name`; empty: newskills knows it."""
+    """Return the path (with `::attr`, where one is needed) of what the user defines as `name`; empty where
+    newskills has it."""
     if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
         return ""
     if "::" in name or name.endswith(".py"):
@@ -69,7 +70,8 @@ def place_of(name: str, extra: Extra | None = None) -> str:
 
 
 def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmark:
-    """`member` as it is evaluated in `group`: under the name `group.member`, with what the group says differently.
+    """Return `member` as it is evaluated in `group`: under the name `group.member`, with what the group says
+    differently.
 
     Raises UnknownNameError, ConfigError for a field that benchmarks do not have.
     """
@@ -99,7 +101,7 @@ def _from_home(group: Group, member: str) -> str:
 
 
 def _laid_over(own: Any, value: Any) -> Any:
-    """`value` in place of `own`; of mappings, and of the fields of a judge, only what it names."""
+    """Replace `own` by `value`; of mappings, and of the fields of a judge, only what it names."""
     if not isinstance(value, dict):
         return value
     if isinstance(own, dict):
@@ -152,7 +154,7 @@ def exported(module: ModuleType) -> list[Benchmark | Group]:
 
 
 def _named_there(name: str) -> Benchmark | Group:
-    """`where::NAME`: a variable, or the name of one of its benchmarks."""
+    """Load `where::NAME`: a variable, or the name of one of its benchmarks."""
     where, _, wanted = name.partition("::")
     named = [item for item in exported(load_module(where, "benchmark")) if fold(item.name) == fold(wanted)]
     return _as_benchmark(named[0] if named else load_attr(name, "benchmark"), name)
@@ -168,7 +170,7 @@ def _from_file(name: str) -> Benchmark | Group:
 
 
 def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _CatalogItem | Benchmark | Group]]:
-    """Every place that knows `name`."""
+    """Yield every place that knows `name`."""
     for entry in entries():
         if fold(name) in map(fold, (entry.name, *entry.aliases)):
             yield f"the built-in '{entry.name}'", _CatalogItem(entry)

@@ -116,7 +116,7 @@ async def run_program(
 
 @contextlib.asynccontextmanager
 async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Event]]:
-    """(end to write to, what is set where all who had it have closed it); what comes goes to `kept`.
+    """Yield (end to write to, what is set where all who had it have closed it); what comes goes to `kept`.
 
     Not by `connect_read_pipe`: uvloop and the file would both close the number, which may be another file's by then.
     """

@@ -239,7 +239,7 @@ async def _all_tools(client: Client) -> list[ToolSpec]:
 
 
 def _text_of(result: CallToolResult) -> str:
-    """Texts as they are; other content is named, since only text can be answered to a model."""
+    """Join texts as they are; other content is named, since only text can be answered to a model."""
     parts = [block.text if block.type == "text" else f"[{block.type}, not shown]" for block in result.content]
     if not parts and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()

@@ -41,7 +41,7 @@ def sdk() -> Any:
 
 
 def is_lost(error: MCPError) -> bool:
-    """Whether the connection, or the session on the server, is gone."""
+    """Return whether the connection, or the session on the server, is gone."""
     return error.message.lower().startswith(_LOST)
 
 

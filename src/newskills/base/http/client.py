@@ -75,7 +75,8 @@ class HttpClient:
         self._lookup: asyncio.Task[list[tuple[str, int]] | OSError] | None = None
 
     async def post(self, path: str, body: bytes, timeout: float, headers: HeaderList = ()) -> HttpResponse:
-        """`path` is relative to the base URL; `timeout` in seconds from sending to the last byte of the reply."""
+        """Post `body`; `path` is relative to the base URL; `timeout` in seconds from sending to the last byte of
+        the reply."""
         return await self._exchange(self._with_body("POST", path, body, headers), timeout)
 
     async def get(self, path: str, timeout: float, headers: HeaderList = ()) -> HttpResponse:
@@ -84,7 +85,7 @@ class HttpClient:
     async def request(
         self, method: str, path: str, timeout: float, *, body: bytes | None = None, headers: HeaderList = ()
     ) -> HttpResponse:
-        """Any other method but HEAD and CONNECT, whose answers have another frame."""
+        """Send a request of any other method but HEAD and CONNECT, whose answers have another frame."""
         data = self._bare(method, path, headers) if body is None else self._with_body(method, path, body, headers)
         return await self._exchange(data, timeout)
 
@@ -92,7 +93,7 @@ class HttpClient:
     async def stream(
         self, path: str, body: bytes, timeout: float, headers: HeaderList = ()
     ) -> AsyncIterator[StreamedResponse]:
-        """POST whose reply is read while it arrives, as for server-sent events.
+        """Post `body` and yield the reply, which is read while it arrives, as for server-sent events.
 
         Leaving the block before the end of the body closes the connection.
         """
@@ -166,7 +167,7 @@ class HttpClient:
         return await self._connect_in_slot()
 
     def _give_back(self, handed: Connection | None) -> None:
-        """`handed`: a connection, or (None) the slot for a new one."""
+        """Give back a connection, or (None) the slot for a new one."""
         if handed is None:
             self._free_slot()
         else:
@@ -245,7 +246,7 @@ class HttpClient:
         raise refused or OSError(f"{self._host} has no address")
 
     async def _addresses(self) -> list[tuple[str, int]]:
-        """Where to connect, in the resolver's order. Raises OSError.
+        """Return the addresses to connect to, in the resolver's order. Raises OSError.
 
         One look-up serves all that wait for it. The loop is not left to look names up itself: uvloop forgets about a
         look-up whose connection was given up, and its failure is reported as nobody's.
@@ -358,7 +359,8 @@ class Tunnel(asyncio.Protocol):
 
 
 def split_url(url: str) -> tuple[str, str, int, str]:
-    """(scheme, host, port, path prefix). Raises ConfigError; the message never repeats a password."""
+    """Split a URL into (scheme, host, port, path prefix). Raises ConfigError; the message never repeats a
+    password."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise ConfigError("The base URL contains a user name or password.")

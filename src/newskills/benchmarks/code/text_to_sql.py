@@ -27,7 +27,7 @@ def with_schemas(raws: Iterable[Row]) -> Iterator[Row]:
 
 
 def schema(raw: Row) -> str:
-    """CREATE TABLE statements of one entry of the list of tables."""
+    """Return the CREATE TABLE statements of one entry of the list of tables."""
     columns: list[tuple[int, str]] = raw["column_names_original"]
     foreign = {column: columns[other] for column, other in raw["foreign_keys"]}
     single = {key for key in raw["primary_keys"] if isinstance(key, int)}

@@ -109,7 +109,7 @@ class Fetcher:
         return FetchedFile(path=target, url=address, sha256=sha256, origin="network")
 
     def has_mirrored(self, url: str) -> bool:
-        """Whether the mirror holds the file at `url` (not yet verified)."""
+        """Return whether the mirror holds the file at `url` (not yet verified)."""
         return bool(self.mirror and self.mirror.holds(url))
 
     def listing(self, url: str, source: Source) -> bytes:
@@ -158,7 +158,7 @@ class Fetcher:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _attempt(self, url: str, part: Path, source: Source) -> None:
-        """One request that starts, or continues, the partial file."""
+        """Send one request that starts, or continues, the partial file."""
         have = part.stat().st_size if part.exists() else 0
         validator = _validator_file(part)
         validator_text = validator.read_text() if have and validator.exists() else ""
@@ -220,7 +220,8 @@ _OFFLINE_HINT = (
 
 
 def pinned(url: str, revision: str) -> str:
-    """`url` with the branch replaced by the commit `revision`, for addresses of GitHub's raw files and the hub."""
+    """Return `url` with the branch replaced by the commit `revision`, for addresses of GitHub's raw files and the
+    hub."""
     if not revision:
         return url
     parts = urlsplit(url)
@@ -258,7 +259,8 @@ def hub() -> str:
 
 
 def archives() -> str:
-    """Where repositories of GitHub are to be had as archives, or the address in `NEWSKILLS_GITHUB_ARCHIVES`."""
+    """Return the address that has repositories of GitHub as archives, or the one in
+    `NEWSKILLS_GITHUB_ARCHIVES`."""
     return os.environ.get("NEWSKILLS_GITHUB_ARCHIVES", "https://codeload.github.com").rstrip("/")
 
 

@@ -17,7 +17,7 @@ _PROOF = f"{_MARK} @start proof\n"
 
 
 def joined(rows: Iterable[Row]) -> Iterator[Row]:
-    """Files of a task's folder as one row."""
+    """Join files of a task's folder to one row."""
     tasks: dict[str, Row] = {}
     for raw in rows:
         folder, _, file = raw["_file"].rpartition("/")
@@ -118,7 +118,7 @@ def _together(parts: list[str]) -> str:
 
 
 def _uses(text: str, helpers: str) -> bool:
-    """Whether `text` names what `helpers` defines."""
+    """Return whether `text` names what `helpers` defines."""
     names = re.findall(r"\b(?:def|abbrev|structure|inductive)\s+([\w'.!?]+)", helpers)
     return any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w'])", text) for name in names)
 

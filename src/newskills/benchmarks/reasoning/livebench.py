@@ -43,7 +43,7 @@ def every(raw: Row, index: int) -> Row:
 
 
 def sources(members: str, sha256: str) -> tuple[Source, Source]:
-    """Files of the authors' repository, for the splits `test` and `all`."""
+    """Return the files of the authors' repository, for the splits `test` and `all`."""
     test = Source(
         split="test",
         github="LiveBench/LiveBench",

@@ -40,7 +40,7 @@ class NumberedItem(NamedTuple):
 
 
 def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """As `ruler.build.make`."""
+    """Make the files as `ruler.build.make` does."""
     return make_family(SECOND, folder, options_given, fetch)
 
 
@@ -118,7 +118,7 @@ def _line(numbered: NumberedItem) -> str:
 
 
 def _numbers(count: int, same: int, random: Random) -> list[str]:
-    """Numbers for items, each of which up to `same` items share, in random order."""
+    """Draw numbers for items, each of which up to `same` items share, in random order."""
     different: dict[str, None] = {}
     while len(different) < math.ceil(count / same):
         different[words.number(random, _DIGITS)] = None

@@ -39,7 +39,7 @@ def place(raw: Row, number: int) -> str:
 
 
 def asked(raw: Row) -> Iterator[tuple[str, str, str]]:
-    """(kind, question, answer)."""
+    """Yield (kind, question, answer)."""
     if "query" in raw:
         yield "reasoning", raw["query"], raw["answer"]
         return

@@ -21,7 +21,7 @@ class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):
 
 
 def with_marker(argv: Sequence[str]) -> list[str]:
-    """`argv` with `--` in front of the first word that is no option and no option's value."""
+    """Return `argv` with `--` in front of the first word that is no option and no option's value."""
     option_leaves = leaves(RunCmdOptions)
     at = 0
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
