@@ -160,7 +160,9 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
             from newskills.base.requirements import bring_requirements
 
             bring_requirements(where)
-        return _load_file(where, kind) if where.endswith(".py") else import_module(where)
+        if where.endswith(".py"):
+            return _load_file(where, kind)
+        return import_module(where)
     except NewskillsError:
         raise
     except Exception as error:  # a module of somebody else's may raise anything while it is imported
@@ -168,7 +170,10 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
 
 
 def _load_error(kind: str, where: str, error: Exception) -> ConfigError:
-    what = str(error) if isinstance(error, ImportError | SyntaxError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, ImportError | SyntaxError):
+        what = str(error)
+    else:
+        what = f"{type(error).__name__}: {error}"
     return ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.")
 
 

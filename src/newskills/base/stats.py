@@ -74,7 +74,9 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
         return Interval(*wilson(mean, n), "wilson")
     bounded = all(0 <= value <= 1 for value in values)
     if n == 1:
-        return Interval(0.0, 1.0, "cluster") if bounded else Interval(-math.inf, math.inf, "cluster")
+        if bounded:
+            return Interval(0.0, 1.0, "cluster")
+        return Interval(-math.inf, math.inf, "cluster")
     variance = math.fsum((value - mean) ** 2 * count for value, count in values.items()) / (n - 1)
     if bounded:
         # 1 - mean would be 0 for a mean that differs from 1 by less than floats tell

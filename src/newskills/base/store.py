@@ -77,7 +77,10 @@ def open_for_reading(path: Path, block: int = 1 << 20) -> IO[bytes]:
     try:
         return path.open("rb", buffering=block)
     except FileNotFoundError as error:
-        near = sorted(other.name for other in path.parent.glob("*.jsonl")) if path.parent.is_dir() else []
+        if path.parent.is_dir():
+            near = sorted(other.name for other in path.parent.glob("*.jsonl"))
+        else:
+            near = []
         hint = f"That folder has: {listed(near)}." if near else ""
         raise DataError(f"There is no file {path}.", hint=hint) from error
     except IsADirectoryError as error:

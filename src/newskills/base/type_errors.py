@@ -57,4 +57,6 @@ def _shown(value: object, path: str) -> str:
         at = step.end()
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(value) if isinstance(value, str | int | float) and len(repr(value)) <= LONGEST else ""
+    if isinstance(value, str | int | float) and len(repr(value)) <= LONGEST:
+        return repr(value)
+    return ""

@@ -65,7 +65,9 @@ def changed_judge(constants: Constants, file: Path) -> Row | None:
     for key, field in (("prompt_config", "prompt"), ("generation_key", "generation_key"), ("eval_type", "grader")):
         if key in args:
             fields[field] = str(args.pop(key))
-    return {**fields, "defaults": {**fields.get("defaults", {}), **args}} if args else fields
+    if args:
+        return {**fields, "defaults": {**fields.get("defaults", {}), **args}}
+    return fields
 
 
 def _judge_program(pipeline: Constants, file: Path) -> Row:

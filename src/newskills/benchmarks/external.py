@@ -52,7 +52,9 @@ def extra_folders(name: str, extra: object = None) -> list[Path]:
 
 def data_folders(name: str, extra: object = None) -> list[Path]:
     """Return the packages called `name` in the data directory."""
-    return list(_packages(name, [extra.data_dir])) if isinstance(extra, BenchmarkPlaces) else []
+    if isinstance(extra, BenchmarkPlaces):
+        return list(_packages(name, [extra.data_dir]))
+    return []
 
 
 def load_folder(folder: Path, name: str = "") -> Benchmark | Group:

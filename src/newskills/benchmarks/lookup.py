@@ -53,7 +53,9 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
         if len(benchmarks) == len(all_there):
             return benchmarks
     entry = _find(name, extra)
-    return [member_of(entry, member, extra) for member in entry.members] if isinstance(entry, Group) else [entry]
+    if isinstance(entry, Group):
+        return [member_of(entry, member, extra) for member in entry.members]
+    return [entry]
 
 
 def place_of(name: str, extra: Extra | None = None) -> str:
@@ -66,7 +68,11 @@ def place_of(name: str, extra: Extra | None = None) -> str:
     folders = extra_folders(name, extra)
     if not folders and not list(_places(name, extra)):
         folders = data_folders(name, extra)
-    return str(folders[0]) if folders else name if "/" in name else ""
+    if folders:
+        return str(folders[0])
+    if "/" in name:
+        return name
+    return ""
 
 
 def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmark:
@@ -97,7 +103,9 @@ def _sibling(group: Group, member: str) -> Benchmark | None:
 def _from_home(group: Group, member: str) -> str:
     """Return `member` as the group's file means it: a path begins at the file's own folder."""
     there = Path(group.home).expanduser().parent / member
-    return str(there) if group.home and "/" in member and Path(str(there).partition("::")[0]).exists() else member
+    if group.home and "/" in member and Path(str(there).partition("::")[0]).exists():
+        return str(there)
+    return member
 
 
 def _laid_over(own: Any, value: Any) -> Any:
@@ -203,4 +211,6 @@ def _as_benchmark(candidate: object, where: str) -> Benchmark | Group:
             f"{where} is not a benchmark: expected a newskills.base.benchmark.Benchmark (or Group), "
             f"{'named BENCHMARK' if candidate is None else f'not {type(candidate).__name__}'}."
         )
-    return replace(candidate, home=where.partition(":")[0]) if isinstance(candidate, Group) else candidate
+    if isinstance(candidate, Group):
+        return replace(candidate, home=where.partition(":")[0])
+    return candidate

@@ -200,7 +200,10 @@ def _wordings(members: Sequence[Benchmark]) -> str:
         names = (member.name, member.name.partition(".")[0], *member.aliases)
         variants, why = _usual_wordings().wordings(member, names)
         robust_eval = "[`ns robust_eval`](../robustness.md)"
-        text = f"{len(variants)}, for {robust_eval}" if variants else f"none, as {why}; {robust_eval} takes yours"
+        if variants:
+            text = f"{len(variants)}, for {robust_eval}"
+        else:
+            text = f"none, as {why}; {robust_eval} takes yours"
         names_by_text.setdefault(text, []).append(f"`{member.name}`")
     if len(names_by_text) == 1:
         return next(iter(names_by_text))
@@ -285,9 +288,10 @@ def _options(*members: Benchmark) -> list[str]:
 
 
 def _judge(judge: Judge) -> str:
-    usual = (
-        f"`{judge.model}` ({judge.server_type}) unless you name another" if judge.model else "the model you name"
-    )
+    if judge.model:
+        usual = f"`{judge.model}` ({judge.server_type}) unless you name another"
+    else:
+        usual = "the model you name"
     return f"[{usual}](../judges.md), prompt `{judge.prompt}`"
 
 

@@ -45,7 +45,9 @@ class Leaf(Struct, frozen=True, kw_only=True):
 
 
 def strip_meta(annotation: Any) -> Any:
-    return get_args(annotation)[0] if get_origin(annotation) is typing.Annotated else annotation
+    if get_origin(annotation) is typing.Annotated:
+        return get_args(annotation)[0]
+    return annotation
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:

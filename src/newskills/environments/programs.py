@@ -40,7 +40,9 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
 def last_line(output: bytes) -> str:
     """Return the last line of a program's output, fit to be shown."""
     lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
-    return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300] if lines else "no output"
+    if lines:
+        return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300]
+    return "no output"
 
 
 class BoundedOutput:

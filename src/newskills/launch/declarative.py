@@ -356,7 +356,12 @@ def _groups(job: Mapping[str, Any]) -> list[CommandGroup]:
             raise ConfigError(f"Job '{name}' has the unknown key '{key}'{suggest(str(key), JOB_KEYS)}")
     if "group" in job and "groups" in job:
         raise ConfigError(f"Job '{name}' has both 'group' and 'groups'; give one of them.")
-    groups = list(job["groups"]) if "groups" in job else [job["group"]] if "group" in job else []
+    if "groups" in job:
+        groups = list(job["groups"])
+    elif "group" in job:
+        groups = [job["group"]]
+    else:
+        groups = []
     if not groups or any(not isinstance(group, CommandGroup) for group in groups):
         raise ConfigError(f"Job '{name}' needs a CommandGroup: {{'name': '{name}', 'group': CommandGroup(…)}}.")
     return groups
@@ -384,7 +389,10 @@ def _keys(commands: Iterable[Command]) -> set[str]:
 def _listed(value: Any) -> list[Any]:
     """Return a value or several as a list, without None, which an earlier call returns where nothing was left to
     do."""
-    values = [value] if isinstance(value, str | Mapping | int) or not isinstance(value, Sequence) else list(value)
+    if isinstance(value, str | Mapping | int) or not isinstance(value, Sequence):
+        values = [value]
+    else:
+        values = list(value)
     return [value for value in values if value is not None]
 
 

@@ -84,7 +84,9 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 
 def experiments_folder(environ: Mapping[str, str]) -> Path:
     own_folder = twin("EXPERIMENTS_DIR", environ)
-    return Path(own_folder).expanduser().absolute() if own_folder else data_folder(environ) / "experiments"
+    if own_folder:
+        return Path(own_folder).expanduser().absolute()
+    return data_folder(environ) / "experiments"
 
 
 def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:

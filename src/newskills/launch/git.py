@@ -37,7 +37,9 @@ class GitCommit(Struct, frozen=True, kw_only=True):
     def others(self, folders: Sequence[str]) -> list[str]:
         """Return files in those folders that are not committed, also ignored ones."""
         pathspecs = [f":(literal){folder}" for folder in folders]
-        return _lines(_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs)) if pathspecs else []
+        if pathspecs:
+            return _lines(_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs))
+        return []
 
 
 def repository_of(folder: Path) -> Path | None:

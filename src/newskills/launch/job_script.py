@@ -187,7 +187,9 @@ def _command_text(scene: _CommandContext) -> str:
 
 
 def _exports(scene: _CommandContext, variables: Sequence[tuple[str, Word]]) -> list[str]:
-    return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)] if variables else []
+    if variables:
+        return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)]
+    return []
 
 
 def _head(scene: _CommandContext) -> str:
@@ -295,7 +297,9 @@ def quote(text: str) -> str:
     holds."""
     if "\0" in text:
         raise ConfigError(f"A NUL byte cannot be given to a program: {text!r}.")
-    return text if text == shlex.quote(text) else "'" + text.replace("'", "'\\''") + "'"
+    if text == shlex.quote(text):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _comment(text: str) -> str:

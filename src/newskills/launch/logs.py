@@ -124,7 +124,9 @@ def _piece(pattern: str, label: str, paths: str) -> str:
 def _paths(job: JobRecord, name: str) -> str:
     """Return patterns of bash, also for single files, since what is no pattern would be taken for existing."""
     path = f"{shlex.quote(f'{job.logs}/{name}.lo')}[g]"
-    return f"{path} {shlex.quote(f'{job.logs}/{job.name}_')}*_sbatch.log" if name == JOB_LOG else path
+    if name == JOB_LOG:
+        return f"{path} {shlex.quote(f'{job.logs}/{job.name}_')}*_sbatch.log"
+    return path
 
 
 def _label(label: str) -> str:

@@ -143,7 +143,10 @@ def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket)
             while not _has_ended(ray):
                 if select.select([life], [], [], 0.2)[0]:
                     return 0
-            ending = "Ray ended" if ray.returncode is None else f"Ray ended with exit code {ray.returncode}"
+            if ray.returncode is None:
+                ending = "Ray ended"
+            else:
+                ending = f"Ray ended with exit code {ray.returncode}"
         if not left or time.monotonic() - began > STARTING:
             break
         _say(f"rank {options.rank}: {ending} as it started; it is started again")
@@ -225,7 +228,9 @@ def _connect(host: str, port: int, until: float) -> socket.socket:
 
 def _client_port() -> list[str]:
     """Return the option that moves Ray's unused client server from port 10001; without grpc there is none."""
-    return [f"--ray-client-server-port={_free_port()}"] if importlib.util.find_spec("grpc") else []
+    if importlib.util.find_spec("grpc"):
+        return [f"--ray-client-server-port={_free_port()}"]
+    return []
 
 
 def _free_port() -> int:

@@ -108,7 +108,10 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
     left = remaining(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
         names = sorted({output.experiment for output in busy.values()})
-        done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
+        if not left.pipeline.jobs:
+            done = "nothing is submitted"
+        else:
+            done = f"{len(left.pipeline.jobs)} are submitted"
         context.say(
             f"{gone} of {len(pipeline.jobs)} jobs already wait or run, in {', '.join(names)}: {done}. Look: "
             f"ns status {names[0]}  Cancel: ns cancel {names[0]}"

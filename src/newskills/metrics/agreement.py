@@ -67,9 +67,10 @@ class AnswerJudgementMetric(ScoreMetric):
         kinds = [str(record.get("judgement_kind")) for record in predictions if not is_lost(record)]
         verdicts = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
         is_positive = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
-        expected = (
-            parse_judgement(predictions[0].get("expected_judgement")) if is_positive is None else is_positive
-        )
+        if is_positive is None:
+            expected = parse_judgement(predictions[0].get("expected_judgement"))
+        else:
+            expected = is_positive
         self._judged[expected, verdicts] += 1
 
     def answer(self, record: Row) -> str | None:

@@ -27,7 +27,9 @@ class GenericMetric(ScoreMetric):
             if field in record:
                 return {"accuracy": record[field]}
         outcome = record.get("outcome")
-        return {"accuracy": outcome == "correct"} if outcome in ("correct", "wrong", NO_ANSWER) else {}
+        if outcome in ("correct", "wrong", NO_ANSWER):
+            return {"accuracy": outcome == "correct"}
+        return {}
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {field: False for field in self.score_fields if field in prediction}

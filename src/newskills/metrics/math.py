@@ -40,7 +40,9 @@ class MathMetric(ScoreMetric):
 
     def scores(self, record: Row) -> Scores:
         if "judgement" not in record:
-            return {"symbolic_correct": record["symbolic_correct"]} if "symbolic_correct" in record else {}
+            if "symbolic_correct" in record:
+                return {"symbolic_correct": record["symbolic_correct"]}
+            return {}
         judged = parse_judgement(record["judgement"])
         self._beside["asked"] += 1
         self._beside["invalid"] += judged is None

@@ -42,7 +42,9 @@ class MultilingualMetric(MathMetric):
 
     def incorrect(self, prediction: Row) -> Row:
         wrong = super().incorrect(prediction)
-        return {**wrong, "language_correct": False} if prediction.get("language_correct") is not None else wrong
+        if prediction.get("language_correct") is not None:
+            return {**wrong, "language_correct": False}
+        return wrong
 
 
 def _with_language(name: str) -> str:

@@ -83,7 +83,9 @@ class JudgedFactMetric(VerdictMetric):
 
     def verdict(self, record: Row) -> str | None:
         verdict = record.get("verdict")
-        return verdict if verdict in self.names else parse_verdict(record.get("judgement"), self.letters)
+        if verdict in self.names:
+            return verdict
+        return parse_verdict(record.get("judgement"), self.letters)
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"verdict": self.wrong, "outcome": "wrong", "outcome_cause": "truncation"}

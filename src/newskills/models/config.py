@@ -102,7 +102,10 @@ def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) ->
     if config.api_key is not None:
         return _used(_HELD.get(config.api_key)), "++server.api_key"
     own = MODELS.properties(config.server_type).server_key
-    names = (config.api_key_env_var,) if config.api_key_env_var else (*variables, *((own,) if own else ()))
+    if config.api_key_env_var:
+        names = (config.api_key_env_var,)
+    else:
+        names = (*variables, *((own,) if own else ()))
     for name in names:
         if key := environ.get(name, "").strip():
             return _used(key), name

@@ -122,7 +122,10 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
         return generated
     tokens, values, tops = [], [], []
     for entry in prompt:
-        shown = [candidate for candidate in entry.values() if _told(candidate)] if isinstance(entry, dict) else []
+        if isinstance(entry, dict):
+            shown = [candidate for candidate in entry.values() if _told(candidate)]
+        else:
+            shown = []
         if not shown:
             continue
         itself = max(shown, key=lambda candidate: candidate.get("rank") or 0)

@@ -41,7 +41,9 @@ class EndpointIdentity:
 
     def scrub(self, text: str) -> str:
         """Return `text` without the key, should a server repeat it."""
-        return text.replace(self.key, "***") if self.key and len(self.key) > 3 else text
+        if self.key and len(self.key) > 3:
+            return text.replace(self.key, "***")
+        return text
 
 
 class Refusal(Struct, frozen=True):

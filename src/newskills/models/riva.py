@@ -330,9 +330,10 @@ def read_options(values: Row, kind: type[S]) -> S:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        fields_hint = (
-            f" (the choices are {', '.join(kind.__struct_fields__)})" if "unknown field" in str(error) else ""
-        )
+        if "unknown field" in str(error):
+            fields_hint = f" (the choices are {', '.join(kind.__struct_fields__)})"
+        else:
+            fields_hint = ""
         raise ValueError(f"{type_fault(error, values)}{fields_hint}") from error
 
 

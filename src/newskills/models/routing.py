@@ -157,7 +157,9 @@ def _beginning(request: Request) -> str:
     """Return the text that later turns, and other samples of the same row, have in common."""
     if request.messages is None:
         prompt = request.prompt
-        return prompt if isinstance(prompt, str) else msgspec.json.encode(prompt).decode()
+        if isinstance(prompt, str):
+            return prompt
+        return msgspec.json.encode(prompt).decode()
     first = next((at for at, m in enumerate(request.messages) if m.role == "user"), 0)
     return "\0".join(
         m.content if isinstance(m.content, str) else msgspec.json.encode(m.content).decode()

@@ -31,7 +31,9 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
 
 def prompt_layer(source: PromptSource | None) -> list[Layer]:
     """Return a layer with the wording of prompts that `--prompt_source` asks for; no layer where it is not given."""
-    return [Layer("--prompt_source", {"prompt_source": source})] if source is not None else []
+    if source is not None:
+        return [Layer("--prompt_source", {"prompt_source": source})]
+    return []
 
 
 def command_line(command: str) -> str:
@@ -68,7 +70,9 @@ def chunk_count(options: WorkOptions) -> int | None:
 
 def chunk_ids(options: WorkOptions) -> tuple[int, ...]:
     """Return `--chunk_ids` as numbers; empty for all chunks. Raises ConfigError."""
-    return () if options.chunk_ids is None else tuple(parse_ids(options.chunk_ids, "--chunk_ids"))
+    if options.chunk_ids is None:
+        return ()
+    return tuple(parse_ids(options.chunk_ids, "--chunk_ids"))
 
 
 def read_json(text: str, option: str) -> dict[str, object]:

@@ -122,7 +122,9 @@ class Rendered:
         text = self._user_of(row).fill(row) + self._suffix
         content = text if self._image is None and self._audio is None else self._parts(text, row)
         user = Message(role="user", content=content)
-        return [user] if self._system is None else [Message(role="system", content=self._system.fill(row)), user]
+        if self._system is None:
+            return [user]
+        return [Message(role="system", content=self._system.fill(row)), user]
 
     def _templates(self) -> list[Template]:
         return [*([] if self._system is None else [self._system]), *self._users.values()]

@@ -243,7 +243,10 @@ def check_kinds(units: Sequence[Unit]) -> None:
     """Refuse to put seeded and seedless outputs into one folder. Raises DataError."""
     for unit in units:
         folder = unit.merged.parent
-        names = sorted(path.name.removesuffix("-async") for path in folder.iterdir()) if folder.is_dir() else []
+        if folder.is_dir():
+            names = sorted(path.name.removesuffix("-async") for path in folder.iterdir())
+        else:
+            names = []
         others = [
             name for name in names if (name in SEEDLESS if unit.seed is not None else SEEDED.fullmatch(name))
         ]

@@ -45,7 +45,9 @@ def lead(request: Request) -> str:
     if request.messages is None:
         return request.prompt if isinstance(request.prompt, str) else ""
     last = request.messages[-1]
-    return last.content if last.role == "assistant" and isinstance(last.content, str) else ""
+    if last.role == "assistant" and isinstance(last.content, str):
+        return last.content
+    return ""
 
 
 def with_budget(request: Request, spent: int) -> Request | None:

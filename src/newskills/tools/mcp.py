@@ -117,7 +117,9 @@ class McpTool(ToolProvider):
         result = await self._request(call)
         if self._format is not None:
             shown = self._format(result)
-            return shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
+            if isinstance(shown, str):
+                return shown
+            return msgspec.json.encode(shown).decode()
         text = _text_of(result)
         if result.is_error:
             raise ToolError(text or f"{name} failed.")

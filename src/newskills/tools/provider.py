@@ -93,7 +93,9 @@ class FunctionTool(ToolProvider):
             self._threads = self._threads or ThreadPoolExecutor(THREADS, self._function.__name__)
             work = functools.partial(self._function, **values)
             result = await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        return result if isinstance(result, str) else msgspec.json.encode(result).decode()
+        if isinstance(result, str):
+            return result
+        return msgspec.json.encode(result).decode()
 
     async def close(self) -> None:
         if self._threads is not None:

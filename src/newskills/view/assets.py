@@ -38,7 +38,9 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.
 @cache
 def asset(name: str) -> bytes | None:
     """Read a file of the page; None for a name that is none."""
-    return files(__package__).joinpath("static", name).read_bytes() if name in NAMES else None
+    if name in NAMES:
+        return files(__package__).joinpath("static", name).read_bytes()
+    return None
 
 
 def bundle() -> bytes:

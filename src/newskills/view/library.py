@@ -35,7 +35,9 @@ class IndexedBenchmark(NamedTuple):
     def progress(self) -> float:
         """Share of all bytes that are indexed, 0–1."""
         total = sum(index.target for index in self.indexes)
-        return 1.0 if not total else sum(index.progress * index.target for index in self.indexes) / total
+        if not total:
+            return 1.0
+        return sum(index.progress * index.target for index in self.indexes) / total
 
 
 class Library:

@@ -87,7 +87,9 @@ def as_text(value: Any) -> str:
     """Return `value` as a text: itself, or JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else msgspec.json.encode(value).decode("utf-8", "replace")
+    if value is None:
+        return ""
+    return msgspec.json.encode(value).decode("utf-8", "replace")
 
 
 def question_of(row: Row) -> str:

@@ -50,7 +50,9 @@ def story_by_ending(outcome: str, cause: str | None, finish: object) -> Story | 
         return "truncation"
     if cause in ("tool", "sandbox"):
         return "tool"
-    return "instrument" if outcome in ("unscored", "damaged") or cause in INSTRUMENT else None
+    if outcome in ("unscored", "damaged") or cause in INSTRUMENT:
+        return "instrument"
+    return None
 
 
 def story_by_record(row: Row, outcome: str) -> Story:

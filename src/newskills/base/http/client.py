@@ -86,7 +86,10 @@ class HttpClient:
         self, method: str, path: str, timeout: float, *, body: bytes | None = None, headers: HeaderList = ()
     ) -> HttpResponse:
         """Send a request of any other method but HEAD and CONNECT, whose answers have another frame."""
-        data = self._bare(method, path, headers) if body is None else self._with_body(method, path, body, headers)
+        if body is None:
+            data = self._bare(method, path, headers)
+        else:
+            data = self._with_body(method, path, body, headers)
         return await self._exchange(data, timeout)
 
     @contextlib.asynccontextmanager
@@ -385,7 +388,9 @@ async def _resolve(host: str, port: int) -> list[tuple[str, int]] | OSError:
 
 def _authority(host: str, port: int, scheme: str = "") -> str:
     name = f"[{host}]" if ":" in host else host
-    return name if (scheme, port) in (("http", 80), ("https", 443)) else f"{name}:{port}"
+    if (scheme, port) in (("http", 80), ("https", 443)):
+        return name
+    return f"{name}:{port}"
 
 
 def _watch(transport: asyncio.BaseTransport) -> None:

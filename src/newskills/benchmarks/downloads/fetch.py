@@ -103,7 +103,10 @@ class Fetcher:
                     return cached
                 target.unlink()
             if self.options.is_offline():
-                where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+                if self.mirror:
+                    where = f"It is not in the mirror {self.mirror.folder}."
+                else:
+                    where = "No mirror is set."
                 raise DataError(f"Offline, and {url} was never fetched. {where}", hint=_OFFLINE_HINT)
             sha256 = self._download(address, target, source)
         return FetchedFile(path=target, url=address, sha256=sha256, origin="network")
@@ -115,7 +118,10 @@ class Fetcher:
     def listing(self, url: str, source: Source) -> bytes:
         """Fetch a small answer of the hub's API. Raises DataError."""
         if self.options.is_offline():
-            where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+            if self.mirror:
+                where = f"It is not in the mirror {self.mirror.folder}."
+            else:
+                where = "No mirror is set."
             raise DataError(f"Offline, and {source.hf} has to be asked for at {url}. {where}", hint=_OFFLINE_HINT)
 
         def attempt() -> bytes:
@@ -240,9 +246,10 @@ def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> 
         raise DataError(f"Only http(s) addresses are fetched, not {url}.")
     token = os.environ.get("HF_TOKEN", "")
     # hubs redirect to storage that must not see the token
-    private = (
-        {"Authorization": f"Bearer {token}"} if token and urlsplit(url).netloc == urlsplit(hub()).netloc else {}
-    )
+    if token and urlsplit(url).netloc == urlsplit(hub()).netloc:
+        private = {"Authorization": f"Bearer {token}"}
+    else:
+        private = {}
     try:
         reply = open_url(url, headers=headers, private=private, timeout=timeout)
     except TransportError as error:

@@ -82,7 +82,9 @@ class Mirror:
         Raises DataError if the file is not the one that the manifest promises.
         """
         path, original = self._place(url)
-        return (path, verify(path, original.sha256 if original else "")) if path.is_file() else None
+        if path.is_file():
+            return (path, verify(path, original.sha256 if original else ""))
+        return None
 
     def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
         """Return a map of path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror

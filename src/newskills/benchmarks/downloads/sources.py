@@ -177,9 +177,10 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedS
     alone = len(local_opened) == 1 and bool(read.members)
     files = [_File(path, str(path), "" if alone else name, {}, read) for name, path in local_opened.items()]
     if tree or not source.members:
-        below = (
-            folder / source.path if tree else Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
-        )
+        if tree:
+            below = folder / source.path
+        else:
+            below = Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
         assets = {name: below / name for name in (_assets(source, _names_below(below)) if source.assets else ())}
     else:
         assets = _unpacked(list(local_opened.values()), source, stack)
@@ -308,7 +309,9 @@ def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, st
     if fetcher.mirror is None:
         return {}
     tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
-    return tree if all(select(tree, member) for member in braces(source.members)) else {}
+    if all(select(tree, member) for member in braces(source.members)):
+        return tree
+    return {}
 
 
 def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:

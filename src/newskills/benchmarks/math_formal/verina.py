@@ -86,9 +86,10 @@ def code_row(raw: Row, index: int) -> Row:
     task = _task(raw)
     parts, signature = task.pop("parts"), task["signature"]
     precondition = f"{_head(signature, '_precond', ' : Prop')}\n{parts['precond']}"
-    helpers = (
-        parts["solution_aux"] if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]) else ""
-    )
+    if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]):
+        helpers = parts["solution_aux"]
+    else:
+        helpers = ""
     definitions = [parts.get("task_aux", ""), helpers, parts["precond_aux"], f"@[reducible, simp]\n{precondition}"]
     head = _head(signature, "", f"{_assumed(signature)} : {signature['return_type']}")
     own = "" if helpers else parts["solution_aux"]

@@ -106,7 +106,10 @@ def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOp
 
     Raises DataError for tasks whose material is not there; the others are written.
     """
-    listed = {"tasks": options_given["tasks"].split(",")} if isinstance(options_given.get("tasks"), str) else {}
+    if isinstance(options_given.get("tasks"), str):
+        listed = {"tasks": options_given["tasks"].split(",")}
+    else:
+        listed = {}
     options = read_config(RulerOptions, {**options_given, **listed}, f"options of {family.name}")
     names = _checked(options, family)
     count = _counter(options.tokenizer_path)

@@ -190,7 +190,10 @@ def _documents(level: str, units: int, random: Random, articles: Sequence[Articl
             "",
             [numbers[text] for text in asked_article.supports],
         )
-    steps = "First copy the documents that matter for it, then answer" if level == "medium" else "Answer"
+    if level == "medium":
+        steps = "First copy the documents that matter for it, then answer"
+    else:
+        steps = "Answer"
     wish = f"{steps} this question from the documents."
     return TaskSample(f"{head}{wish}\n\nQuestion: {asked_article.question}", "", list(asked_article.golds))
 

@@ -114,11 +114,15 @@ def _needles(task: RulerTask, units: int, random: Random, material: TaskMaterial
 
 
 def _names(task: RulerTask, random: Random, count: int) -> list[str]:
-    return words.keys(random, count) if task.keyed_by == "words" else [words.uuid(random) for _ in range(count)]
+    if task.keyed_by == "words":
+        return words.keys(random, count)
+    return [words.uuid(random) for _ in range(count)]
 
 
 def _value(task: RulerTask, random: Random) -> str:
-    return words.number(random, 7) if task.valued_by == "numbers" else words.uuid(random)
+    if task.valued_by == "numbers":
+        return words.number(random, 7)
+    return words.uuid(random)
 
 
 def _needle(kind: str, name: str, value: str) -> str:

@@ -132,7 +132,10 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
     for raw in questions:
         answer = answers.get(raw["id"], {})
         gold: Row = {key: answer[key] for key in ("ground_truth", "num_hops") if key in answer}
-        documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]] if docs else []
+        if docs:
+            documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]]
+        else:
+            documents = []
         yield {**raw, **gold, **({"docs": documents} if docs else {})}
 
 
@@ -164,7 +167,9 @@ def row(category: str, raw: Row, index: int) -> Row:
 def _check(category: str) -> str:
     if category.startswith("multi_turn"):
         return "conversation"
-    return category.removeprefix("live_") if category.endswith("relevance") else "calls"
+    if category.endswith("relevance"):
+        return category.removeprefix("live_")
+    return "calls"
 
 
 def _documented(raw: Row) -> list[Row]:

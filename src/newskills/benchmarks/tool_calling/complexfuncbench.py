@@ -59,7 +59,9 @@ def _shown(turn: Row, calls: list[Row], at: int) -> list[Row]:
 
 def _accepted(value: Any) -> Any:
     """Return values of an object as lists of what is accepted, as the grader reads them."""
-    return {key: [inner] for key, inner in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {key: [inner] for key, inner in value.items()}
+    return value
 
 
 def _function(function: Row) -> Row:

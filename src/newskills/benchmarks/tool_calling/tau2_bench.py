@@ -44,7 +44,9 @@ def _scenario(scenario: Row) -> str:
         instructions = "\n\n".join(
             f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in instructions.items() if text
         )
-    return f"Persona: {scenario['persona']}\n\n{instructions}" if scenario.get("persona") else str(instructions)
+    if scenario.get("persona"):
+        return f"Persona: {scenario['persona']}\n\n{instructions}"
+    return str(instructions)
 
 
 def _row(domain: str) -> Any:

@@ -259,7 +259,9 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
     """Return the Python interpreter for a command: this one's own where the command runs on the same machine or disk,
     else `python3`."""
-    return "python3" if image or cluster.ssh_tunnel or not cluster.properties.shares_disks else sys.executable
+    if image or cluster.ssh_tunnel or not cluster.properties.shares_disks:
+        return "python3"
+    return sys.executable
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:

@@ -101,7 +101,10 @@ def sentence(error: msgspec.ValidationError, where: str) -> str:
     if match := _TYPE_ERROR.search(text):
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")
         got = _WORDS.get(match["got"], match["got"])
-        quote = "; put it in quotes" if "text" in wanted and match["got"] in ("int", "float", "bool") else ""
+        if "text" in wanted and match["got"] in ("int", "float", "bool"):
+            quote = "; put it in quotes"
+        else:
+            quote = ""
         text = f"must be {wanted}, not {got}{quote}"
     return f"{where}: {path or 'the config'} {text[:1].lower()}{text[1:].replace('`', chr(39))}."
 

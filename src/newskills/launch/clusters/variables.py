@@ -52,7 +52,10 @@ def job_variables(
             continue
         plain.pop(name, None)
         secrets.pop(name, None)
-        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if equals else environ[name]
+        if equals:
+            value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}")
+        else:
+            value = environ[name]
         hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in references(text))
         (secrets if hidden else plain)[name] = value
     return JobVariables(plain, secrets)

@@ -70,7 +70,9 @@ class ContainerEngine:
         """The caller's user id as containers see it."""
         if self.is_podman or os.getuid() == 0 or self._own_service():
             return 0
-        return 0 if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout else os.getuid()
+        if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout:
+            return 0
+        return os.getuid()
 
     def _own_service(self) -> bool:
         """Return whether docker's client talks to a service that runs as the caller (podman's does not say so
@@ -100,7 +102,10 @@ class ContainerEngine:
         """Check that the engine answers. Raises ConfigError where it does not."""
         done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
         if done.returncode != 0:
-            remedy = "Is its service running, and do you have permission to use it?" if not self.is_podman else ""
+            if not self.is_podman:
+                remedy = "Is its service running, and do you have permission to use it?"
+            else:
+                remedy = ""
             raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=remedy)
 
     def gpus(self, wanted: bool) -> tuple[str, ...]:
@@ -153,7 +158,10 @@ class ContainerEngine:
             return
         if image.endswith(".sqsh"):
             raise ConfigError(f"{self.name} cannot run {image}: squashfs images are only for Slurm with Pyxis.")
-        image_id = self._build(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pull(image)
+        if image.startswith(DOCKERFILE):
+            image_id = self._build(image)
+        else:
+            image_id = self._id(image) or self._pull(image)
         words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
         done = self.run("run", "--rm", *words)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
@@ -277,4 +285,6 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _last(text: str) -> str:
     lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
-    return re.sub(r"[^\x20-\x7e]", " ", lines[-1])[:300] if lines else "it gave no reason"
+    if lines:
+        return re.sub(r"[^\x20-\x7e]", " ", lines[-1])[:300]
+    return "it gave no reason"

@@ -134,11 +134,10 @@ def _planned(
     if taken and not force:
         return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
     broken = any(file.path == path and not file.whole for file in squash_files)
-    why = (
-        "will be imported on a compute node, because of --force-squash"
-        if force
-        else "will be imported on a compute node"
-    )
+    if force:
+        why = "will be imported on a compute node, because of --force-squash"
+    else:
+        why = "will be imported on a compute node"
     if broken:
         why += "; the file at its path is not a complete image"
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
@@ -152,11 +151,10 @@ def _taken(
     names = {reference.file_name(digest)}
     for file in whole:
         if file.path == path or os.path.basename(file.path) in names:
-            remark = (
-                ""
-                if digest
-                else (f"; its tag could not be looked up{_when(file)}, --force-squash imports it again")
-            )
+            if digest:
+                remark = ""
+            else:
+                remark = f"; its tag could not be looked up{_when(file)}, --force-squash imports it again"
             return file.path, f"exists{remark}"
     if not digest:
         own = [file for file in whole if file.side.get("image") == reference.text]

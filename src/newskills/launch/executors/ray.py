@@ -193,7 +193,9 @@ class RayJobs:
         return command.workdir or folder.code
 
     def host(self, job: Job, group: int) -> str | Variable:
-        return Variable(FIRST_NODE) if job.groups[group].hardware.num_nodes > 1 else HERE
+        if job.groups[group].hardware.num_nodes > 1:
+            return Variable(FIRST_NODE)
+        return HERE
 
     def first_node(self, job: Job, group: int) -> str | Variable:
         return self.host(job, group)

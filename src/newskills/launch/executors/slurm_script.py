@@ -179,7 +179,9 @@ class SlurmPlace:
         if limit := group.hardware.time_limit or self.cluster.timeouts.get(partition):
             return limit
         wanted, longest = self.cluster.default_timeout, self.limits.get(partition)
-        return longest if longest and seconds_of(longest) < seconds_of(wanted) else wanted
+        if longest and seconds_of(longest) < seconds_of(wanted):
+            return longest
+        return wanted
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
         texts = self.cluster.mounts if command.mounts is None else command.mounts

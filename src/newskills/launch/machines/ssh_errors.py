@@ -81,5 +81,8 @@ _REASONS = (
 
 def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1]) if lines else "it printed nothing"
+    if lines:
+        shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1])
+    else:
+        shown = "it printed nothing"
     return shown[:300].rstrip(".") + "."

@@ -138,7 +138,9 @@ class RayApi:
             except (OSError, UnicodeDecodeError):
                 return {}
         token = token.strip()
-        return {"Authorization": f"Bearer {token}"} if token.isascii() and token.isprintable() and token else {}
+        if token.isascii() and token.isprintable() and token:
+            return {"Authorization": f"Bearer {token}"}
+        return {}
 
     @contextmanager
     def _reached(self) -> Iterator[tuple[str, int]]:

@@ -371,7 +371,9 @@ def _missing(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str,
         needed = len(wanted) if at else 1
         if fitting < needed:
             shown = ", ".join(f"{name}: {amount:g}" for name, amount in resources.items() if amount)
-            return f"no node has {shown}" if not fitting else f"{fitting} of {needed} nodes have {shown}"
+            if not fitting:
+                return f"no node has {shown}"
+            return f"{fitting} of {needed} nodes have {shown}"
     return ""
 
 

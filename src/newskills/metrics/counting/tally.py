@@ -44,7 +44,10 @@ class Tally:
             self._run_counts = [count + 1 for count in self._run_counts]
         self._run_sums = list(map(add, self._run_sums, filled))
         sums = list(accumulate(filled))
-        squares = sums if ZERO_ONE.issuperset(present) else list(accumulate(score * score for score in filled))
+        if ZERO_ONE.issuperset(present):
+            squares = sums
+        else:
+            squares = list(accumulate(score * score for score in filled))
         self._prefixes.update(zip(ks, counted, sums, squares, strict=True))
 
     def add_alike(self, score: float | None, values: Mapping[str, Sequence[float]], problems: int) -> None:

@@ -56,14 +56,18 @@ class ExamMetric(JudgedMetric):
 
     def _confidence(self, record: Row) -> Confidence | None:
         verdict, percent = self.scores(record).get("judge_correct"), parse_confidence(record.get("judgement"))
-        return None if verdict is None or percent is None else Confidence(percent / 100, bool(verdict))
+        if verdict is None or percent is None:
+            return None
+        return Confidence(percent / 100, bool(verdict))
 
 
 class StructuredExamMetric(ExamMetric):
     """The same of verdicts as JSON objects (`++structured_output=HLE_JUDGE_AA`); any other text is none."""
 
     def scores(self, record: Row) -> Scores:
-        return {"judge_correct": structured_verdict(record["judgement"])} if "judgement" in record else {}
+        if "judgement" in record:
+            return {"judge_correct": structured_verdict(record["judgement"])}
+        return {}
 
     def incorrect(self, prediction: Row) -> Row:
         return super().incorrect(prediction) | {"judgement": '{"correct": "no"}'}

@@ -42,7 +42,9 @@ class LegalBenchMetric(SectionMetric):
 
     def counts(self, record: Row) -> Sequence[float] | None:
         names = record.get("name_counts")
-        return super().counts(record) if names is None else [float(number) for number in names]
+        if names is None:
+            return super().counts(record)
+        return [float(number) for number in names]
 
     def incorrect(self, prediction: Row) -> Row:
         wrong = super().incorrect(prediction)

@@ -65,7 +65,9 @@ class SectionMetric(SeedMetric):
             if record.get(field) is not None:
                 return float(record[field])
         outcome = record.get("outcome")
-        return float(outcome == "correct") if outcome in ("correct", "wrong", NO_ANSWER) else None
+        if outcome in ("correct", "wrong", NO_ANSWER):
+            return float(outcome == "correct")
+        return None
 
     def section(self, record: Row) -> str:
         """Return the section that the sample counts in."""

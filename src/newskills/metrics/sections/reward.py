@@ -53,7 +53,9 @@ def section_score(section: str, sums: Mapping[str, Sums]) -> float | None:
     means, weights = section_means(sums), SECTIONS[section]
     present = [subset for subset in weights if subset in means]
     total = sum(weights[subset] for subset in present)
-    return 100.0 * math.fsum(weights[s] * means[s] for s in present) / total if total else None
+    if total:
+        return 100.0 * math.fsum(weights[s] * means[s] for s in present) / total
+    return None
 
 
 def reward_score(sums: Mapping[str, Sums]) -> float | None:
@@ -68,7 +70,9 @@ class _Preference(SectionMetric):
     guess: ClassVar[float]
 
     def value(self, record: Row) -> float | None:
-        return self.guess if record.get("outcome") == NO_ANSWER else super().value(record)
+        if record.get("outcome") == NO_ANSWER:
+            return self.guess
+        return super().value(record)
 
 
 class RewardBenchMetric(_Preference):

@@ -16,7 +16,10 @@ def usable_cores(sysfs: Path = SYSFS, cgroup: Path = CGROUP) -> int:
     CPU affinity, hardware threads that share a core (they also share its arithmetic units), and a container's CPU
     quota (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`) are taken into account.
     """
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+    else:
+        allowed = set(range(os.cpu_count() or 1))
     cores = {_siblings(cpu, sysfs) for cpu in allowed}
     return max(1, min(len(cores), _quota(cgroup) or len(cores)))
 

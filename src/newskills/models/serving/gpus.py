@@ -31,7 +31,10 @@ def gpu_shares(wanted: Mapping[str, int]) -> dict[str, dict[str, str]]:
     if sum(count > 0 for count in wanted.values()) < 2:
         return {name: {} for name in wanted}
     chosen = os.environ.get(VISIBLE)
-    devices = [str(n) for n in range(visible_gpus())] if chosen is None else chosen.split(",")[: visible_gpus()]
+    if chosen is None:
+        devices = [str(n) for n in range(visible_gpus())]
+    else:
+        devices = chosen.split(",")[: visible_gpus()]
     if sum(wanted.values()) > len(devices):
         raise ConfigError(
             f"The servers need {sum(wanted.values())} GPUs together, but this machine has {len(devices)} for "

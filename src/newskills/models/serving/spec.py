@@ -93,7 +93,9 @@ def start_words(spec: ServeSpec, *default: str) -> list[str]:
         raise ConfigError(f"--server_entrypoint cannot be split into words: {error}.") from error
     if not words:
         raise ConfigError("--server_entrypoint is empty.")
-    return [spec.python, *words] if words[0].startswith("-") or words[0].endswith(".py") else words
+    if words[0].startswith("-") or words[0].endswith(".py"):
+        return [spec.python, *words]
+    return words
 
 
 def installed_program(spec: ServeSpec, name: str) -> str:
@@ -114,5 +116,10 @@ def told(spec: ServeSpec, *flags: str) -> str | None:
         flag, equals, value = word.partition("=")
         if flag.startswith("-") and flag.replace("_", "-") in wanted:
             following = spec.extra_args[index + 1 : index + 2]
-            text_told = value if equals else (following[0] if following else "")
+            if equals:
+                text_told = value
+            elif following:
+                text_told = following[0]
+            else:
+                text_told = ""
     return text_told

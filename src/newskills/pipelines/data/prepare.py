@@ -348,11 +348,9 @@ def _address(source: Source) -> str:
 def _origin(source: Source, fetcher: Fetcher) -> str:
     if in_mirror(source, fetcher):
         return "on this machine" if source.path else "from the mirror"
-    return (
-        "is not in the mirror, and downloads are off (--offline)"
-        if fetcher.options.is_offline()
-        else "from the network"
-    )
+    if fetcher.options.is_offline():
+        return "is not in the mirror, and downloads are off (--offline)"
+    return "from the network"
 
 
 class _PrepareProgress(DownloadProgress):

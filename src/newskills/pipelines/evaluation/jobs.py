@@ -329,7 +329,9 @@ def _tracking_words(options: EvalOptions) -> list[str]:
     if options.wandb_name is None:
         return []
     words = [f"--wandb_name={options.wandb_name}", f"--wandb_project={options.wandb_project}"]
-    return [*words, f"--wandb_group={options.wandb_group}"] if options.wandb_group else words
+    if options.wandb_group:
+        return [*words, f"--wandb_group={options.wandb_group}"]
+    return words
 
 
 def _merged(units: Sequence[Unit]) -> list[Path]:

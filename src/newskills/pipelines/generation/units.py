@@ -65,7 +65,10 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
-        source = there.path_in_job(options.input_dir, "--input_dir") if there is not None else options.input_dir
+        if there is not None:
+            source = there.path_in_job(options.input_dir, "--input_dir")
+        else:
+            source = options.input_dir
         planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
     else:
         planned = file_units(passed or _input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
@@ -103,7 +106,9 @@ def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]
     solver = solver_of_module(module)
     if solver is None:
         return [*layers, module_layer(module, there)]
-    return layers if solver in (kind, CHAT) else [Layer("--generation_module", {"solver": solver})]
+    if solver in (kind, CHAT):
+        return layers
+    return [Layer("--generation_module", {"solver": solver})]
 
 
 def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
@@ -115,7 +120,9 @@ def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
 def _speech(choice: ModelChoice) -> list[Layer]:
     """Return a layer with the solver and prompt for a speech service; no layer for other servers."""
     kind = MODELS.properties(str(choice.layer.values["server.server_type"])).solver
-    return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
+    if kind:
+        return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})]
+    return []
 
 
 def _check_models(config: GenerationConfig) -> None:

@@ -44,7 +44,9 @@ class Graded(Struct, kw_only=True):
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows with their verdicts, in the order of the input. Raises DataError where the file is gone."""
-        return iter(self.kept) if self.output_file is None else read_rows(self.output_file)
+        if self.output_file is None:
+            return iter(self.kept)
+        return read_rows(self.output_file)
 
 
 class _Settings(Struct, frozen=True):

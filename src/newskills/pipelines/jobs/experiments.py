@@ -25,7 +25,10 @@ class ExperimentsOptions(Struct, frozen=True, kw_only=True):
 def result(parsed: Parsed[ExperimentsOptions]) -> list[Experiment]:
     """List for Python what was submitted from this machine, the latest first."""
     records = ExperimentRecords(os.environ)
-    experiments = records.latest() if parsed.options.name is None else iter(records.all_of(parsed.options.name))
+    if parsed.options.name is None:
+        experiments = records.latest()
+    else:
+        experiments = iter(records.all_of(parsed.options.name))
     return list(itertools.islice(experiments, parsed.options.last))
 
 

@@ -89,11 +89,10 @@ def print_jobs(looked: Sequence[JobStatus]) -> None:
     rows: list[tuple[str, ...]] = []
     for invocation in looked:
         done = progress(invocation.entry)
-        why = (
-            f": {printable(invocation.job.why)}"
-            if invocation.job is not None and invocation.job.why and invocation.job.code
-            else ""
-        )
+        if invocation.job is not None and invocation.job.why and invocation.job.code:
+            why = f": {printable(invocation.job.why)}"
+        else:
+            why = ""
         rows.append(
             (
                 invocation.entry.job_id,

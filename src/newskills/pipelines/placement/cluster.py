@@ -128,7 +128,9 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         path = self.host(container_path)
         if self.in_code(container_path):
             return self.packaged.source(container_path)
-        return path if self.cluster.ssh_tunnel is None and os.path.exists(path) else None
+        if self.cluster.ssh_tunnel is None and os.path.exists(path):
+            return path
+        return None
 
     def in_code(self, container_path: str) -> bool:
         """Return whether clients would see a packaged file at this path."""

@@ -69,10 +69,14 @@ class PackagedCode:
         rest = _rest(path)
         if files is None:
             here = self.place(path)
-            return here if self._cluster.ssh_tunnel is None and os.path.exists(here) else None
+            if self._cluster.ssh_tunnel is None and os.path.exists(here):
+                return here
+            return None
         here = os.path.normpath(f"{package.repository}/{rest}")
         changed = any(inside(f"/{name}", f"/{rest}") for name in package.uncommitted)
-        return here if package.repository and not changed and os.path.exists(here) else None
+        if package.repository and not changed and os.path.exists(here):
+            return here
+        return None
 
     def check(self, path: str, option: str) -> None:
         """Raise ConfigError where the package does not have `path`."""

@@ -126,11 +126,10 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
 def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
     """Yield each file that is read, with its benchmark and metric. Raises NewskillsError for what cannot be read."""
     for result in wanted(folder, how):
-        name = (
-            choose_metric(result.benchmark, result.files, metric_for, how)[0]
-            if result.files
-            else "no output files"
-        )
+        if result.files:
+            name = choose_metric(result.benchmark, result.files, metric_for, how)[0]
+        else:
+            name = "no output files"
         for file in result.files or (result.folder,):
             yield "reads", file, f"{result.benchmark}: {name}"
 

@@ -103,7 +103,9 @@ def _token(options: ServeTinkerOptions, environ: Mapping[str, str]) -> str:
 
 
 def _who(token: str) -> str:
-    return "Clients need the key." if token else "No key is set: anyone who can reach this port can use it."
+    if token:
+        return "Clients need the key."
+    return "No key is set: anyone who can reach this port can use it."
 
 
 def _say(text: str) -> None:

@@ -47,4 +47,6 @@ def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
 
 def who(token: str) -> str:
     """Return the sentence about who may use a server."""
-    return "Clients need the token." if token else "No token is set: anyone who can reach this port can use it."
+    if token:
+        return "Clients need the token."
+    return "No token is set: anyone who can reach this port can use it."

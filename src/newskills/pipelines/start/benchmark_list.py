@@ -47,9 +47,12 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
     for entry in entries:
         state = state_of(entry, root)
         here = (entry.data or entry.name, entry.split) in splits
-        rows = (
-            counted(len(entry.members), "member") if entry.members else f"{entry.items:,}" if entry.items else ""
-        )
+        if entry.members:
+            rows = counted(len(entry.members), "member")
+        elif entry.items:
+            rows = f"{entry.items:,}"
+        else:
+            rows = ""
         needs = ", ".join(entry.needs())
         listed.append(ListedBenchmark(entry.name, entry.category, entry.title, rows, needs, state, here))
     if category is None:

@@ -64,7 +64,9 @@ class Interview:
     def where_to_look(self) -> str:
         """What else to type where `ns` would not look into the folder by itself."""
         searched = [folder.absolute() for folder in config_folders(None, self.environ)]
-        return "" if self.folder.absolute() in searched else f" --config_dir={self.folder}"
+        if self.folder.absolute() in searched:
+            return ""
+        return f" --config_dir={self.folder}"
 
     def answers(self) -> Answers:
         """Collect all answers, checked. Raises ConfigError, also where the input ends."""

@@ -90,7 +90,10 @@ def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
         notes.append(f"{job.copies} follow-up jobs resume after the time limit")
     branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
     for group in job.groups:
-        place = branch.add(Text(f"group {group.name}: {_needs(group)}")) if len(job.groups) > 1 else branch
+        if len(job.groups) > 1:
+            place = branch.add(Text(f"group {group.name}: {_needs(group)}"))
+        else:
+            place = branch
         if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
             place = branch.add(Text(_needs(group)))
         for command in group.commands:

@@ -93,4 +93,6 @@ def say_submitted(experiment: Experiment) -> None:
 
 def _after(job: JobRecord) -> str:
     names = job.depends_on
-    return " ".join(names) if len(names) <= SCREENFUL else f"{names[0]} … {names[-1]} ({len(names):,} jobs)"
+    if len(names) <= SCREENFUL:
+        return " ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names):,} jobs)"

@@ -106,7 +106,11 @@ def screenful(jobs: Sequence[JobState]) -> list[JobState]:
 def _rank(job: JobState) -> int:
     if job.ended and job.state != "completed":
         return 0
-    return 3 if job.ended else 1 if job.state == "running" else 2
+    if job.ended:
+        return 3
+    if job.state == "running":
+        return 1
+    return 2
 
 
 def summary(jobs: Sequence[JobState]) -> str:

@@ -64,7 +64,9 @@ def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
         return unit
 
     def change(text: str) -> str:
-        return new + text[len(old) :] if text == old or text.startswith(f"{old}/") else text
+        if text == old or text.startswith(f"{old}/"):
+            return new + text[len(old) :]
+        return text
 
     return replace(unit, config=renamed(unit.config, change))
 

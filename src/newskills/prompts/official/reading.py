@@ -118,7 +118,9 @@ class _OfficialReader:
     def _parts_of(self, value: str) -> Sequence[str]:
         """Return the parts of the user's text for rows with `value` in the field that decides."""
         case = self.entry.cases[value]
-        return [part.replace(CASE, case) for part in self.entry.user] if isinstance(case, str) else case
+        if isinstance(case, str):
+            return [part.replace(CASE, case) for part in self.entry.user]
+        return case
 
     def _text(self, parts: Sequence[str]) -> str:
         return "".join(self._converted(part) if part.startswith(("@", "=@")) else part for part in parts)

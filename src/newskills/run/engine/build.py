@@ -173,7 +173,10 @@ class RunBuilder:
 
     def for_prompts_of(self, config: GenerationConfig, server: ServerConfig, model: Model) -> Model:
         """Return `model` as `config` asks it: a text that a chat template has rendered gets no second mark."""
-        tokenizer = self._tokenizer(config, needed=False) if config.inference.endpoint_type == "text" else None
+        if config.inference.endpoint_type == "text":
+            tokenizer = self._tokenizer(config, needed=False)
+        else:
+            tokenizer = None
         if tokenizer is None:
             return model
         return for_rendered_prompts(model, MODELS.resolve(server.server_type), tokenizer)

@@ -274,10 +274,14 @@ def _onward(engine: Engine, command: str) -> str:
     if isinstance(engine.fatal, ModelNotFoundError):
         return "Run the command again with a model that this server has."
     if engine.fatal is None and engine.used_up is not None:
-        return f"Resume with a larger budget: {command}" if command else "Run it with a larger budget to resume."
+        if command:
+            return f"Resume with a larger budget: {command}"
+        return "Run it with a larger budget to resume."
     if isinstance(engine.fatal, AuthError):
         return f"Set a key that the server accepts, then resume with: {command or 'the same command.'}"
-    return f"Resume with: {command}" if command else "Run the same command to resume from here."
+    if command:
+        return f"Resume with: {command}"
+    return "Run the same command to resume from here."
 
 
 def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:

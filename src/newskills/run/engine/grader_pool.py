@@ -184,7 +184,9 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
         return await once()
 
     result = await guarded(patiently())
-    return result if isinstance(result, Score) else unscored(result, f"{grader.name}@{grader.version}", {})
+    if isinstance(result, Score):
+        return result
+    return unscored(result, f"{grader.name}@{grader.version}", {})
 
 
 def as_score(result: Score | Failure, grader: str) -> Score:

@@ -205,7 +205,10 @@ def _score(record: Row, report: Row | None) -> Score:
     if not patch_of(record).strip() and (report is None or "error" in report):
         report = {"patch_exists": False, "resolved": False}
     if report is None or "error" in report or report.get("infra_failure"):
-        why = "the harness has no report" if report is None else str(report.get("error") or "its container failed")
+        if report is None:
+            why = "the harness has no report"
+        else:
+            why = str(report.get("error") or "its container failed")
         return Score(outcome="unscored", fields={}, grader=_GRADER, why=why, cause="harness")
     if report["resolved"]:
         return Score(outcome="correct", fields={}, grader=_GRADER, why="all tests pass", cause=None)

@@ -39,7 +39,9 @@ class HostedServers(Struct, frozen=True, kw_only=True):
         return {**({MAIN: self.spec} if self.spec is not None else {}), **self.more}
 
     def log_of(self, role: str) -> Path:
-        return self.log if role == MAIN else self.log.with_name(f"{self.log.stem}-{role}{self.log.suffix}")
+        if role == MAIN:
+            return self.log
+        return self.log.with_name(f"{self.log.stem}-{role}{self.log.suffix}")
 
 
 @contextlib.contextmanager

@@ -41,7 +41,9 @@ class ChunkQueue:
 
     def __getitem__(self, place: int) -> Unit:
         unit, chunk = self._at(place)
-        return unit if chunk is None else replace(unit, config=replace(unit.config, chunk_id=chunk))
+        if chunk is None:
+            return unit
+        return replace(unit, config=replace(unit.config, chunk_id=chunk))
 
     def name(self, place: int) -> str:
         """Return the name of the unit at this place."""

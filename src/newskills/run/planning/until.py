@@ -62,7 +62,9 @@ class UntilRule(Struct, frozen=True, kw_only=True):
         """Return that, and why, all `rows` problems with so many samples each may not meet the rule; empty where they
         can."""
         if self.rows is not None:
-            return "" if self.rows <= rows else f"cannot be met: there are only {rows:,} problems."
+            if self.rows <= rows:
+                return ""
+            return f"cannot be met: there are only {rows:,} problems."
         if self.points is None:
             if any(self.met({1.0: number}) for number in range(1, rows + 1)):
                 return ""

@@ -286,7 +286,9 @@ class RecordKeys:
     def key(self, offset: int) -> int:
         """Return the `content_key` of the record at `offset`; 0 if unknown."""
         record = sound(self._decoder, self._reader.line(offset))
-        return content_key(str(record.id), record.key) if record is not None and record.key else 0
+        if record is not None and record.key:
+            return content_key(str(record.id), record.key)
+        return 0
 
     def close(self) -> None:
         self._reader.close()

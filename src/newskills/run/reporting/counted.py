@@ -94,7 +94,9 @@ def subsets_of(record: Row) -> list[str]:
     subset = record.get("subset_for_metrics")
     if subset is None:
         return []
-    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
+    if isinstance(subset, list):
+        return [str(name) for name in subset]
+    return [str(subset)]
 
 
 def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:

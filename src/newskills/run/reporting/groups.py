@@ -99,7 +99,9 @@ def _score(group: Group, modes: Mapping[str, Mapping[str, Row]]) -> dict[str, Ro
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
         raise ConfigError(f"The score of the group {group.name} cannot be computed: {what}.") from error
-    return made if made and all(isinstance(value, dict) for value in made.values()) else {MODE: made}
+    if made and all(isinstance(value, dict) for value in made.values()):
+        return made
+    return {MODE: made}
 
 
 def _problems(report: Report) -> int:
@@ -116,7 +118,9 @@ def _upper(report: Report) -> dict[str, Row]:
 
 def _end(report: Report, mode: str, name: str, value: object) -> object:
     number = report.numbers.get(mode, {}).get(name)
-    return number.value + (number.high - number.low) / 2 if number is not None else value
+    if number is not None:
+        return number.value + (number.high - number.low) / 2
+    return value
 
 
 def _average(name: str, members: Sequence[Report]) -> Report:

@@ -269,7 +269,9 @@ def _label(row: Row) -> Hashable:
     if "predicted_answer" not in row:
         return False
     answer = row["predicted_answer"]
-    return None if answer is None or not str(answer).strip() else str(answer).strip().casefold()
+    if answer is None or not str(answer).strip():
+        return None
+    return str(answer).strip().casefold()
 
 
 def _line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:

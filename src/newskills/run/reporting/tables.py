@@ -140,7 +140,9 @@ def _cell(name: str, metrics: Row) -> str:
     if name in EFFORT:
         return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
     deviation = metrics.get(f"{name}_statistics", {}).get("std_dev_across_runs")
-    return f"{value:.2f}%" if deviation is None else f"{value:.2f}% ± {100 * deviation:.2f}%"
+    if deviation is None:
+        return f"{value:.2f}%"
+    return f"{value:.2f}% ± {100 * deviation:.2f}%"
 
 
 def _interval(number: Number | None) -> str:

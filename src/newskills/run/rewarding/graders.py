@@ -188,7 +188,9 @@ class Rewarder:
         if self._judge is None:
             return SampleMeasurements(pattern=there)
         mark = await self._judge.mark(sample.record)
-        return mark if isinstance(mark, Failure) else SampleMeasurements(mark=mark, pattern=there)
+        if isinstance(mark, Failure):
+            return mark
+        return SampleMeasurements(mark=mark, pattern=there)
 
     async def _count_tokens(self, samples: Sequence[RewardItem]) -> Sequence[RewardItem]:
         if not self.config.counts_tokens or all(sample.tokens is not None for sample in samples):

@@ -69,7 +69,9 @@ class RewardJudge:
         """Return the judge's mark, or why there is none."""
         shown = {"problem": UNKNOWN, "expected_answer": UNKNOWN, **shown_to_judges(record)}
         reply = await guarded(self._reply(shown))
-        return reply if isinstance(reply, Failure) else mark(points(reply.text), self._config)
+        if isinstance(reply, Failure):
+            return reply
+        return mark(points(reply.text), self._config)
 
     async def close(self) -> None:
         await self._model.close()

@@ -257,7 +257,10 @@ class _Exchange(Struct, frozen=True):
         if reply.role != "assistant":
             return None
         content = reply.content if isinstance(reply.content, str) else ""
-        shown = content[len(self.text) :] if not reply.tool_calls and content.startswith(self.text) else ""
+        if not reply.tool_calls and content.startswith(self.text):
+            shown = content[len(self.text) :]
+        else:
+            shown = ""
         whole = prompt_text(request, form.tokenizer) or ""
         variables = dict(request.extra_body.get("chat_template_kwargs", {}))
         if request.tools:

@@ -128,15 +128,21 @@ class RewardServer:
 
     async def _ours(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_items(request.body))
-        return judged if isinstance(judged, Response) else json_response(items_answer(self._grader, judged))
+        if isinstance(judged, Response):
+            return judged
+        return json_response(items_answer(self._grader, judged))
 
     async def _openrlhf(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_openrlhf(request.body))
-        return judged if isinstance(judged, Response) else _lost(judged) or json_response(openrlhf_answer(judged))
+        if isinstance(judged, Response):
+            return judged
+        return _lost(judged) or json_response(openrlhf_answer(judged))
 
     async def _slime(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_slime(request.body))
-        return judged if isinstance(judged, Response) else _lost(judged) or json_response(judged[0].reward)
+        if isinstance(judged, Response):
+            return judged
+        return _lost(judged) or json_response(judged[0].reward)
 
     async def _judge(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting

@@ -131,7 +131,9 @@ class Skill:
         self.written_out += 1
         rest = self._without_end(shown) if turn.tool_calls else str(turn.content or "")
         text = f"{_OPEN}\n{_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
-        return text.removeprefix(f"{_OPEN}\n") if before.rstrip().endswith(_OPEN) else text
+        if before.rstrip().endswith(_OPEN):
+            return text.removeprefix(f"{_OPEN}\n")
+        return text
 
     def _joined(self, spans: Sequence[tuple[str, str]]) -> Datum:
         """Join (text before, answer) pairs to one sequence; each text before begins with all that came earlier."""

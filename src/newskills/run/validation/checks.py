@@ -323,7 +323,9 @@ def _finished(case: _Case) -> Validation:
 
 def _worth(score: Score) -> float:
     """Return what a reply earns, 0–1."""
-    return float(score.outcome == "correct") if score.value is None else min(1.0, max(0.0, score.value))
+    if score.value is None:
+        return float(score.outcome == "correct")
+    return min(1.0, max(0.0, score.value))
 
 
 def _judge_hedges(case: _Case) -> None:

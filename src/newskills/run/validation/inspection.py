@@ -165,7 +165,10 @@ def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
 def _told(split: PreparedSplit) -> list[str]:
     made = split.provenance
     several = made.rows + sum(made.dropped.values()) > made.source_rows
-    expanded = [f"{split.split}: {made.rows} rows of {made.source_rows} of the source"] if several else []
+    if several:
+        expanded = [f"{split.split}: {made.rows} rows of {made.source_rows} of the source"]
+    else:
+        expanded = []
     return [*expanded, *(f"{split.split}: {text}" for text in split.notices)]
 
 

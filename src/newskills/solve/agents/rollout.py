@@ -88,7 +88,9 @@ def software_agent(parts: SolverParts) -> Solver:
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
     solver = AgentSolver(parts, options, agent)
-    return ResumedSolver(solver, parts.folder) if AGENTS.properties(name).resumes and parts.resumes else solver
+    if AGENTS.properties(name).resumes and parts.resumes:
+        return ResumedSolver(solver, parts.folder)
+    return solver
 
 
 def _refuse() -> NoReturn:

@@ -116,7 +116,9 @@ class _Keys:
         return {"status": "The entry was added."}
 
     def remove(self, key: Any) -> Row:
-        return {"error": "There is no such key."} if self.entries.pop(str(key), None) is None else _DONE
+        if self.entries.pop(str(key), None) is None:
+            return {"error": "There is no such key."}
+        return _DONE
 
     def replace(self, key: Any, value: Any) -> Row:
         key, value = str(key), str(value)
@@ -133,7 +135,9 @@ class _Keys:
 
     def retrieve(self, key: Any) -> Row:
         value = self.entries.get(str(key))
-        return {"error": "There is no such key."} if value is None else {"value": value}
+        if value is None:
+            return {"error": "There is no such key."}
+        return {"value": value}
 
     def list_keys(self) -> Row:
         return {"keys": list(self.entries)}
@@ -161,7 +165,9 @@ class KeyMemory(_Functions):
         super().__init__(self._core.functions("core") | self._archive.functions("archival") | everything)
 
     def shown(self) -> str:
-        return json.dumps(self._core.entries, indent=1) if self._core.entries else "(nothing yet)"
+        if self._core.entries:
+            return json.dumps(self._core.entries, indent=1)
+        return "(nothing yet)"
 
     def state(self) -> Row:
         return {"core": dict(self._core.entries), "archive": dict(self._archive.entries)}
@@ -253,7 +259,9 @@ class VectorMemory(_Functions):
         super().__init__(self._core.functions("core") | self._archive.functions("archival"))
 
     def shown(self) -> str:
-        return json.dumps(self._core.entries, indent=1) if self._core.entries else "(nothing yet)"
+        if self._core.entries:
+            return json.dumps(self._core.entries, indent=1)
+        return "(nothing yet)"
 
     def state(self) -> Row:
         return {"core": self._core.state(), "archive": self._archive.state()}
@@ -296,7 +304,9 @@ class SummaryMemory(_Functions):
         return _DONE
 
     def memory_retrieve(self) -> Row:
-        return {"memory_content": self._text} if self._text else {"error": "The memory is empty."}
+        if self._text:
+            return {"memory_content": self._text}
+        return {"error": "The memory is empty."}
 
     def shown(self) -> str:
         return self._text or "(nothing yet)"

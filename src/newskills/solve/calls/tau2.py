@@ -215,7 +215,10 @@ def _run(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[To
     """Run calls; only the caller sees them and their results."""
     results = []
     for call in called:
-        output = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
+        if call.problem:
+            output = f"Error: {call.problem}"
+        else:
+            output = talk.service.call(side, call.name, call.arguments)
         talk.errors += output.startswith("Error: ")
         results.append(output)
     talk.steps += len(called)

@@ -156,7 +156,9 @@ class CodeExecutionSolver:
 
     def _limit(self, sample: Sample) -> int:
         options = self._options
-        return self._stated(sample) if options.stated_is_limit else options.execution.max_code_executions
+        if options.stated_is_limit:
+            return self._stated(sample)
+        return options.execution.max_code_executions
 
     def _stated(self, sample: Sample) -> int:
         """Return the number that the prompt speaks of: drawn by seed and sample, so that a resume finds the same

@@ -268,6 +268,6 @@ def _observed(result: Any) -> str:
 
 def _shown(value: Row) -> str:
     text = msgspec.json.encode(value).decode()
-    return (
-        text if len(text) <= SHORTENED else f"{text[:SHORTENED]} [{len(text) - SHORTENED:,} characters left out]"
-    )
+    if len(text) <= SHORTENED:
+        return text
+    return f"{text[:SHORTENED]} [{len(text) - SHORTENED:,} characters left out]"

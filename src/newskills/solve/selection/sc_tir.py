@@ -205,11 +205,10 @@ class ScTirSolver:
         """Return whether the candidate gets another round; else set how it ended."""
         if not self._has_code(candidate.text):
             return (self._config.restart_without_code and not last) or candidate.end("pruned", "no code")
-        extracted = (
-            None
-            if wants_output
-            else extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
-        )
+        if wants_output:
+            extracted = None
+        else:
+            extracted = extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
         if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")

@@ -250,7 +250,9 @@ def shown_text(fields: Row, key: str, own: str, end: str | None) -> str:
     """Return the solution in the field `key`, or `own`, of a record; behind its reasoning where `end` says what ends
     that."""
     text = str(fields.get(key if key in fields else own) or "")
-    return text if end is None else visible_part(text, end, cut=fields.get("finish_reason") == "length")
+    if end is None:
+        return text
+    return visible_part(text, end, cut=fields.get("finish_reason") == "length")
 
 
 def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:

@@ -179,7 +179,10 @@ class AutoformalizeSolver(_RoundSolver):
         fields: Row = {}
         while (reply := await talk.say(kit)) is not None:
             checked = await self._grader.check(self._chat.text(reply), row, kit)
-            fields = await self._judge(row, checked, kit) if checked.holds and self._config.judge else {}
+            if checked.holds and self._config.judge:
+                fields = await self._judge(row, checked, kit)
+            else:
+                fields = {}
             status = fields.pop("statement_status", checked.status)
             attempts.append({"statement_status": status, "why": checked.why})
             holds = status in ("completed", "unjudged")

@@ -226,7 +226,11 @@ def _applied(operator: str, left: Fraction, right: Fraction) -> Fraction:
         if not right:
             raise NoArithmetic
         return left / right
-    return left + right if operator == "+" else left - right if operator == "-" else left * right
+    if operator == "+":
+        return left + right
+    if operator == "-":
+        return left - right
+    return left * right
 
 
 def _first(parts: list[Part]) -> Fraction:

@@ -73,7 +73,9 @@ def _math_reasoning(row: Row) -> Row:
 
 def _known(value: Any) -> Any:
     """Return the value, or None for "n/a" and empty ones: the set writes "n/a" for what it does not know."""
-    return None if value is None or str(value).strip().lower() in ("n/a", "") else value
+    if value is None or str(value).strip().lower() in ("n/a", ""):
+        return None
+    return value
 
 
 def _math_instruct(row: Row) -> Row:

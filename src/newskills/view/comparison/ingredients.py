@@ -99,7 +99,9 @@ def _data(records: BenchmarkRecords) -> str:
 
 
 def _prompt(facts: Row) -> str:
-    return f"{facts.get('prompt')} {facts.get('prompt_hash')}" if facts.get("prompt_hash") else ""
+    if facts.get("prompt_hash"):
+        return f"{facts.get('prompt')} {facts.get('prompt_hash')}"
+    return ""
 
 
 def _with_source(before: Row, after: Row, first: str, second: str) -> tuple[str, str]:
@@ -114,7 +116,9 @@ def _grader(records: BenchmarkRecords) -> str:
     """Name, version and settings; the records tell better than the file beside them."""
     stamps = ", ".join(sorted(records.graders))
     configured = _text(records.facts.get("grader"))
-    return configured if stamps and configured.split(" ")[0] == stamps else stamps or configured
+    if stamps and configured.split(" ")[0] == stamps:
+        return configured
+    return stamps or configured
 
 
 def _judge(facts: Row) -> str:
@@ -159,7 +163,9 @@ def _kind(name: str) -> Kind | None:
         return "prompt"
     if name in _ENGINE or name.startswith(("parallel_thinking.", "server.code_execution.")):
         return "engine"
-    return "sampling" if name in ("stop_phrase", "max_samples", "parse_reasoning") else None
+    if name in ("stop_phrase", "max_samples", "parse_reasoning"):
+        return "sampling"
+    return None
 
 
 def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:

@@ -202,7 +202,10 @@ def _plan(
     rows = []
     for samples in options.seeds:
         problems = problems_needed(variance, samples, options.delta / 100, options.power)
-        detectable = None if size is None else detectable_difference(variance, samples, size, options.power)
+        if size is None:
+            detectable = None
+        else:
+            detectable = detectable_difference(variance, samples, size, options.power)
         total = problems * samples
         token_counts = (cost.input_tokens, cost.output_tokens)
         rows.append(

@@ -60,7 +60,9 @@ def _lines(done: Regraded, flips: int) -> Iterator[str]:
 
 
 def _answer(text: str | None) -> str:
-    return "none" if text is None else shortened(printable(" ".join(text.split())), _ANSWER)
+    if text is None:
+        return "none"
+    return shortened(printable(" ".join(text.split())), _ANSWER)
 
 
 def _cells(number: Number) -> tuple[str, str, str, str]:

@@ -53,7 +53,10 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
     if not any(run.benchmarks for run in runs):
         reasons = " ".join(why for run in runs for why in run.left_out.values())
         raise DataError(f"Nothing is finished yet. {reasons}")
-    contaminated = contaminated_questions(options.contamination_file) if options.contamination_file else None
+    if options.contamination_file:
+        contaminated = contaminated_questions(options.contamination_file)
+    else:
+        contaminated = None
     blocks = [*_scores(runs, options, contaminated), *_curves(runs), *_lengths(runs)]
     if len(runs) > 1:
         blocks += _comparison(places)

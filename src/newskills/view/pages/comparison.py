@@ -191,7 +191,9 @@ def _direction(before: float, after: float, kind: ChangeKind) -> str:
     """Return the direction of a change: `same_right` and `same_wrong` where all samples are right or wrong on both
     sides, else `same`, `gain` or `loss`."""
     if before == after:
-        return "same" if kind == "score" else {1.0: "same_right", 0.0: "same_wrong"}.get(before, "same")
+        if kind == "score":
+            return "same"
+        return {1.0: "same_right", 0.0: "same_wrong"}.get(before, "same")
     return "gain" if after > before else "loss"
 
 

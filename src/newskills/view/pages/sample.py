@@ -75,7 +75,9 @@ def _turns(row: Row) -> list[Row]:
         (number for number, message in enumerate(messages) if message.get("role") == "assistant"), len(messages)
     )
     turns = messages[first:]
-    return turns if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns) else []
+    if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns):
+        return turns
+    return []
 
 
 def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[Row]:

@@ -171,9 +171,10 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         Raises ConfigError for more than the model can see.
         """
         folder = self.paths.here(model) if model.startswith("/") else None
-        window = (
-            context_of(Path(folder)) if folder is not None and os.path.isfile(f"{folder}/config.json") else None
-        )
+        if folder is not None and os.path.isfile(f"{folder}/config.json"):
+            window = context_of(Path(folder))
+        else:
+            window = None
         if wanted is None:
             chosen = min(usual, window or usual)
             notice(f"no --max_length: {chosen} tokens for prompt and answer")
@@ -216,17 +217,24 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         path = self.paths.host(data_path)
         ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
         line, end, _ = ran.out.partition("\n")
-        return line.encode() if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4) else b""
+        if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4):
+            return line.encode()
+        return b""
 
     def container(self, usual: str) -> str:
         return self.options.container or usual
 
     def logs(self, output_dir: str) -> str | None:
         """Return the folder of the logs as the scheduler knows it; None where the user has named one."""
-        return None if self.options.log_dir else self.paths.host(f"{output_dir}/{LOGS}")
+        if self.options.log_dir:
+            return None
+        return self.paths.host(f"{output_dir}/{LOGS}")
 
     def group(self, command: Command, logs: str | None, **needs: Any) -> CommandGroup:
-        options = self.options if self.options.exclusive is not None else replace(self.options, exclusive=True)
+        if self.options.exclusive is not None:
+            options = self.options
+        else:
+            options = replace(self.options, exclusive=True)
         return CommandGroup([command], hardware=hardware(options, **needs), name=MAIN, log_dir=logs)
 
     def _wandb(self) -> Wandb | None:

@@ -75,7 +75,10 @@ class Harvest(Struct, frozen=True, kw_only=True):
 
     def averaging(self) -> AverageScript:
         folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
-        removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average] if self.remove else []
+        if self.remove:
+            removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average]
+        else:
+            removed = []
         return AverageScript(folders, self.target, [*folders, *removed])
 
 

@@ -76,7 +76,10 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         trained = [_trained(source, base, layers) for source in sources]
-        weights = {source.benchmark.name: source.weight for source in sources} if len(sources) > 1 else {}
+        if len(sources) > 1:
+            weights = {source.benchmark.name: source.weight for source in sources}
+        else:
+            weights = {}
         method = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
         data = [f"{source.data}" for source in sources]
         settings = {"steps": steps, "data": data if len(data) > 1 else data[0]}

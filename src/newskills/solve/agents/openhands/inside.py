@@ -74,7 +74,9 @@ def work(conversation: Any, settings: dict[str, Any]) -> str:
         if left and conversation.state.execution_status.value == "finished":
             conversation.send_message(settings["go_on"])
     status = str(conversation.state.execution_status.value)
-    return "no_command" if status == "finished" and not finished(conversation) else status
+    if status == "finished" and not finished(conversation):
+        return "no_command"
+    return status
 
 
 def turns(conversation: Any) -> int:
