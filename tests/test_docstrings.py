@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A public function that raises an error of ours has a docstring that names it, or a kind of error that it is."""
+"""A docstring begins with a verb; of a public function that raises an error of ours it names that, or a kind of it."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import newskills
 from newskills.base import errors
@@ -78,3 +81,84 @@ def test_errors_are_named_where_they_are_raised() -> None:
         if (lines := unnamed(path.read_text(encoding="utf-8")))
     }
     assert missing == {}
+
+
+_WORDS = """
+Accept Adapt Add Aggregate Align Allow Answer Append Apply Ask Assign Assume Average Await Begin Blame
+Book Bring Build Call Cancel Change Check Choose Close Collect Compare Compute Connect Continue Convert
+Copy Count Create Cut Decode Decompress Decrypt Delete Derive Describe Discover Divide Do Draw Drop Elect
+Encode End Enforce Ensure Enter Escape Estimate Evaluate Execute Exempt Exit Expand Explain Export Extract
+Fetch Fill Find Fine-tune Finish Fit Flatten Flush Follow Forget Format Forward Generate Get Give Grade
+Group Guard Handle Hash Hold Import Improve Index Install Join Judge Justify Keep Kill Lay Leave Let Limit
+List Listen Load Lock Log Lower Make Map Mark Measure Merge Move Name Note Open Override Pack Pair Parse
+Place Plan Play Post Prefix Prepare Print Probe Put Query Queue Quote Raise Reach Read Record Reduce
+Refuse Regrade Release Remove Render Replace Report Reset Resolve Restore Retrieve Return Reward Rotate
+Round Run Sample Save Say Scan Search Select Send Serve Set Shorten Show Shuffle Shut Solve Split Start
+Stop Store Strip Submit Suggest Summarize Take Tell Test Touch Train Treat Try Turn Unpack Update Validate
+Wait Warn Work Wrap Write Yield
+"""
+VERBS = frozenset(_WORDS.split())
+"""First words of docstrings of functions; a new verb is added here, in its base form."""
+
+NO_VERB = re.compile(
+    r"(?:Answer|Empty|Key|Mean|Name|Process|Question|Score|Share) (?:→|(?:of|ids|interval|for|where)\b)"
+)
+"""First words that are nouns where they begin a docstring."""
+
+IN_WORK = ("_api", "aimo", "graders", "interop", "recipes", "sandbox", "train", "training")
+"""Rooms whose docstrings may still begin otherwise; of `train`, `data` is done."""
+
+PROPERTY = re.compile(r"(?:^|\.)(?:cached_)?property$|\.setter$")
+
+
+def is_done(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    if parts[:2] == ("train", "data"):
+        return True
+    return parts[0] not in IN_WORK and parts[:3] not in (
+        ("commands", "train", "aimo"),
+        ("commands", "train", "tinker"),
+    )
+
+
+def without_verb(text: str) -> list[str]:
+    """`function: first word` of functions, private ones too, whose docstring begins with no verb.
+
+    A property is described as what it is.
+    """
+    return [
+        f"{node.name}: {docstring.split()[0]}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, Function)
+        and (docstring := ast.get_docstring(node))
+        and not any(PROPERTY.search(ast.unparse(decorator)) for decorator in node.decorator_list)
+        and (docstring.split()[0].rstrip(",.:;") not in VERBS or NO_VERB.match(docstring))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "words"),
+    [
+        ("Of a moment ago.", ["f: Of"]),
+        ("`text` without keys.", ["f: `text`"]),
+        ("Whether it is there.", ["f: Whether"]),
+        ("Name → group.", ["f: Name"]),
+        ("Return the catalog, at most LOOK_EVERY seconds old.", []),
+        ("Summarize, for Python, what was written.", []),
+    ],
+)
+def test_a_docstring_without_a_verb_is_seen(docstring: str, words: list[str]) -> None:
+    assert without_verb(f"def f():\n    '{docstring}'") == words
+
+
+def test_properties_are_described_as_what_they_are() -> None:
+    assert without_verb("class A:\n    @functools.cached_property\n    def f(self):\n        'Rows of it.'") == []
+
+
+def test_docstrings_begin_with_a_verb() -> None:
+    nouns = {
+        path.relative_to(ROOT).as_posix(): words
+        for path in sorted(ROOT.rglob("*.py"))
+        if is_done(path) and (words := without_verb(path.read_text(encoding="utf-8")))
+    }
+    assert nouns == {}

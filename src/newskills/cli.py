@@ -62,7 +62,7 @@ def _check_words(words: list[str]) -> None:
 
 
 def _forget_output() -> None:
-    """Python flushes once more when it ends; what then fails again has been told."""
+    """Send further output nowhere: Python flushes once more when it ends, and what then fails has been reported."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -49,7 +49,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def guarded(work: Awaitable[T]) -> T | Failure:
-    """Awaits `work`; an `Exception` becomes a `Failure` (cancellation and exit pass through)."""
+    """Await `work`; an `Exception` becomes a `Failure` (cancellation and exit pass through)."""
     try:
         return await work
     except Exception as error:  # noqa: BLE001 - the boundary, for what is awaited
@@ -57,7 +57,8 @@ async def guarded(work: Awaitable[T]) -> T | Failure:
 
 
 def backoff(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
-    """Seconds to wait before try `attempt` (1 = first retry): doubles up to `cap`, with jitter of a half.
+    """Return the seconds to wait before try `attempt` (1 = first retry): doubles up to `cap`, with jitter of a
+    half.
 
     Jitter keeps many clients from returning together (Brooker, "Exponential Backoff And Jitter", 2015).
     """
@@ -152,7 +153,7 @@ class Gate:
         self._admit()
 
     def shut(self) -> None:
-        """Nobody gets in until `open`; holders are not disturbed."""
+        """Shut the gate until `open`; holders are not disturbed."""
         self._shut = True
         self._disarm()
 
@@ -182,7 +183,8 @@ class Gate:
         return not self._shut and self.active + 1 <= self._limit
 
     def _early(self) -> float:
-        """Seconds until the rate lets somebody in (generic cell rate algorithm, with `BURST` of tolerance)."""
+        """Return the seconds until the rate lets somebody in (generic cell rate algorithm, with `BURST` of
+        tolerance)."""
         return 0.0 if self._rate is None else self._next - BURST - time.monotonic()
 
     def _enter(self) -> None:

@@ -30,7 +30,8 @@ _TOLERANCE = 1e-6
 
 
 def anytime_interval(values: Mapping[float, float], low: float = 0.0, high: float = 1.0) -> Interval:
-    """95 % of the mean; `values`: value of a problem → how many problems have it, all of them from `low` to `high`.
+    """Return the 95 % interval of the mean; `values`: value of a problem → how many problems have it, all of them
+    from `low` to `high`.
 
     Infinite where a value is outside.
     """
@@ -43,7 +44,8 @@ def anytime_interval(values: Mapping[float, float], low: float = 0.0, high: floa
 
 
 def excludes(values: Mapping[float, float], mean: float, low: float = 0.0, high: float = 1.0) -> bool:
-    """Whether `mean` is outside of `anytime_interval`, for a fraction of its work. False where a value is outside."""
+    """Return whether `mean` is outside of `anytime_interval`, for a fraction of its work. False where a value is
+    outside."""
     if any(not low <= value <= high for value in values):
         return False
     shares, slack = _rounded({(value - low) / (high - low): count for value, count in values.items()})
@@ -70,7 +72,8 @@ def _least_mean(shares: Mapping[float, float]) -> float:
 
 
 def _log_capital(shares: Mapping[float, float], mean: float) -> float:
-    """Of bets that values are larger than `mean`, one unit spread evenly over `STAKES`."""
+    """Return the logarithm of the capital of bets that values are larger than `mean`, one unit spread evenly over
+    `STAKES`."""
     if mean <= 0 or mean >= 1:
         return 0.0
     growth = [(share / mean - 1, count) for share, count in shares.items()]
@@ -96,7 +99,8 @@ def _rounded(shares: Mapping[float, float]) -> tuple[Mapping[float, float], floa
 
 @cache
 def looks(problems: int) -> tuple[int, ...]:
-    """Numbers of problems at which to look, up to `problems`: from 10 on, then one in a hundred more."""
+    """Return the numbers of problems at which to look, up to `problems`: from 10 on, then one in a hundred
+    more."""
     numbers, at = [], 10
     while at <= problems:
         numbers.append(at)

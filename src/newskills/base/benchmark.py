@@ -256,7 +256,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     version: str = "1"
 
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits there are: the default one, then those of the sources and counts."""
+        """Return the names of the splits: the default one, then those of the sources and counts."""
         return tuple(dict.fromkeys([self.split, *(source.split for source in self.sources), *self.items]))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """`NEWSKILLS_CACHE`, or the folder that the system has for the user's caches."""
+    """Return the folder `NEWSKILLS_CACHE`, or the one that the system has for the user's caches."""
     if chosen := environ.get("NEWSKILLS_CACHE"):
         return Path(chosen).expanduser()
     from platformdirs import user_cache_path
@@ -18,7 +18,8 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def data_dir(folder: str | Path | None = None) -> Path:
-    """Where prepared data lies: `folder`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
+    """Return where prepared data lies: `folder`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the
+    cache folder.
 
     The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
     """

@@ -40,7 +40,8 @@ _NO_SYSTEM_ROLE = re.compile(
 def render_chat_template(
     template: str, messages: Sequence[Message | Row], bos_token: str = "", eos_token: str = "", **kwargs: Any
 ) -> str:
-    """`messages` as the text that the model was trained on; the generation prompt is added unless switched off.
+    """Render `messages` as the text that the model was trained on; the generation prompt is added unless switched
+    off.
 
     `kwargs` are the template's own variables (`enable_thinking`, `tools`, …). What templates may call:
     `raise_exception`, `strftime_now`, `tojson`, loop controls, `{% generation %}`
@@ -170,7 +171,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Jinja's own filter would escape `<`, `>` and `&`."""
+    """Encode as JSON; Jinja's own filter would escape `<`, `>` and `&`."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -182,7 +183,7 @@ def _as_dict(message: Message | Row) -> Row:
 
 
 def _with_parsed_arguments(call: Row) -> Row:
-    """Servers send arguments as JSON text; templates walk through them as an object."""
+    """Decode arguments, which servers send as JSON text: templates walk through them as an object."""
     function = call.get("function")
     if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
         return call

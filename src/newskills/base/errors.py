@@ -95,7 +95,7 @@ class HttpError(NewskillsError):
     cause: Cause = "provider"
 
     def __init__(self, message: str, *, hint: str = "", status: int | None = None, server_text: str = "") -> None:
-        """`server_text`: what the server said, where `message` draws a conclusion from it."""
+        """Create the error; `server_text`: what the server said, where `message` draws a conclusion from it."""
         super().__init__(message, hint=hint)
         self.status = status
         self.server_text = server_text or message
@@ -264,7 +264,7 @@ def _are_opposites(first: str, second: str) -> bool:
 
 
 def boundary(error: BaseException) -> Failure:
-    """Attributes any exception: the only place that turns an exception into data.
+    """Turn any exception into data, with its cause; the only place that does so.
 
     An error of our own family carries its cause; anything else is the harness's fault and keeps its type
     in the message, so that it can never pass for a wrong answer.
@@ -316,7 +316,7 @@ def describe_shortage(error: Exception) -> str:
 
 
 def _why_not_in(folder: Path) -> str:
-    """Why nothing could be made there."""
+    """Return why nothing could be made in the folder."""
     if not os.statvfs(folder).f_blocks:  # of the kernel's own making: /proc, /sys
         return f"{folder} takes no files or folders"
     return f"The folder below {folder} is gone"
@@ -326,7 +326,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def _number_in(text: str) -> int:
-    """Of libraries that only quote the system's error: `[Errno 28]` of Python, `(os error 28)` of Rust; else 0."""
+    """Return the error number in texts of libraries that only quote the system's error: `[Errno 28]` of Python,
+    `(os error 28)` of Rust; else 0."""
     match = re.search(r"\[Errno (\d+)\]|\(os error (\d+)\)", text, re.ASCII)
     return int(match[1] or match[2]) if match else 0
 

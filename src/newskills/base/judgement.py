@@ -73,7 +73,8 @@ def parse_judgement(text: object) -> bool | None:
 
 
 def structured_verdict(text: object) -> bool | None:
-    """`correct` or `criteria_met` of a verdict as a JSON object, alone or in a fence: "yes" or "no", true or false.
+    """Read `correct` or `criteria_met` of a verdict as a JSON object, alone or in a fence: "yes" or "no", true or
+    false.
 
     None for any other text.
 
@@ -134,7 +135,8 @@ _LAST_WORD = re.compile(r"\b(YES|NO)\W*\Z")
 
 
 def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
-    """Which of `verdicts` (letter → name) a judge gives: a letter, its name, or both; None for none or several.
+    """Return which of `verdicts` (letter → name) a judge gives: a letter, its name, or both; None for none or
+    several.
 
     Taken from `verdict` of a JSON object, from the whole text, from its last or first line, after "Grade:" and the
     like, from a text that begins with a letter and says why, naming no other, or from the only name in capitals: YES
@@ -167,7 +169,7 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
 
 
 def _gives_reasons(text: str, letter: str, verdict: str, names: Mapping[str, str]) -> bool:
-    """Whether a text that begins with a letter speaks of no other verdict, and does not deny its own."""
+    """Return whether a text that begins with a letter speaks of no other verdict, and does not deny its own."""
     spoken = _spaced(text)
     named = {name for word, name in names.items() if re.search(rf"\b{word}\b", spoken)}
     denied = re.search(rf"\b(?:not|isn't|never)\s{verdict.replace('_', ' ')}\b", spoken)

@@ -17,7 +17,12 @@ def allow_open_files(wanted: int = 0) -> None:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = hard == resource.RLIM_INFINITY
-    limit = hard if not wanted else wanted if unlimited else min(hard, wanted)
+    if not wanted:
+        limit = hard
+    elif unlimited:
+        limit = wanted
+    else:
+        limit = min(hard, wanted)
     if soft != resource.RLIM_INFINITY and (limit == resource.RLIM_INFINITY or soft < limit):
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -57,7 +57,8 @@ class PairedDifference(Struct, frozen=True, kw_only=True):
 def paired_difference(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], *, seed: int = 0
 ) -> PairedDifference:
-    """Two systems on the same problems in the same order; each item holds the scores of one problem's samples.
+    """Compare two systems on the same problems in the same order; each item holds the scores of one problem's
+    samples.
 
     Problems without a score on either side are left out. The same input gives the same figures. Raises ValueError if
     fewer than two problems are left.
@@ -95,7 +96,8 @@ def paired_difference(
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Exact two-sided p-value of discordant pairs: the chance of a split at least as uneven (Psychometrika 12, 1947).
+    """Return the exact two-sided p-value of discordant pairs: the chance of a split at least as uneven
+    (Psychometrika 12, 1947).
 
     >>> mcnemar(0, 5)
     0.0625
@@ -141,7 +143,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _t_test(differences: Sequence[float]) -> float:
-    """Student's t over problems; the sign test where all differences are alike."""
+    """Return the p-value of Student's t over problems; of the sign test where all differences are alike."""
     mean, deviation = mean_std(differences)
     if deviation == 0:
         return 1.0 if mean == 0 else 2.0 ** (1 - len(differences))
@@ -151,7 +153,7 @@ def _t_test(differences: Sequence[float]) -> float:
 def _smoothed(
     counts: dict[float, float], pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
 ) -> dict[float, float]:
-    """Difference → weight, with two problems more whose samples are tosses of a coin.
+    """Return difference → weight, with two problems more whose samples are tosses of a coin.
 
     For single samples this adds half a pair to each cell, which fixes intervals of few or no discordant pairs (Agresti
     and Min, Stat. Med. 24, 2005). k samples of a coin on both sides differ by 1/√(2k) on average, hence ±1/√k at half
@@ -173,7 +175,7 @@ def _standard_error(weights: dict[float, float]) -> float:
 
 
 def _bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[float, float]:
-    """Of the mean, by bootstrap; the negative of the weights has the negative bounds."""
+    """Return the bounds of the mean, by bootstrap; the negative of the weights has the negative bounds."""
     own = sorted(weights.items())
     turned = sorted((-value, weight) for value, weight in own)
     low, high = _bootstrap_bounds(dict(max(own, turned)), seed, smoothed=smoothed)
@@ -183,7 +185,7 @@ def _bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[
 
 
 def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[float, float]:
-    """Percentiles of the mean of problems drawn with replacement, at levels that allow for small n.
+    """Return percentiles of the mean of problems drawn with replacement, at levels that allow for small n.
 
     A plain percentile interval is too narrow by √((n-1)/n) and by the difference of t and normal (T. Hesterberg, "What
     Teachers Should Know About the Bootstrap", Am. Stat. 69, 2015, §5); smoothing has made up for both.
@@ -202,7 +204,7 @@ def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool)
 
 
 def _means(weights: dict[float, float], total: int, draw: random.Random) -> list[float]:
-    """`RESAMPLES` means of `total` draws each."""
+    """Draw `RESAMPLES` means of `total` draws each."""
     values = sorted(weights)
     if len(values) > _FEW:
         up_to = list(accumulate(weights[value] for value in values))

@@ -144,7 +144,7 @@ class Pipeline(Struct, frozen=True, kw_only=True):
     jobs: tuple[Job, ...]
 
     def order(self) -> tuple[Job, ...]:
-        """Jobs, dependencies first, else in the order given.
+        """Return the jobs, dependencies first, else in their own order.
 
         Raises ConfigError for a name used twice, an unknown dependency, a Ref to nothing, or a cycle.
         """

@@ -39,8 +39,8 @@ class DifferenceVariance(Struct, frozen=True):
     binary: bool = True
 
     def of(self, samples: int, difference: float = 0.0) -> float:
-        """With so many samples of each problem and system, at least what a true `difference` brings with it: single
-        0/1 answers that differ on average by 0.01 differ on one problem in a hundred."""
+        """Return the variance with so many samples of each problem and system, at least what a true `difference`
+        brings with it: single 0/1 answers that differ on average by 0.01 differ on one problem in a hundred."""
         least = abs(difference) / samples - difference**2 if self.binary and self.paired else 0.0
         return max(self.between + self.within / samples, least)
 
@@ -102,7 +102,8 @@ def t_power(problems: int, variance: float, difference: float) -> float:
 def measured(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], *, paired: bool
 ) -> DifferenceVariance:
-    """From two systems' scores, a list of samples for each problem; the same problems in the same order if `paired`.
+    """Measure the variance from two systems' scores, a list of samples for each problem; the same problems in the
+    same order if `paired`.
 
     With single samples nothing tells the parts apart: all variance counts as `between`, so that more samples promise
     nothing. Raises ValueError for fewer than two problems.
@@ -146,7 +147,8 @@ def problem_differences(before: Sequence[Sequence[float]], after: Sequence[Seque
 
 
 def _sampling(problems: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Mean variance of one sample around its problem's mean, and of the mean of the samples that there are."""
+    """Return the mean variance of one sample around its problem's mean, and of the mean of the samples that there
+    are."""
     repeated = [own for own in problems if len(own) > 1]
     if not repeated:
         return 0.0, 0.0
@@ -156,7 +158,8 @@ def _sampling(problems: Sequence[Sequence[float]]) -> tuple[float, float]:
 
 
 def assumed(accuracy: float, difference: float, within: float | None, *, paired: bool) -> DifferenceVariance:
-    """Before there are two systems: one of this `accuracy` (0-1), and one that is better by `difference`.
+    """Assume the variance before there are two systems: one of this `accuracy` (0-1), and one that is better by
+    `difference`.
 
     `within`: variance of one sample around its problem's chance where it is known; else half of all variance is. The
     gain is taken to be that of a share `difference` of the problems, from never to always right: the least even way.

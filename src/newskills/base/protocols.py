@@ -20,7 +20,7 @@ class Model(Protocol):
     name: str
 
     async def complete(self, request: Request) -> Reply:
-        """One request, one reply; retries belong to the caller."""
+        """Answer one request with one reply; retries belong to the caller."""
         ...
 
     async def close(self) -> None: ...
@@ -57,7 +57,7 @@ class ComparesAnswers(Protocol):
     """A grader that knows which answers say the same, however they are written: they vote together."""
 
     def same_answer(self, left: str, right: str) -> bool:
-        """Whether a vote for one is a vote for the other. Quick, since many are compared."""
+        """Return whether a vote for one is a vote for the other. Quick, since many are compared."""
         ...
 
 
@@ -73,11 +73,11 @@ class Metric(Protocol):
     columns: tuple[str, ...]
 
     def update(self, predictions: Sequence[Row]) -> None:
-        """All samples of one problem, in seed order."""
+        """Add all samples of one problem, in seed order."""
         ...
 
     def incorrect(self, prediction: Row) -> Row:
-        """`prediction` as if it were wrong (too long a generation)."""
+        """Return `prediction` as if it were wrong (too long a generation)."""
         ...
 
     def metrics(self) -> dict[str, Row]:
@@ -89,11 +89,11 @@ class Metric(Protocol):
         ...
 
     def ledger(self) -> Ledger:
-        """How every sample ended."""
+        """Return how every sample ended."""
         ...
 
     def shown(self) -> tuple[str, ...]:
-        """Modes of the printed table, in order; empty = all."""
+        """Return the modes of the printed table, in order; empty for all."""
         ...
 
 
@@ -219,7 +219,7 @@ class Toolbox(Protocol):
         ...
 
     async def release(self, request_id: str) -> Row:
-        """Forgets the state kept for the sample and returns what was measured for it."""
+        """Forget the state kept for the sample and return what was measured for it."""
         ...
 
     async def close(self) -> None: ...

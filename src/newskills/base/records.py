@@ -114,7 +114,7 @@ class Request(Struct, kw_only=True):
     solver: Row = {}
 
     def key(self, salt: str = "") -> str:
-        """16 hex digits that change when anything the model would see changes (resume and cache key).
+        """Return 16 hex digits that change when anything the model would see changes (resume and cache key).
 
         The timeout is left out: waiting longer does not ask for something else.
         """
@@ -124,7 +124,7 @@ class Request(Struct, kw_only=True):
 
 @cache
 def _blake2b() -> type[blake2b]:
-    """`hashlib` loads OpenSSL: 3 ms that `--help` can do without."""
+    """Import blake2b late: `hashlib` loads OpenSSL, 3 ms that `--help` can do without."""
     from hashlib import blake2b
 
     return blake2b

@@ -43,7 +43,7 @@ class Registry:
             self._folded.setdefault(fold(alias), name)
 
     def names(self) -> list[str]:
-        """Built-in names and those of installed entry points, sorted."""
+        """Return built-in names and those of installed entry points, sorted."""
         return sorted({*self._table, *self._external()})
 
     def resolve(self, name: str) -> str:
@@ -133,7 +133,7 @@ class DescribedRegistry(Registry, Generic[Properties]):
 
 
 def load_attr(spec: str, kind: str = "object") -> Any:
-    """`package.module::attr` or `path/to/file.py::attr` → the attribute.
+    """Load the attribute of `package.module::attr` or `path/to/file.py::attr`.
 
     Raises UnknownNameError, and as `load_module`.
     """
@@ -160,7 +160,9 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
             from newskills.base.requirements import bring_requirements
 
             bring_requirements(where)
-        return _load_file(where, kind) if where.endswith(".py") else import_module(where)
+        if where.endswith(".py"):
+            return _load_file(where, kind)
+        return import_module(where)
     except NewskillsError:
         raise
     except Exception as error:  # a module of somebody else's may raise anything while it is imported
@@ -168,7 +170,10 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
 
 
 def _load_error(kind: str, where: str, error: Exception) -> ConfigError:
-    what = str(error) if isinstance(error, ImportError | SyntaxError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, ImportError | SyntaxError):
+        what = str(error)
+    else:
+        what = f"{type(error).__name__}: {error}"
     return ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.")
 
 
@@ -204,7 +209,8 @@ def _load_file(where: str, kind: str) -> ModuleType:
 
 
 def _line(error: Exception) -> str:
-    """Where it was raised; a syntax error says that itself, a missing module is raised by the import system."""
+    """Return where the error was raised; a syntax error says that itself, a missing module is raised by the import
+    system."""
     if isinstance(error, SyntaxError):
         return ""
     from traceback import extract_tb

@@ -85,7 +85,7 @@ def _locked(temporary: Path) -> IO[bytes]:
 
 
 def _remove(left: Path) -> None:
-    """Unless somebody holds it."""
+    """Remove a file, unless somebody holds it."""
     with contextlib.suppress(OSError), left.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         left.unlink()

@@ -37,7 +37,8 @@ class NotInstalledError(ConfigError):
 
 @contextlib.contextmanager
 def installing_nothing() -> Iterator[None]:
-    """For dry runs, and for modules that only jobs elsewhere will run: what is missing is a NotInstalledError."""
+    """Install nothing within the context, for dry runs and modules that only jobs elsewhere will run: what is
+    missing is a NotInstalledError."""
     token = _may_install.set(False)
     try:
         yield
@@ -168,7 +169,7 @@ def _pinned(distribution: dict[str, Any]) -> str:
 
 
 def _own() -> list[str]:
-    """Distributions that newskills cannot be without."""
+    """Return the distributions that newskills cannot be without."""
     try:
         needs = metadata.requires("newskills") or ()
     except metadata.PackageNotFoundError:

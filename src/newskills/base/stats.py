@@ -28,7 +28,8 @@ class Interval(NamedTuple):
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> float:
-    """Chance that k of `samples` drawn without replacement hold a correct one (Chen et al., arXiv:2107.03374).
+    """Return the chance that k of `samples` drawn without replacement hold a correct one (Chen et al.,
+    arXiv:2107.03374).
 
     >>> pass_at_k(4, 1, 2)
     0.5
@@ -39,7 +40,7 @@ def pass_at_k(samples: int, correct: int, k: int) -> float:
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation (ddof 1); the latter is NaN for less than two values."""
+    """Return mean and standard deviation (ddof 1); the latter is NaN for less than two values."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, math.nan
@@ -47,7 +48,8 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
 
 
 def wilson(share: float, n: float, critical: float = Z95) -> tuple[float, float]:
-    """Score interval of a share of `n` (E. B. Wilson, JASA 22, 1927); never outside 0–1, not empty at 0 or 1.
+    """Return the score interval of a share of `n` (E. B. Wilson, JASA 22, 1927); never outside 0–1, not empty at 0
+    or 1.
 
     >>> [round(bound, 4) for bound in wilson(0.5, 10)]
     [0.2366, 0.7634]
@@ -59,7 +61,8 @@ def wilson(share: float, n: float, critical: float = Z95) -> tuple[float, float]
 
 
 def mean_interval(values: Mapping[float, int]) -> Interval:
-    """Of the mean over independent problems; `values`: value of a problem → how many problems have it.
+    """Return the interval of the mean over independent problems; `values`: value of a problem → how many problems
+    have it.
 
     Only 0 and 1: Wilson. Other values within 0–1 (averages over samples of a problem): Wilson with the effective
     number of problems that the variance between problems implies, and Student's t (Dean and Pagano, J. Surv. Stat.
@@ -71,7 +74,9 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
         return Interval(*wilson(mean, n), "wilson")
     bounded = all(0 <= value <= 1 for value in values)
     if n == 1:
-        return Interval(0.0, 1.0, "cluster") if bounded else Interval(-math.inf, math.inf, "cluster")
+        if bounded:
+            return Interval(0.0, 1.0, "cluster")
+        return Interval(-math.inf, math.inf, "cluster")
     variance = math.fsum((value - mean) ** 2 * count for value, count in values.items()) / (n - 1)
     if bounded:
         # 1 - mean would be 0 for a mean that differs from 1 by less than floats tell
@@ -85,7 +90,7 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
 def bootstrap(
     problems: Sequence[T], statistic: Callable[[Sequence[T]], float], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
-    """95 % percentile interval of a statistic that is no mean, by drawing problems with replacement.
+    """Return the 95 % percentile interval of a statistic that is no mean, by drawing problems with replacement.
 
     The same input gives the same interval (Efron, Ann. Stat. 7, 1979).
     """
@@ -95,7 +100,7 @@ def bootstrap(
 
 
 def binomial_tail(at_most: float, n: float, share: float = 0.5) -> float:
-    """P(X ≤ `at_most`) of `n` tosses of a coin that falls on heads with this `share` (NIST DLMF 8.17.5).
+    """Return P(X ≤ `at_most`) of `n` tosses of a coin that falls on heads with this `share` (NIST DLMF 8.17.5).
 
     >>> binomial_tail(1, 4)
     0.3125
@@ -123,13 +128,13 @@ def upper_share(count: float, n: float) -> float:
 
 
 def t_two_sided(t: float, freedom: int) -> float:
-    """P(|T| ≥ |t|) of Student's distribution."""
+    """Return P(|T| ≥ |t|) of Student's distribution."""
     return _beta_share(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
 @lru_cache(maxsize=1024)
 def t_critical(freedom: int) -> float:
-    """97.5 % quantile of Student's distribution, to 1e-9."""
+    """Return the 97.5 % quantile of Student's distribution, to 1e-9."""
     low, high = 0.0, 13.0
     while high - low > 1e-9:
         middle = (low + high) / 2
@@ -141,7 +146,8 @@ def t_critical(freedom: int) -> float:
 
 
 def _beta_share(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function I_x(a, b) (NIST DLMF 8.17.22, on the side where it converges fast)."""
+    """Compute the regularised incomplete beta function I_x(a, b) (NIST DLMF 8.17.22, on the side where it
+    converges fast)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     scale = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))

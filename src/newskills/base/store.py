@@ -42,7 +42,7 @@ _PIECE = 1 << 20
 
 
 def encode_line(record: object) -> bytes:
-    """One JSON line with its newline. Lone surrogates (possible in model text) become `?`."""
+    """Encode one JSON line with its newline. Lone surrogates (possible in model text) become `?`."""
     try:
         return _encoder.encode(record) + b"\n"
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def decode_row(line: bytes, path: Path, place: Place) -> Row:
-    """One line → one JSON object. Raises DataError."""
+    """Decode one line to one JSON object. Raises DataError."""
     try:
         return _decoder.decode(line)
     except msgspec.ValidationError as error:
@@ -73,11 +73,14 @@ def decode_row(line: bytes, path: Path, place: Place) -> Row:
 
 
 def open_for_reading(path: Path, block: int = 1 << 20) -> IO[bytes]:
-    """`block`: bytes that are read at a time. Raises DataError for a missing or unreadable file."""
+    """Open a file; `block`: bytes that are read at a time. Raises DataError for a missing or unreadable file."""
     try:
         return path.open("rb", buffering=block)
     except FileNotFoundError as error:
-        near = sorted(other.name for other in path.parent.glob("*.jsonl")) if path.parent.is_dir() else []
+        if path.parent.is_dir():
+            near = sorted(other.name for other in path.parent.glob("*.jsonl"))
+        else:
+            near = []
         hint = f"That folder has: {listed(near)}." if near else ""
         raise DataError(f"There is no file {path}.", hint=hint) from error
     except IsADirectoryError as error:
@@ -158,7 +161,7 @@ class AppendLog:
         return self.append_line(encode_line(record))
 
     def append_line(self, line: bytes) -> int:
-        """`line` is one JSON object and its newline, as `encode_line` makes it."""
+        """Append a line, one JSON object and its newline, as `encode_line` makes it."""
         offset = self.end
         self._buffer.append(line)
         self._pending += len(line)
@@ -170,7 +173,7 @@ class AppendLog:
         self.fsync()
 
     def write(self) -> None:
-        """Hands what was appended to the kernel: it survives a kill.
+        """Write what was appended to the kernel: it survives a kill.
 
         Raises StorageError; the lines for which there was room are written then, and the others wait for another call.
         """
@@ -209,7 +212,7 @@ class AppendLog:
 
 
 def whole_length(fd: int) -> int:
-    """Bytes of the file up to and including its last newline."""
+    """Return the bytes of the file up to and including its last newline."""
     size = os.fstat(fd).st_size
     step = 1 << 16
     end = size
@@ -265,13 +268,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """`value` as JSON with an indent of 2, atomically."""
+    """Write `value` as JSON with an indent of 2, atomically."""
     with atomic_write(path) as file:
         file.write(msgspec.json.format(_encoder.encode(value), indent=2) + b"\n")
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> int:
-    """JSON lines, atomically; returns how many."""
+    """Write JSON lines, atomically; return how many."""
     count = 0
     with atomic_write(path) as file:
         for row in rows:
@@ -313,7 +316,7 @@ def locked(path: Path, what: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def waiting_lock(path: Path, what: str, patience: float = math.inf) -> Iterator[None]:
-    """As `locked`, but waits for the other one to end. Raises LockedError after `patience` seconds."""
+    """Lock as `locked` does, but wait for the other one to end. Raises LockedError after `patience` seconds."""
     until = time.monotonic() + patience
     with contextlib.ExitStack() as stack:
         while True:

@@ -21,7 +21,7 @@ Cells = Sequence[object]
 
 
 def output_width() -> int | None:
-    """Columns of the output: `COLUMNS`, else those of the terminal; None where neither says."""
+    """Return the columns of the output: `COLUMNS`, else those of the terminal; None where neither says."""
     try:
         return max(int(os.environ.get("COLUMNS", "")), 20)
     except ValueError:
@@ -33,7 +33,8 @@ def output_width() -> int | None:
 
 
 def print_table(rows: Sequence[Cells], head: Cells = ()) -> None:
-    """`rows` below each other and below `head`, as wide as the terminal; in a pipe or a file, every row is one line."""
+    """Print `rows` below each other and below `head`, as wide as the terminal; in a pipe or a file, every row is
+    one line."""
     for line in table_lines(rows, head, output_width()):
         sys.stdout.write(f"{line}\n")
 
@@ -45,7 +46,7 @@ def print_text(text: str) -> None:
 
 
 def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WIDTH) -> list[str]:
-    """Cells left-justified below each other in lines of at most `width` columns (None: as wide as they are).
+    """Justify cells left, below each other, in lines of at most `width` columns (None: as wide as they are).
 
     Where they do not fit, cells of text are wrapped. Where that is not enough, the last columns follow below their
     row, indented, each after its name in `head`.
@@ -85,7 +86,7 @@ def stacked(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
 
 
 def markdown_table(rows: Sequence[Cells]) -> list[str]:
-    """Lines of a Markdown table, whose first row is the head."""
+    """Return the lines of a Markdown table, whose first row is the head."""
     lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
     return [*lines[:1], "|" + "---|" * len(rows[0]), *lines[1:]]
 
@@ -93,9 +94,9 @@ def markdown_table(rows: Sequence[Cells]) -> list[str]:
 def wrapped(
     text: str, width: int | None, indent: str = "", hanging: str = "", *, break_words: bool = False
 ) -> list[str]:
-    """`text` in lines of at most `width` columns, broken between words, with `break_words` also in those that are
-    longer than a line; the first begins with `indent`, the others with that and `hanging`. Lines of `text` stay lines.
-    `width` None: as it is."""
+    """Wrap `text` in lines of at most `width` columns, broken between words, with `break_words` also in those that
+    are longer than a line; the first begins with `indent`, the others with that and `hanging`. Lines of `text`
+    stay lines. `width` None: as it is."""
     lines: list[str] = []
     for line in text.split("\n"):
         if width is None or len(indent) + len(line) <= width:
@@ -118,8 +119,8 @@ def wrapped(
 
 
 def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[int] | None:
-    """Of columns that fit beside each other, those of text narrowed where needed; None: they do not fit (one
-    column always does)."""
+    """Return the widths of columns that fit beside each other, those of text narrowed where needed; None where
+    they do not fit (one column always does)."""
     widths = _naturals(rows)
     if width is None:
         return widths
@@ -142,7 +143,7 @@ def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
 
 
 def _naturals(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Width of each column where no cell is wrapped."""
+    """Return the width of each column where no cell is wrapped."""
     return [max(len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
 
 
@@ -152,12 +153,12 @@ def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _words(cell: str) -> list[str]:
-    """Where a cell may be broken: between words; figures and what belongs to them stay together."""
+    """Split a cell where it may be broken: between words; figures and what belongs to them stay together."""
     return cell.split() if any(map(str.isalpha, cell)) else cell.split("\n")
 
 
 def _shares(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:
-    """Width of each column where one stands beside the first: texts that are wider are wrapped."""
+    """Return the width of each column where one stands beside the first: texts that are wider are wrapped."""
     naturals = _naturals(rows)
     first = min(naturals[0], width // 2)
     room = width - first - len(joint)
@@ -165,7 +166,7 @@ def _shares(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:
 
 
 def _divided(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
-    """Numbers of the columns after the first, as many to a block as fit."""
+    """Divide the columns after the first into blocks, as many to a block as fit; return their numbers."""
     blocks: list[list[int]] = []
     taken = 0
     for number in range(1, len(widths)):
@@ -185,7 +186,7 @@ def _aligned(rows: Sequence[Sequence[str]], widths: Sequence[int], joint: str) -
 def _row_lines(
     row: Sequence[str], widths: Sequence[int], joint: str, *, break_words: bool = False
 ) -> Iterator[str]:
-    """Several where a cell is wrapped."""
+    """Yield the lines of a row, several where a cell is wrapped."""
     cells = [wrapped(cell, width, break_words=break_words) for cell, width in zip(row, widths, strict=True)]
     for number in range(max(map(len, cells))):
         pieces = (cell[number] if number < len(cell) else "" for cell in cells)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 row`, `2 rows`."""
+    """Format a number with its noun: `1 row`, `2 rows`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -18,5 +18,6 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without anything that a terminal would obey: control and format characters are shown as escapes."""
+    """Return `text` without anything that a terminal would obey: control and format characters are shown as
+    escapes."""
     return "".join(ch if ch in "\n\t" or ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)

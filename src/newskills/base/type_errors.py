@@ -25,7 +25,8 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) -> str:
-    """`temperature: expected a number, got 'hot'`, without a full stop. `value` is what was converted, as a whole."""
+    """Describe an error as `temperature: expected a number, got 'hot'`, without a full stop. `value` is what was
+    converted, as a whole."""
     text = str(error)
     place = PLACE.search(text)
     path = place["path"] if place else ""
@@ -56,4 +57,6 @@ def _shown(value: object, path: str) -> str:
         at = step.end()
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(value) if isinstance(value, str | int | float) and len(repr(value)) <= LONGEST else ""
+    if isinstance(value, str | int | float) and len(repr(value)) <= LONGEST:
+        return repr(value)
+    return ""

@@ -31,11 +31,11 @@ class AssetFolder:
         return len(self._written)
 
     def there(self) -> int:
-        """Files that lie there."""
+        """Count the stored files."""
         return sum(path.is_file() and path.suffix != ".tmp" for path in self._root.rglob("*"))
 
     def stored(self, row: Row, where: str) -> Row:
-        """`row` with each `Asset`, however deep in it, stored, and replaced by its path beside the rows."""
+        """Store each `Asset` of `row`, however deep in it, and replace it by its path beside the rows."""
         stored_values = {key: self._value(value, where) for key, value in row.items() if _holds_assets(value)}
         return {**row, **stored_values} if stored_values else row
 

@@ -65,7 +65,9 @@ def changed_judge(constants: Constants, file: Path) -> Row | None:
     for key, field in (("prompt_config", "prompt"), ("generation_key", "generation_key"), ("eval_type", "grader")):
         if key in args:
             fields[field] = str(args.pop(key))
-    return {**fields, "defaults": {**fields.get("defaults", {}), **args}} if args else fields
+    if args:
+        return {**fields, "defaults": {**fields.get("defaults", {}), **args}}
+    return fields
 
 
 def _judge_program(pipeline: Constants, file: Path) -> Row:
@@ -115,12 +117,13 @@ def _changes(constants: Constants, file: Path) -> Row:
 
 
 def _renamed(score: GroupScore, keys: Mapping[str, str]) -> GroupScore:
-    """`score` under the names that its author gave to the members."""
+    """Return `score` under the names that its author gave to the members."""
     return lambda metrics: score({keys[member]: modes for member, modes in metrics.items()})
 
 
 def _compute_score(module: str, folder: Path) -> GroupScore:
-    """`compute_score` of a module, of a file, or of the file beside the constants that has the module's last name."""
+    """Load `compute_score` of a module, of a file, or of the file beside the constants that has the module's last
+    name."""
     beside = folder / f"{module.rpartition('.')[2]}.py"
     path = folder / module if module.endswith(".py") else beside
     loaded = load_module(str(path.resolve()) if path.is_file() else module, "group score")
@@ -148,7 +151,7 @@ def _solver(module: str, file: Path) -> str:
 
 
 def _words(constants: Constants, names: tuple[str, ...], file: Path) -> Row:
-    """`++key=value` words of the constants → dotted key → value; later words win."""
+    """Parse `++key=value` words of the constants as dotted key → value; later words win."""
     args: Row = {}
     for name in names:
         for word in shlex.split(str(constants.get(name) or "")):

@@ -16,14 +16,14 @@ READ_AND_PRINT = "Read the input from standard input and print the answer to sta
 
 
 def cases(text: str) -> list[Row]:
-    """Test cases in JSON, or hidden. Raises DataError, ValueError."""
+    """Decode test cases in JSON, or hidden. Raises DataError, ValueError."""
     cases_text = text if text.lstrip().startswith("[") else hidden_text(text)
     case_list: list[Row] = msgspec.json.decode(cases_text, type=list[Row])
     return case_list
 
 
 def tests(raw: Row, metadata: Row) -> str:
-    """Public and private tests together, packed: they can have many megabytes."""
+    """Pack public and private tests together: they can have many megabytes."""
     all_cases = [case for kind in ("public_test_cases", "private_test_cases") for case in cases(raw[kind])]
     called = any(case.get("testtype") == "functional" for case in all_cases)
     value: dict[str, Any] = {

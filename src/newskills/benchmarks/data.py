@@ -179,7 +179,7 @@ def prepare_many(
     report: Callable[[Benchmark, PreparedData | NewskillsError], None] | None = None,
     force: bool = False,
 ) -> list[PreparedData | NewskillsError]:
-    """`prepare` for each of several, `options.parallelism` at a time; one that fails gives its error in its place.
+    """Prepare several benchmarks, `options.parallelism` at a time; one that fails gives its error in its place.
 
     `report` is called from worker threads as soon as each is done.
     """
@@ -271,8 +271,8 @@ def own_rows(folder: Path, split: str) -> Path | None:
 
 
 def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Path:
-    """`path`. Raises DataError where it has another size than it was made with, or was made from files of this
-    machine that have changed; `prepare` looks closer."""
+    """Return `path`, once its size is checked. Raises DataError where it has another size than it was made with,
+    or was made from files of this machine that have changed; `prepare` looks closer."""
     made, size = read_provenance(path), path.stat().st_size
     if made is None:
         return path

@@ -31,7 +31,8 @@ def installed(group: str, name: str) -> list[EntryPoint]:
 
 @lru_cache(maxsize=4)
 def _points(group: str, places: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Those of all packages in `places`, the import path: reading them takes a while, and they stay as they are."""
+    """Return the entry points of all packages in `places`, the import path; cached, since reading them takes a
+    while."""
     return tuple(entry_points(group=group))
 
 
@@ -51,7 +52,9 @@ def extra_folders(name: str, extra: object = None) -> list[Path]:
 
 def data_folders(name: str, extra: object = None) -> list[Path]:
     """Return the packages called `name` in the data directory."""
-    return list(_packages(name, [extra.data_dir])) if isinstance(extra, BenchmarkPlaces) else []
+    if isinstance(extra, BenchmarkPlaces):
+        return list(_packages(name, [extra.data_dir]))
+    return []
 
 
 def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
@@ -91,7 +94,8 @@ def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
 
 
 def _spelled_as(folder: Path, name: str) -> str:
-    """`name` in the letters of the folders that it stands for, so that results have one name however it was typed."""
+    """Return `name` in the letters of the folders that it stands for, so that results have one name however it was
+    typed."""
     spelled = ".".join(folder.resolve().parts[-1 - name.count(".") :])
     return spelled if fold(spelled) == fold(name) else name
 
@@ -116,7 +120,7 @@ def _read_map(mapping: object) -> Mapping[str, str]:
 
 
 def _packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
-    """Sub-folders with a benchmark called `name`; dots lead to sub-folders of those."""
+    """Yield sub-folders with a benchmark called `name`; dots lead to sub-folders of those."""
     for folder in folders:
         candidates = [folder]
         for step in name.split("."):

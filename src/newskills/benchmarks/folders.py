@@ -17,7 +17,7 @@ _RECORD = f".jsonl{_META}"
 
 
 def folder_of(name: str, root: Path) -> Path:
-    """`<root>/<name>`; dots in the name become sub-folders."""
+    """Return the folder `<root>/<name>`; dots in the name become sub-folders."""
     return root / name.replace(".", "/")
 
 

@@ -84,7 +84,8 @@ def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
 
 
 def _keys(benchmark: Benchmark) -> Iterator[str]:
-    """Variables of the environment that hold a key: for its rows, its usual judge, its tools, its service."""
+    """Yield the variables of the environment that hold a key: for its rows, its usual judge, its tools, its
+    service."""
     if any(source.gated for source in benchmark.sources):
         yield "HF_TOKEN"
     settings = [benchmark.defaults]

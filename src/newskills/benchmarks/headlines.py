@@ -152,8 +152,8 @@ _WITH_JUDGE = {"symbolic_correct": ("judge_correct", _JUDGED)}
 
 
 def headline_definition(benchmark: Benchmark) -> str:
-    """Name of the headline and what it says: the benchmark's own words, else those of its metric; empty for a metric
-    of somebody else's."""
+    """Return the headline's name and what it says: the benchmark's own words, else those of its metric; empty for
+    a metric of a plug-in."""
     if benchmark.headline:
         return benchmark.headline
     if benchmark.metric not in HEADLINES:

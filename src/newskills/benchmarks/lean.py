@@ -30,7 +30,7 @@ class LeanProblem(Struct, frozen=True):
 
 
 def lean_problem(text: str) -> LeanProblem:
-    """Parts of a file that ends with the theorem to be proved. Raises ValueError for another."""
+    """Parse a file that ends with the theorem to be proved. Raises ValueError for another."""
     text = text.replace("\r\n", "\n").strip("\n") + "\n"
     match = _HEADER.match(text)
     start = match.end() if match else 0
@@ -44,7 +44,8 @@ def lean_problem(text: str) -> LeanProblem:
 
 
 def to_prove(statement: str) -> str:
-    """With its end in one form: `:= by` or `:=`, no `sorry`. Raises ValueError where it does not end so."""
+    """Return the statement with its end in one form: `:= by` or `:=`, no `sorry`. Raises ValueError where it does
+    not end so."""
     end = _OPEN_END.search(statement)
     if end is None:
         raise ValueError("the statement does not end with `:=`, `:= by` or `sorry`")
@@ -52,8 +53,8 @@ def to_prove(statement: str) -> str:
 
 
 def with_answers(text: str, answers: Mapping[str, str]) -> str:
-    """`text` with the answers (name → term) in place of the `sorry` of their abbreviations. Raises KeyError for one
-    without an answer."""
+    """Replace the `sorry` of abbreviations in `text` by the answers (name → term). Raises KeyError for one without
+    an answer."""
     for name in re.findall(r"^(?:noncomputable )?abbrev (\w+)[^\n]*:= *\n? *sorry\b", text, re.MULTILINE):
         match = re.search(_UNKNOWN.format(name=name), text)
         if match:

@@ -79,7 +79,7 @@ class CatalogEntry(NamedTuple):
     keys: tuple[str, ...] = ()
 
     def needs(self) -> list[str]:
-        """Beside a model and the bare installation: packages, the sandbox, a judge, keys."""
+        """Return what is needed beside a model and the bare installation: packages, the sandbox, a judge, keys."""
         judge = [] if self.judge is None else [f"judge ({self.judge})" if self.judge else "judge"]
         return [
             *([self.requires] if self.requires else []),
@@ -118,7 +118,8 @@ def entries() -> Iterator[CatalogEntry]:
 
 
 def state_of(entry: CatalogEntry, root: Path) -> State:
-    """How far the benchmark is proven, also by checks of rows below `root`; of a group: its least proven member."""
+    """Return how far the benchmark is verified, also by checks of rows below `root`; of a group: its least
+    verified member."""
     if entry.members:
         by_name = _by_name()
         states = [state_of(by_name[member], root) for member in entry.members if member in by_name]

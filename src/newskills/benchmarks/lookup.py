@@ -53,11 +53,14 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
         if len(benchmarks) == len(all_there):
             return benchmarks
     entry = _find(name, extra)
-    return [member_of(entry, member, extra) for member in entry.members] if isinstance(entry, Group) else [entry]
+    if isinstance(entry, Group):
+        return [member_of(entry, member, extra) for member in entry.members]
+    return [entry]
 
 
 def place_of(name: str, extra: Extra | None = None) -> str:
-    """Path (with `::attr`, where one is needed) of what the user defines as `name`; empty: newskills knows it."""
+    """Return the path (with `::attr`, where one is needed) of what the user defines as `name`; empty where
+    newskills has it."""
     if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
         return ""
     if "::" in name or name.endswith(".py"):
@@ -65,11 +68,16 @@ def place_of(name: str, extra: Extra | None = None) -> str:
     folders = extra_folders(name, extra)
     if not folders and not list(_places(name, extra)):
         folders = data_folders(name, extra)
-    return str(folders[0]) if folders else name if "/" in name else ""
+    if folders:
+        return str(folders[0])
+    if "/" in name:
+        return name
+    return ""
 
 
 def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmark:
-    """`member` as it is evaluated in `group`: under the name `group.member`, with what the group says differently.
+    """Return `member` as it is evaluated in `group`: under the name `group.member`, with what the group says
+    differently.
 
     Raises UnknownNameError, ConfigError for a field that benchmarks do not have.
     """
@@ -95,11 +103,13 @@ def _sibling(group: Group, member: str) -> Benchmark | None:
 def _from_home(group: Group, member: str) -> str:
     """Return `member` as the group's file means it: a path begins at the file's own folder."""
     there = Path(group.home).expanduser().parent / member
-    return str(there) if group.home and "/" in member and Path(str(there).partition("::")[0]).exists() else member
+    if group.home and "/" in member and Path(str(there).partition("::")[0]).exists():
+        return str(there)
+    return member
 
 
 def _laid_over(own: Any, value: Any) -> Any:
-    """`value` in place of `own`; of mappings, and of the fields of a judge, only what it names."""
+    """Replace `own` by `value`; of mappings, and of the fields of a judge, only what it names."""
     if not isinstance(value, dict):
         return value
     if isinstance(own, dict):
@@ -152,7 +162,7 @@ def exported(module: ModuleType) -> list[Benchmark | Group]:
 
 
 def _named_there(name: str) -> Benchmark | Group:
-    """`where::NAME`: a variable, or the name of one of its benchmarks."""
+    """Load `where::NAME`: a variable, or the name of one of its benchmarks."""
     where, _, wanted = name.partition("::")
     named = [item for item in exported(load_module(where, "benchmark")) if fold(item.name) == fold(wanted)]
     return _as_benchmark(named[0] if named else load_attr(name, "benchmark"), name)
@@ -168,7 +178,7 @@ def _from_file(name: str) -> Benchmark | Group:
 
 
 def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _CatalogItem | Benchmark | Group]]:
-    """Every place that knows `name`."""
+    """Yield every place that knows `name`."""
     for entry in entries():
         if fold(name) in map(fold, (entry.name, *entry.aliases)):
             yield f"the built-in '{entry.name}'", _CatalogItem(entry)
@@ -201,4 +211,6 @@ def _as_benchmark(candidate: object, where: str) -> Benchmark | Group:
             f"{where} is not a benchmark: expected a newskills.base.benchmark.Benchmark (or Group), "
             f"{'named BENCHMARK' if candidate is None else f'not {type(candidate).__name__}'}."
         )
-    return replace(candidate, home=where.partition(":")[0]) if isinstance(candidate, Group) else candidate
+    if isinstance(candidate, Group):
+        return replace(candidate, home=where.partition(":")[0])
+    return candidate

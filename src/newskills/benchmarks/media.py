@@ -48,7 +48,7 @@ def heard(instruction: str, *sounds: Asset | str, seconds: float | None = None) 
 
 
 def seconds_of(data: bytes) -> float | None:
-    """Length of a WAV file; None for other sound."""
+    """Return the length of a WAV file; None for other sound."""
     try:
         with wave.open(io.BytesIO(data)) as sound:
             return round(float(sound.getnframes()) / float(sound.getframerate()), 3)
@@ -57,7 +57,7 @@ def seconds_of(data: bytes) -> float | None:
 
 
 def spoken(raw: Mapping[str, Any], name: str, instruction: str) -> Row:
-    """`messages` and `duration` of a row with an embedded sound in the column `audio`."""
+    """Return `messages` and `duration` of a row with an embedded sound in the column `audio`."""
     sound = embedded(raw["audio"], name)
     assert sound.data is not None, "an embedded sound has bytes"
     seconds = seconds_of(sound.data)

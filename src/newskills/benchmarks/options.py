@@ -20,7 +20,7 @@ _SET = re.compile(r"\{[^{}]*\}")
 
 
 def with_options(benchmark: Benchmark, options_given: Given) -> Benchmark | None:
-    """`benchmark` as those of its options that are `given` change it; None where they leave it out.
+    """Change `benchmark` by those of its options that are given; None where they leave it out.
 
     Raises UnknownNameError for a value that there is not, ConfigError for a missing one.
     """
@@ -45,7 +45,7 @@ def with_options(benchmark: Benchmark, options_given: Given) -> Benchmark | None
 
 
 def values_of(words: Sequence[str]) -> tuple[str, ...]:
-    """`a,b` is two values; the text None is none."""
+    """Split values: `a,b` is two; the text None is none."""
     return tuple(part for word in words for part in word.split(",") if part and part != "None")
 
 
@@ -63,13 +63,13 @@ def check_options(benchmarks: Sequence[Benchmark], options_given: Given, command
 
 
 def written(options_given: Given) -> Iterator[tuple[str, ...]]:
-    """As words of the command line."""
+    """Yield the options as words of the command line."""
     for name, values in options_given.items():
         yield (f"--{name}={','.join(values)}",) if values else (f"--{name}",)
 
 
 def rows_with(field: str, meaning: str, *choices: str, usual: str = "all") -> Option:
-    """Only prepared rows whose `field` is one of the values."""
+    """Return an option that keeps only prepared rows whose `field` is one of the values."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         return replace(benchmark, keep={**benchmark.keep, field: values}, items={})
@@ -78,7 +78,8 @@ def rows_with(field: str, meaning: str, *choices: str, usual: str = "all") -> Op
 
 
 def sources_with(part: str, meaning: str, *choices: str, form: str = "{}", usual: str = "") -> Option:
-    """Other values in the braces of `part` (config, hf_split, url) of all sources; `form`: how a value stands there."""
+    """Return an option that sets the braces of `part` (config, hf_split, url) of all sources; `form`: how a value
+    stands there."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         chosen = f"{{{','.join(map(form.format, values))}}}"
@@ -96,7 +97,7 @@ Change = Callable[[Row, tuple[str, ...]], Row | Drop]
 
 
 def rows_changed(meaning: str, change: Change, choices: tuple[str, ...] = (), usual: str = "") -> Option:
-    """Each prepared row as `change` makes it."""
+    """Return an option that maps each prepared row by `change`."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         row = partial(_changed, change, values, benchmark.row) if benchmark.row else None
@@ -115,17 +116,17 @@ def _changed(change: Change, values: tuple[str, ...], mapper: RowMapper, raw: Ro
 
 
 def field_set(field: str, meaning: str) -> Option:
-    """Another value of `field` in all prepared rows."""
+    """Return an option that sets `field` in all prepared rows."""
     return rows_changed(meaning, lambda row, values: {**row, field: one(field, values)})
 
 
 def kept_if(meaning: str, test: Callable[[Row, tuple[str, ...]], bool]) -> Option:
-    """Only prepared rows that pass the test."""
+    """Return an option that keeps only prepared rows that pass the test."""
     return rows_changed(meaning, lambda row, values: row if test(row, values) else OTHER_SPLIT)
 
 
 def first_rows() -> Option:
-    """Only so many rows of each source."""
+    """Return an option that keeps only so many rows of each source."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         span = (0, number("--max_samples", values))
@@ -152,7 +153,7 @@ def number(name: str, values: tuple[str, ...]) -> int:
 
 
 def shown(benchmark: Benchmark) -> list[str]:
-    """Lines of help, one or two for each option."""
+    """Return the lines of help, one or two for each option."""
     lines = []
     for name, option in benchmark.options.items():
         usual = f" (default: {option.usual})" if option.usual else ""

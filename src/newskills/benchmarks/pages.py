@@ -30,7 +30,7 @@ _FEW = 4
 
 
 def pages() -> dict[str, str]:
-    """File name → text of every page."""
+    """Return file name → text of every page."""
     families: dict[str, list[Benchmark]] = {}
     for _, benchmark in built_in():
         families.setdefault(benchmark.name.partition(".")[0], []).append(benchmark)
@@ -139,7 +139,7 @@ def _score_of(group: Group) -> str:
 
 
 def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[str]:
-    """`family`: all members, where `benchmark` is the first of a family."""
+    """Yield the table of facts; `family`: all members, where `benchmark` is the first of a family."""
     yield "| | |"
     yield "|---|---|"
     if benchmark.aliases:
@@ -181,7 +181,7 @@ def _prompt(benchmark: Benchmark) -> str:
 
 
 def _wording(benchmark: Benchmark, prompt: str) -> str:
-    """Whose wording of a prompt is used."""
+    """Return whose wording of a prompt is used."""
     for alternatives in entries_for(benchmark.name, [prompt]):
         if alternatives[0].prompt == prompt:
             sources = [
@@ -200,7 +200,10 @@ def _wordings(members: Sequence[Benchmark]) -> str:
         names = (member.name, member.name.partition(".")[0], *member.aliases)
         variants, why = _usual_wordings().wordings(member, names)
         robust_eval = "[`ns robust_eval`](../robustness.md)"
-        text = f"{len(variants)}, for {robust_eval}" if variants else f"none, as {why}; {robust_eval} takes yours"
+        if variants:
+            text = f"{len(variants)}, for {robust_eval}"
+        else:
+            text = f"none, as {why}; {robust_eval} takes yours"
         names_by_text.setdefault(text, []).append(f"`{member.name}`")
     if len(names_by_text) == 1:
         return next(iter(names_by_text))
@@ -213,7 +216,7 @@ def _usual_wordings() -> PromptSet:
 
 
 def _states(members: Sequence[Benchmark]) -> Iterator[str]:
-    """One line for each state, with the names where it holds for some; then what was compared."""
+    """Yield one line for each state, with the names where it holds for some; then what was compared."""
     states = {member.name: source_state(member) for member in members}
     for state in reversed(STATES):
         if names := [name for name, its in states.items() if its == state]:
@@ -224,7 +227,7 @@ def _states(members: Sequence[Benchmark]) -> Iterator[str]:
 
 
 def source_state(benchmark: Benchmark) -> State:
-    """How far the live source is proven, as far as the code knows."""
+    """Return how far the live source is verified, as far as the code knows."""
     if not benchmark.unverified:
         return "verified"
     return "schema checked" if benchmark.evidence else "not verified"
@@ -260,13 +263,13 @@ def _agreement(figure: Agreement) -> str:
 
 
 def stored_figures(file: Path) -> dict[str, Agreement]:
-    """Benchmark or family → comparison, of a JSON file."""
+    """Read benchmark or family → comparison, of a JSON file."""
     return msgspec.json.decode(file.read_bytes(), type=dict[str, Agreement])
 
 
 @cache
 def agreements() -> Mapping[str, Agreement]:
-    """Comparisons that docs/agreement.md shows; `python -m tests.agreement --write` writes them."""
+    """Return the comparisons that docs/agreement.md shows; `python -m tests.agreement --write` writes them."""
     return stored_figures(_AGREEMENT)
 
 
@@ -285,9 +288,10 @@ def _options(*members: Benchmark) -> list[str]:
 
 
 def _judge(judge: Judge) -> str:
-    usual = (
-        f"`{judge.model}` ({judge.server_type}) unless you name another" if judge.model else "the model you name"
-    )
+    if judge.model:
+        usual = f"`{judge.model}` ({judge.server_type}) unless you name another"
+    else:
+        usual = "the model you name"
     return f"[{usual}](../judges.md), prompt `{judge.prompt}`"
 
 

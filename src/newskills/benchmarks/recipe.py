@@ -70,7 +70,9 @@ def inputs_of(benchmark: Benchmark, split: str) -> str:
         below = Path(benchmark.reads).rglob("*")
         files += sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
     states = [(str(file), state.st_size, state.st_mtime_ns) for file in files for state in [file.stat()]]
-    return hashlib.blake2b(msgspec.json.encode(states), digest_size=8).hexdigest() if states else ""
+    if states:
+        return hashlib.blake2b(msgspec.json.encode(states), digest_size=8).hexdigest()
+    return ""
 
 
 def _written_in(maker: Any) -> Iterator[str]:

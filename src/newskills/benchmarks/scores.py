@@ -16,14 +16,15 @@ _AVERAGE = re.compile(r"pass@1\[avg-of-(\d+)\]")
 
 
 def headline(metrics: Metrics, metric: str) -> float:
-    """`metric` at `pass@1`, averaged over as many samples as there are. Raises KeyError where there is none."""
+    """Return `metric` at `pass@1`, averaged over as many samples as there are. Raises KeyError where there is
+    none."""
     averages = {int(match[1]): mode for mode in metrics if (match := _AVERAGE.fullmatch(mode))}
     mode = averages[max(averages)] if averages else "pass@1"
     return float(metrics[mode][metric])
 
 
 def entries(metrics: Metrics) -> int:
-    """Problems of a benchmark. Raises KeyError."""
+    """Return the number of problems of a benchmark. Raises KeyError."""
     return int(next(iter(metrics.values()))["num_entries"])
 
 

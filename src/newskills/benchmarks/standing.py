@@ -21,7 +21,7 @@ disagreements.
 
 
 def standing_page(others: Mapping[str, Agreement]) -> str:
-    """`others`: comparisons that docs/agreement.md does not show."""
+    """Render the page; `others`: comparisons that docs/agreement.md does not show."""
     figures = {**others, **agreements()}
     lines: dict[tuple[str, ...], list[str]] = {}
     for _, benchmark in built_in():

@@ -84,7 +84,7 @@ def yes_no(question: str, answer: bool) -> Row:
 
 
 def shuffled(options: Sequence[str], key: str) -> tuple[list[str], list[int]]:
-    """(options in an order that follows from `key` alone, their former places)."""
+    """Shuffle into (options in an order that follows from `key` alone, their former places)."""
     places = list(range(len(options)))
     Random(key).shuffle(places)  # noqa: S311 - the order has to be the same everywhere, not secret
     return [options[place] for place in places], places

@@ -16,7 +16,7 @@ from newskills.benchmarks.generate_catalog import built_in
 
 
 def unproven() -> Iterator[Benchmark]:
-    """Benchmarks whose rows nobody prepared; those that nothing is known of come first."""
+    """Return the benchmarks whose rows nobody prepared; those that nothing is known of come first."""
     open_ones = [benchmark for _, benchmark in built_in() if benchmark.unverified]
     return iter(sorted(open_ones, key=lambda benchmark: (len(benchmark.evidence), benchmark.name)))
 

@@ -13,8 +13,9 @@ _MIDNIGHT = time()
 
 
 def workbook_text(name: str, data: bytes) -> str:
-    """All sheets: their names, and their rows with tabs between the cells; empty rows and columns at the edges are
-    left out. Raises ValueError for what is no workbook, ConfigError where the reader is not installed."""
+    """Return the text of all sheets: their names, and their rows with tabs between the cells; empty rows and
+    columns at the edges are left out. Raises ValueError for what is no workbook, ConfigError where the reader is
+    not installed."""
     try:
         from python_calamine import CalamineError, load_workbook
     except ImportError as error:

@@ -128,7 +128,7 @@ def canonical(name: str) -> str:
 
 
 def module_of(name: str) -> str:
-    """Where the command called `name` is: its room, and the words that are typed."""
+    """Return the module of the command called `name`: its room, and the words that are typed."""
     room = next(room for room, commands in GROUPS.items() if name in commands)
     words = shown(name).split()
     if iskeyword(words[-1]):
@@ -137,7 +137,7 @@ def module_of(name: str) -> str:
 
 
 def one_name(words: list[str]) -> list[str]:
-    """`words` with the two words of a command made one name. Raises UnknownNameError."""
+    """Return `words` with the two words of a command made one name. Raises UnknownNameError."""
     members = FAMILIES.get(words[0].replace("-", "_")) if words else None
     if members is None:
         return words

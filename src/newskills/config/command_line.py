@@ -67,7 +67,7 @@ def parse(
 
 
 def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
-    """Options from values by name (texts or Python values). Raises ConfigError; names what is missing."""
+    """Build options from values by name (texts or Python values). Raises ConfigError; names what is missing."""
     leaves_by_name = leaves(cls)
     done = {}
     for name, value in values.items():
@@ -242,7 +242,7 @@ class _OptionReader:
 
 
 def check_keywords(cls: type[Struct], names: Iterable[str], command: str) -> None:
-    """For the Python API: raises TypeError for an unknown or a missing keyword."""
+    """Check keywords of the Python API; raises TypeError for an unknown or a missing one."""
     leaves_by_name = leaves(cls)
     names_given = set(names)
     for name in names_given - set(leaves_by_name):

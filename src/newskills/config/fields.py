@@ -45,11 +45,13 @@ class Leaf(Struct, frozen=True, kw_only=True):
 
 
 def strip_meta(annotation: Any) -> Any:
-    return get_args(annotation)[0] if get_origin(annotation) is typing.Annotated else annotation
+    if get_origin(annotation) is typing.Annotated:
+        return get_args(annotation)[0]
+    return annotation
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
-    """Members of a union, or the type itself; Meta removed."""
+    """Return the members of a union, or the type itself; Meta removed."""
     bare = strip_meta(annotation)
     if get_origin(bare) in (Union, types.UnionType):
         return tuple(strip_meta(arg) for arg in get_args(bare))
@@ -84,7 +86,7 @@ def _leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
 
 @functools.cache
 def branches(cls: type[Struct]) -> frozenset[str]:
-    """Paths that have leaves below them: `inference` of `inference.temperature`."""
+    """Return the paths that have leaves below them: `inference` of `inference.temperature`."""
     parts = (path.split(".") for path in leaves(cls))
     return frozenset(".".join(names[:cut]) for names in parts for cut in range(1, len(names)))
 

@@ -26,7 +26,8 @@ def command_help(
     examples: Sequence[str] = (),
     only: Collection[str] = (),
 ) -> str:
-    """Plain text, the same on every machine (docs are made of it). What is required comes first.
+    """Render the help as plain text, the same on every machine (docs are made of it). What is required comes
+    first.
 
     `only`: names of options, and of keys behind `++`, to show; the page then says how to see all. Empty: all.
     """
@@ -63,7 +64,7 @@ def _general(*, all_shown: bool) -> list[tuple[str, str, None]]:
 
 
 def _example(line: str) -> list[str]:
-    """`line` as a shell takes it, in lines of a page's width where its words allow that."""
+    """Wrap `line` as a shell takes it, in lines of a page's width where its words allow that."""
     lines = textwrap.wrap(
         line, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
@@ -71,7 +72,7 @@ def _example(line: str) -> list[str]:
 
 
 def by_group(all_leaves: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
-    """Title → options, in the order of the help page."""
+    """Group options by title, in the order of the help page."""
     groups: dict[str, list[Leaf]] = {}
     for leaf in all_leaves:
         groups.setdefault(leaf.extra.get("group", OWN), []).append(leaf)
@@ -103,7 +104,7 @@ def _rows(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
 
 
 def _choices(flag: str) -> list[str]:
-    """`flag` in lines of a page's width, broken behind a `|` between its choices."""
+    """Wrap `flag` in lines of a page's width, broken behind a `|` between its choices."""
     first, *more = flag.split("|")
     lines = [first]
     for choice in more:

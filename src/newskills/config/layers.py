@@ -66,7 +66,7 @@ def resolve(
 
 
 def explain(resolved: Resolved[Any]) -> list[tuple[str, str, str]]:
-    """(path, value, where it came from) for every key, defaults included."""
+    """Return (path, value, where it came from) for every key, defaults included."""
     rows = []
     for path, leaf in leaves(type(resolved.value)).items():
         value = resolved.value

@@ -14,7 +14,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def read_config(kind: type[S], config: dict[str, Any], where: str) -> S:
-    """`config` as a struct of `kind`. Raises ConfigError with did-you-mean."""
+    """Convert `config` to a struct of `kind`. Raises ConfigError with did-you-mean."""
     keys = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in config:
         if key not in keys:

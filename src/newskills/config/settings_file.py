@@ -13,7 +13,7 @@ from newskills.config.values import Text
 
 
 def read_settings(path: Path, hint: str) -> dict[str, Any]:
-    """Nested settings by name; texts are read as those of a command line are, since YAML takes 2e-5 for one.
+    """Read nested settings by name; texts are read as those of a command line are, since YAML takes 2e-5 for one.
 
     `hint`: where a good file is. Raises ConfigError.
     """

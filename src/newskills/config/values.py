@@ -27,7 +27,8 @@ class Text(str):
 
 
 def convert(value: Any, leaf: Leaf, shown: str) -> Any:
-    """`value` as the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and what is expected."""
+    """Convert `value` to the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and what is
+    expected."""
     if isinstance(value, Text):
         value = _interpret(value, leaf)
     try:
@@ -41,7 +42,7 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
 
 
 def is_sequence(value: Any) -> bool:
-    """Several values, rather than one: a list, a tuple, a range; never a text."""
+    """Return whether `value` holds several values, rather than one: a list, a tuple, a range; never a text."""
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
@@ -192,7 +193,7 @@ class _ValueParser:
 
 
 def scalar(text: str) -> Any:
-    """null, booleans and numbers become themselves; all else stays text."""
+    """Convert null, booleans and numbers; all else stays text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if any(ch.isdigit() for ch in text) and _NUMBER.match(text):

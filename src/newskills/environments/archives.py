@@ -13,7 +13,7 @@ from newskills.base.errors import DataError
 
 
 def pack_folder(source: Path, archive: IO[bytes]) -> None:
-    """As an archive of root's files. Raises DataError."""
+    """Pack a folder as an archive of root's files. Raises DataError."""
 
     def of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0

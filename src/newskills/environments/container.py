@@ -142,7 +142,7 @@ class Container:
     async def _by_kept(
         self, command: bytes, folder: str, timeout: float, stdin: bytes, max_output: int
     ) -> ExecutedCommand | None:
-        """None where it has not begun, so that the engine has to start it."""
+        """Run a command by the kept process; None where it has not begun, so that the engine has to start it."""
         if self._turn.locked() or len(stdin) > LARGEST_INPUT:
             return None
         async with self._turn:
@@ -152,7 +152,8 @@ class Container:
             return await self._watched(work)
 
     async def _kept_process(self) -> KeptProcess | None:
-        """None where there can be none: the image, or what commands have left of it, has no Python that is fit."""
+        """Return the kept process; None where there can be none: the image, or what commands have left of it, has
+        no Python that is fit."""
         if self._kept is not None and self._kept.is_open:
             return self._kept
         if not self._keeps:
@@ -238,7 +239,8 @@ class Container:
         return folder if folder.is_dir() else None
 
     async def _was_down(self, output: bytes) -> bool:
-        """Whether the container itself had ended (a command killed its first process); it is started again."""
+        """Return whether the container itself had ended (a command killed its first process), and start it
+        again."""
         if not output.startswith(_ENGINE_SPEAKS):
             return False
         probe = await self._call(self._shell(self._spec, ":"), HOUSEKEEPING)
@@ -248,7 +250,7 @@ class Container:
         return True
 
     async def _revive(self) -> None:
-        """Kills all that runs in it and starts it again; its files stay."""
+        """Kill all that runs in the container and start it again; its files stay."""
         self._let_go()
         for argv in self._engine.end_processes(self.name):
             done = await self._call(argv, HOUSEKEEPING)
@@ -286,7 +288,8 @@ async def remove_container(engine: EngineProgram, name: str, environ: Mapping[st
 
 
 def _cannot_start(engine: EngineProgram, spec: EnvironmentSpec, shown: str) -> EnvironmentFailedError:
-    """`shown`: what the engine ended with; '' where it did not end."""
+    """Return the error for a container that cannot start; `shown`: what the engine ended with, '' where it did not
+    end."""
     why = shown or "it takes longer than ++environment.start_timeout"
     if "daemon running" in why:
         hint = "Start it, or use another engine: ++environment.engine=podman."

@@ -25,7 +25,8 @@ TRIES = 3
 
 
 def with_image(config: EnvironmentConfig, spec: EnvironmentSpec) -> EnvironmentSpec:
-    """With the image that the configuration names, if it does. Raises ConfigError for a formatter that is none."""
+    """Return `spec` with the image that the configuration names, if it does. Raises ConfigError for a formatter
+    that is none."""
     if config.container_formatter and "{" not in config.container_formatter:
         raise ConfigError(
             f"++environment.container_formatter={config.container_formatter} names one image for all tasks.",
@@ -92,7 +93,7 @@ class ContainerPool:
             self._gate.release()
 
     async def _remove_left_over(self) -> None:
-        """Once, before the first start: containers of runs that were killed. `close` looks again."""
+        """Remove containers of runs that were killed, once, before the first start. `close` looks again."""
         async with self._cleared:
             if self._clear:
                 return

@@ -21,14 +21,14 @@ class Storage:
     """The disk on which the engine of a run keeps its containers. Any of them tells where that is."""
 
     def __init__(self, limit: int) -> None:
-        """`limit`: bytes that may be written in a container; 0 = any number."""
+        """Create the limit: bytes that may be written in a container; 0 for any number."""
         self.limit = limit
         self._place: Path | None = None
         self._is_known = not limit
         self._asking = asyncio.Lock()
 
     async def find(self, written: WrittenFiles) -> None:
-        """Asks once. Raises what `written` raises."""
+        """Find the place of written files, once. Raises what `written` raises."""
         async with self._asking:
             if not self._is_known:
                 folder = await written()
@@ -36,7 +36,7 @@ class Storage:
                 self._is_known = True
 
     def free(self) -> int | None:
-        """None where it is not known, or nothing is bounded."""
+        """Return the free bytes; None where they are not known, or nothing is bounded."""
         return shutil.disk_usage(self._place).free if self._place is not None else None
 
 
@@ -85,7 +85,7 @@ class DiskWatch:
 
 
 def _size(folder: Path) -> int:
-    """Bytes on disk below `folder`."""
+    """Return the bytes on disk below `folder`."""
     total, places = 0, [str(folder)]
     while places:
         with contextlib.suppress(OSError), os.scandir(places.pop()) as entries:

@@ -68,7 +68,7 @@ def hide(libc: ctypes.CDLL) -> None:
 
 
 def restore_variables() -> None:
-    """Python sets one of its own where there is no locale."""
+    """Restore the variables: Python sets one of its own where there is no locale."""
     with open("/proc/self/environ", "rb") as variables:
         original = {line.partition(b"=")[0] for line in variables.read().split(b"\0")}
     for name in set(os.environb) - original:
@@ -76,7 +76,8 @@ def restore_variables() -> None:
 
 
 def start(libc: ctypes.CDLL, folder: bytes, words: list[bytes]) -> tuple[int, int, int, int]:
-    """(process, its input, its output, what is written to where it cannot begin). Raises OSError."""
+    """Start a process; return (process, its input, its output, what is written to where it cannot begin). Raises
+    OSError."""
     descriptors: list[int] = []
     mother = os.getpid()
     try:
@@ -125,7 +126,7 @@ def feed(entry: int, text: bytes) -> bytes:
 
 
 def follow(child: int, entry: int, output: int, text: bytes, alarm: int) -> int:
-    """Tells its output until it ends; its status. Closes `entry`."""
+    """Report its output until it ends; return its status. Closes `entry`."""
     poll = select.poll()
     poll.register(0, 0)
     poll.register(output, select.POLLIN)

@@ -35,8 +35,8 @@ class KeptProcess:
     output of a command is taken for a message."""
 
     def __init__(self, argv: Argv, environ: Mapping[str, str], errors: IO[bytes] | None = None) -> None:
-        """`argv`: what starts `words_of_kept` in the container; `errors` takes what the engine says. Raises OSError
-        where the engine cannot be started."""
+        """Start the process; `argv`: what starts `words_of_kept` in the container; `errors` takes what the engine
+        says. Raises OSError where the engine cannot be started."""
         read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -69,8 +69,8 @@ class KeptProcess:
         self._send(_text())
 
     async def begin(self, timeout: float = STARTING) -> Beginning:
-        """Whether it can run commands. Without a Python in the image it is unfit or has ended; where there is no
-        container either, it has ended."""
+        """Return whether it can run commands. Without a Python in the image it is unfit or has ended; where there
+        is no container either, it has ended."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._until({_READY}), timeout)
         if _READY in self._said:
@@ -82,7 +82,7 @@ class KeptProcess:
     async def run(
         self, command: bytes, folder: str, *, timeout: float, stdin: bytes, max_output: int
     ) -> EndedProgram | None:
-        """None where the command has not begun. Where it did not end by itself, this process is closed."""
+        """Run a command; None where it has not begun. Where it did not end by itself, this process is closed."""
         if self._lost:
             return None
         began = time.monotonic()

@@ -16,12 +16,13 @@ _numbers = itertools.count(1)
 
 
 def new_name() -> str:
-    """`newskills-env.<host>.<pid>.<start of that process>.<number>`."""
+    """Make a name, `newskills-env.<host>.<pid>.<start of that process>.<number>`."""
     return f"{PREFIX}.{_host()}.{os.getpid()}.{_started(os.getpid())}.{next(_numbers)}"
 
 
 def is_left_over(name: str) -> bool:
-    """Whether it belongs to a process of this machine that is no more; stores of images may be shared by machines."""
+    """Return whether the container belongs to a process of this machine that is gone; stores of images may be
+    shared by machines."""
     match = _NAME.fullmatch(name)
     if match is None or match["host"] != _host():
         return False
@@ -33,7 +34,7 @@ def _host() -> str:
 
 
 def _started(pid: int) -> int:
-    """When the process began, in clock ticks since the machine did; 0 for one that is not there."""
+    """Return when the process began, in clock ticks since the machine did; 0 for one that does not exist."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

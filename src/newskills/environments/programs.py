@@ -40,7 +40,9 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
 def last_line(output: bytes) -> str:
     """Return the last line of a program's output, fit to be shown."""
     lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
-    return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300] if lines else "no output"
+    if lines:
+        return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300]
+    return "no output"
 
 
 class BoundedOutput:
@@ -116,7 +118,7 @@ async def run_program(
 
 @contextlib.asynccontextmanager
 async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.Event]]:
-    """(end to write to, what is set where all who had it have closed it); what comes goes to `kept`.
+    """Yield (end to write to, what is set where all who had it have closed it); what comes goes to `kept`.
 
     Not by `connect_read_pipe`: uvloop and the file would both close the number, which may be another file's by then.
     """

@@ -35,7 +35,7 @@ _numbers = itertools.count(1)
 
 
 def place_in_session(path: str) -> str:
-    """Where a session has what a container has at `path`.
+    """Return where a session has what a container has at `path`.
 
     >>> place_in_session("/testbed"), place_in_session("/tmp/a"), place_in_session("")
     ('/sandbox/testbed', '/tmp/a', '/sandbox')
@@ -113,7 +113,7 @@ class SessionEnvironment:
     async def execute(
         self, command: str, *, timeout: float, stdin: bytes = b"", max_output: int = MIB
     ) -> ExecutedCommand:
-        """Output beyond `max_output` is cut at its end. Raises EnvironmentFailedError."""
+        """Execute a command; output beyond `max_output` is cut at its end. Raises EnvironmentFailedError."""
         if "\0" in command:
             why = "a command holds no zero bytes"
             return ExecutedCommand(status="completed", output=why.encode(), exit_code=126)

@@ -223,7 +223,7 @@ class _Compiler:
         )
 
     def dependencies(self, job: Mapping[str, Any], name: str) -> tuple[list[str], list[str]]:
-        """Jobs of this pipeline, and experiments."""
+        """Return (jobs of this pipeline, experiments) that a job depends on."""
         inside: list[str] = []
         outside = [_experiment(dependency) for dependency in _listed(self.source.run_after)]
         for need in _listed(job.get("dependencies")):
@@ -301,7 +301,7 @@ class _Compiler:
 
 
 def with_ray(script: plan.Script, nodes: int, context: Context) -> plan.Script:
-    """`script` on the first of `nodes`, inside a Ray cluster over all of them."""
+    """Run `script` on the first of `nodes`, inside a Ray cluster over all of them."""
     port = 0 if script.port is None else script.port
     argv = (*ray_words(nodes, context), *script.argv)
     return msgspec.structs.replace(script, argv=argv, port=port, all_nodes=nodes > 1)
@@ -356,7 +356,12 @@ def _groups(job: Mapping[str, Any]) -> list[CommandGroup]:
             raise ConfigError(f"Job '{name}' has the unknown key '{key}'{suggest(str(key), JOB_KEYS)}")
     if "group" in job and "groups" in job:
         raise ConfigError(f"Job '{name}' has both 'group' and 'groups'; give one of them.")
-    groups = list(job["groups"]) if "groups" in job else [job["group"]] if "group" in job else []
+    if "groups" in job:
+        groups = list(job["groups"])
+    elif "group" in job:
+        groups = [job["group"]]
+    else:
+        groups = []
     if not groups or any(not isinstance(group, CommandGroup) for group in groups):
         raise ConfigError(f"Job '{name}' needs a CommandGroup: {{'name': '{name}', 'group': CommandGroup(…)}}.")
     return groups
@@ -374,15 +379,20 @@ def _commands(job: Mapping[str, Any]) -> list[Command]:
 
 
 def _keys(commands: Iterable[Command]) -> set[str]:
-    """Variables with the keys of what the jobs start for themselves; a server that is the work itself has none."""
+    """Return the variables with the keys of what the jobs start for themselves; a server that is the work itself
+    has none."""
     scripts = [command.script for command in commands if command.role in (None, "server")]
     variables = {script.key_variable for script in scripts if isinstance(script, ServerScript)}
     return {*variables - {""}, *(TOKEN_VARIABLE for script in scripts if isinstance(script, SandboxScript))}
 
 
 def _listed(value: Any) -> list[Any]:
-    """One or several; nothing was left to do where an earlier call returned None."""
-    values = [value] if isinstance(value, str | Mapping | int) or not isinstance(value, Sequence) else list(value)
+    """Return a value or several as a list, without None, which an earlier call returns where nothing was left to
+    do."""
+    if isinstance(value, str | Mapping | int) or not isinstance(value, Sequence):
+        values = [value]
+    else:
+        values = list(value)
     return [value for value in values if value is not None]
 
 

@@ -32,7 +32,7 @@ ENDED = ("completed", "failed", "cancelled", "timeout", "unknown")
 
 
 def has_ended(state: str) -> bool:
-    """Whether `state` will not change any more."""
+    """Return whether `state` will not change any more."""
     return state.partition(" (")[0] in ENDED
 
 
@@ -77,14 +77,16 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 
 def data_folder(environ: Mapping[str, str]) -> Path:
-    """Where newskills keeps what must last on this machine."""
+    """Return the folder where newskills keeps what must last on this machine."""
     base = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or Path.home(), ".local", "share")
     return Path(base, "newskills").absolute()
 
 
 def experiments_folder(environ: Mapping[str, str]) -> Path:
     own_folder = twin("EXPERIMENTS_DIR", environ)
-    return Path(own_folder).expanduser().absolute() if own_folder else data_folder(environ) / "experiments"
+    if own_folder:
+        return Path(own_folder).expanduser().absolute()
+    return data_folder(environ) / "experiments"
 
 
 def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:
@@ -93,7 +95,8 @@ def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:
 
 
 def new_stamp() -> str:
-    """Of now, to the millisecond, so that later ones sort behind earlier ones; two at once differ."""
+    """Return a stamp of the present time, to the millisecond, so that later ones sort behind earlier ones; two at
+    once differ."""
     now = datetime.datetime.now(datetime.UTC)
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03}-{secrets.token_hex(2)}"
 
@@ -124,24 +127,25 @@ class ExperimentRecords:
         write_json(self.folder / experiment.name / experiment.stamp / RECORD, experiment)
 
     def names(self) -> list[str]:
-        """All experiments' names, the latest first."""
+        """Return all experiments' names, the latest first."""
         stamps = ((max(self._stamps(name), default=""), name) for name in self._entries(self.folder))
         return [name for stamp, name in sorted(stamps, reverse=True) if stamp]
 
     def all_of(self, name: str) -> list[Experiment]:
-        """Experiments called exactly so, the latest first. Raises DataError for a record that cannot be read."""
+        """Return the experiments with exactly this name, the latest first. Raises DataError for a record that
+        cannot be read."""
         if not is_file_name(name):
             return []
         return [self._read(name, stamp) for stamp in sorted(self._stamps(name), reverse=True)]
 
     def latest(self) -> Iterator[Experiment]:
-        """All experiments, the latest first."""
+        """Yield all experiments, the latest first."""
         stamps = [(stamp, name) for name in self._entries(self.folder) for stamp in self._stamps(name)]
         for stamp, name in sorted(stamps, reverse=True):
             yield self._read(name, stamp)
 
     def find(self, what: str) -> Experiment:
-        """By name, id, or a beginning of a name that only one has.
+        """Find an experiment by name, id, or a beginning of a name that only one has.
 
         A name means the latest experiment of which jobs were submitted, so that a failed attempt hides nothing.
         Raises UnknownNameError, ConfigError (several have that beginning, or it is no name).

@@ -35,13 +35,16 @@ class GitCommit(Struct, frozen=True, kw_only=True):
     untracked: frozenset[str] = frozenset()
 
     def others(self, folders: Sequence[str]) -> list[str]:
-        """Files in those folders that are not committed, also ignored ones."""
+        """Return files in those folders that are not committed, also ignored ones."""
         pathspecs = [f":(literal){folder}" for folder in folders]
-        return _lines(_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs)) if pathspecs else []
+        if pathspecs:
+            return _lines(_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs))
+        return []
 
 
 def repository_of(folder: Path) -> Path | None:
-    """Root of the working tree around `folder`; None: there is none. Raises ConfigError where git refuses it."""
+    """Return the root of the working tree around `folder`; None where there is none. Raises ConfigError where git
+    refuses it."""
     marked = any((parent / ".git").exists() for parent in (folder.absolute(), *folder.absolute().parents))
     if not marked:
         return None
@@ -108,5 +111,5 @@ def _git(folder: Path, *words: str) -> bytes:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Of output with `-z`; names that are no UTF-8 survive."""
+    """Split output of `-z`; names that are not UTF-8 survive."""
     return [os.fsdecode(line) for line in data.split(b"\0") if line]

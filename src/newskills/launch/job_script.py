@@ -62,7 +62,8 @@ class _CommandContext(Struct, frozen=True, kw_only=True):
 
 
 def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]:
-    """File name → text: `job.sh`, `plan.json`, the job's own files, and `<command>.sh` (with `<command>.setup.sh`).
+    """Return file name → text: `job.sh`, `plan.json`, the job's own files, and `<command>.sh` (with
+    `<command>.setup.sh`).
 
     Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
     reference to a port of a command that has none.
@@ -186,7 +187,9 @@ def _command_text(scene: _CommandContext) -> str:
 
 
 def _exports(scene: _CommandContext, variables: Sequence[tuple[str, Word]]) -> list[str]:
-    return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)] if variables else []
+    if variables:
+        return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)]
+    return []
 
 
 def _head(scene: _CommandContext) -> str:
@@ -265,7 +268,7 @@ def _remember(scene: _CommandContext, component: str, *, meets: bool = False) ->
 
 
 def _variables(job: Job) -> dict[str, str]:
-    """Component → the beginning of its shell variables, another one for each."""
+    """Return component → the beginning of its shell variables, a different one for each."""
     variables: dict[str, str] = {}
     for command in job.commands():
         variable = "ref_" + re.sub(r"[^A-Za-z0-9]", "_", command.name)
@@ -290,10 +293,13 @@ def _word(word: str | Variable) -> str:
 
 
 def quote(text: str) -> str:
-    """`text` as one word of bash that means exactly this text. Raises ConfigError for a NUL, which no argv holds."""
+    """Quote `text` as one word of bash that means exactly this text. Raises ConfigError for a NUL, which no argv
+    holds."""
     if "\0" in text:
         raise ConfigError(f"A NUL byte cannot be given to a program: {text!r}.")
-    return text if text == shlex.quote(text) else "'" + text.replace("'", "'\\''") + "'"
+    if text == shlex.quote(text):
+        return text
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _comment(text: str) -> str:
@@ -302,5 +308,5 @@ def _comment(text: str) -> str:
 
 @cache
 def resource(name: str) -> str:
-    """Bash that many scripts share."""
+    """Read a piece of bash that many scripts share."""
     return files("newskills.launch").joinpath("bash", f"{name}.sh").read_text("utf-8")

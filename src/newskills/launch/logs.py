@@ -45,7 +45,7 @@ tails+=($!)
 
 
 def log_files(experiment: Experiment, job: str | None, command: str | None) -> list[tuple[str, str]]:
-    """(label, patterns of bash for paths) of the logs; `command` "job" means the log of job.sh.
+    """Return (label, patterns of bash for paths) of the logs; `command` "job" means the log of job.sh.
 
     Labels tell apart as much as has to be told apart. Raises ConfigError for unknown names.
     """
@@ -64,7 +64,7 @@ def log_files(experiment: Experiment, job: str | None, command: str | None) -> l
 
 
 def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
-    """Those called `job`, or all. Raises ConfigError."""
+    """Return the jobs called `job`, or all. Raises ConfigError."""
     jobs = [job_record for job_record in experiment.jobs if job in (None, job_record.name)]
     if not jobs:
         job_names = [job_record.name for job_record in experiment.jobs]
@@ -73,14 +73,15 @@ def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
 
 
 def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Lines of all the files, one file after the other, each line with its label in front."""
+    """Yield the lines of all the files, one file after the other, each line with its label in front."""
     script = _FOUND + "".join(_piece(_CAT, label, path) for label, path in files)
     with shell.converse(script) as process:
         yield from _lines(process)
 
 
 def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[], bool]) -> Iterator[str]:
-    """Lines as they are written, from the beginning, until `over` says (in another thread) that no more will come.
+    """Yield lines as they are written, from the beginning, until `over` says (in another thread) that no more will
+    come.
 
     Files may appear later. What `over` raises is raised here at the end.
     """
@@ -106,7 +107,7 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
 
 
 def clean(line: str) -> str:
-    """`line` without colours, and of a progress bar what stood there last."""
+    """Return `line` without colours, and only the last state of a progress bar."""
     return _COLOURS.sub("", line.rstrip("\r")).rpartition("\r")[2]
 
 
@@ -121,10 +122,11 @@ def _piece(pattern: str, label: str, paths: str) -> str:
 
 
 def _paths(job: JobRecord, name: str) -> str:
-    """Patterns of bash, also for single files: what is no pattern would be taken for there. job.sh's log is named by
-    its executor."""
+    """Return patterns of bash, also for single files, since what is no pattern would be taken for existing."""
     path = f"{shlex.quote(f'{job.logs}/{name}.lo')}[g]"
-    return f"{path} {shlex.quote(f'{job.logs}/{job.name}_')}*_sbatch.log" if name == JOB_LOG else path
+    if name == JOB_LOG:
+        return f"{path} {shlex.quote(f'{job.logs}/{job.name}_')}*_sbatch.log"
+    return path
 
 
 def _label(label: str) -> str:

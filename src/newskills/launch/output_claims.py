@@ -48,14 +48,14 @@ class OutputClaims:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Other submissions into the same folders wait meanwhile. Raises StorageError."""
+        """Lock the folders of outputs, so that other submissions into them wait. Raises StorageError."""
         with contextlib.ExitStack() as stack:
             for file in () if self._read_only else self._files:
                 stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
             yield
 
     def busy(self, look: Look) -> dict[str, UnfinishedJob]:
-        """Path → the job that makes it already. Raises NewskillsError."""
+        """Return path → the job that already makes it. Raises NewskillsError."""
         busy_outputs: dict[str, UnfinishedJob] = {}
         ended: set[str] = set()
         for name in dict.fromkeys(name for file in self._files for name in _lines(file)):
@@ -85,7 +85,8 @@ class OutputClaims:
 
 
 def remaining(pipeline: Pipeline, busy: Mapping[str, UnfinishedJob]) -> RemainingJobs:
-    """`pipeline` without the jobs of which all is being made. What is being made in part is waited for.
+    """Return `pipeline` without the jobs whose outputs are all being made. What is being made in part is waited
+    for.
 
     A job that needs one that is left stays, too: the other one would not wait for it.
     """

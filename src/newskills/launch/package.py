@@ -94,7 +94,7 @@ class PackageContent(Struct, frozen=True, kw_only=True):
     links: Mapping[str, str] = {}
 
     def files(self) -> Iterator[str]:
-        """Paths inside of the package."""
+        """Yield the paths inside of the package."""
         for prefix, tree in self.committed:
             yield from (str(PurePosixPath(prefix, name)) for name in tree.files)
         yield from self.data
@@ -144,7 +144,7 @@ def check_named(pipeline: Pipeline, made: Package, files: Sequence[str]) -> None
 
 
 def in_place(cluster: ClusterConfig) -> bool:
-    """Whether jobs run as processes of this machine, which need no copy."""
+    """Return whether jobs run as processes of this machine, which need no copy."""
     properties = cluster.properties
     return properties.this_machine and (properties.containers != "command" or not cluster.containers)
 
@@ -194,7 +194,7 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
 
 
 def _is_ours(name: str, committed: set[str]) -> bool:
-    """Whether a file that differs from the commit is one of those that newskills itself, or Python, has written."""
+    """Return whether a file that differs from the commit was written by newskills itself, or by Python."""
     folders = name.split("/")[:-1]
     return name not in committed and (name.partition("/")[0] in NOT_CODE or "__pycache__" in folders)
 
@@ -227,7 +227,7 @@ def _data_folder(name: str) -> str:
 
 
 def _present(commit: GitCommit, name: str) -> bool:
-    """Neither committed (a change of it is a change of the code), nor deleted."""
+    """Return whether a file exists and is not committed; a change of a committed one is a change of the code."""
     return name not in commit.files and (commit.root / name).is_file()
 
 
@@ -262,7 +262,7 @@ def _own_packages() -> dict[str, Path]:
 
 
 def _held(commit: GitCommit, name: str) -> str:
-    """Where the repository has our package of this name; empty: nowhere."""
+    """Return where the repository has our package of this name; empty where it has none."""
     files = set(commit.files)
     for place in _PLACES[name]:
         if {f"{place}/{mark}" for mark in _MARKS[name]} <= files:
@@ -276,7 +276,7 @@ def _own_files(own: Path) -> list[str]:
 
 
 def _hash(content: PackageContent) -> str:
-    """Of names, modes and contents: git's own hash of the tree stands for committed files."""
+    """Hash names, modes and contents: git's own hash of the tree stands for committed files."""
     parts = [f"tree\0{prefix}\0{tree.tree}" for prefix, tree in content.committed]
     for prefix, tree in content.committed:
         parts += [f"data\0{name}\0{_digest(tree.root / name)}" for name in content.data if not prefix]

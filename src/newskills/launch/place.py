@@ -61,7 +61,7 @@ class PipelineSubmitter(Protocol):
     """An executor that submits a whole pipeline in one trip; `Executor.submit` would need one for each job."""
 
     def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
-        """Job name → handle. All or none: where one fails, the others are cancelled."""
+        """Submit jobs; return job name → handle. All or none: where one fails, the others are cancelled."""
         ...
 
 
@@ -70,7 +70,8 @@ class JobFinder(Protocol):
     """An executor that may have taken jobs without being able to say so."""
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
-        """Job name → handle, of jobs of this experiment that were taken. Raises RemoteError, ConfigError."""
+        """Return job name → handle, for jobs of this experiment that were taken. Raises RemoteError,
+        ConfigError."""
         ...
 
 
@@ -96,7 +97,8 @@ class ObstacleFinder(Protocol):
     """An executor that can say what would become of jobs without submitting them."""
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
-        """Empty where nothing stands against any of them. Raises ConfigError, RemoteError."""
+        """Return what keeps any of the jobs from running; empty where nothing does. Raises ConfigError,
+        RemoteError."""
         ...
 
 
@@ -119,33 +121,33 @@ class ExecutorScript(Protocol):
     cluster: ClusterConfig
 
     def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        """Lines below `#!/bin/bash`: `#SBATCH …`, empty for others."""
+        """Return the lines below `#!/bin/bash`: `#SBATCH …`, empty for others."""
         ...
 
     def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        """Lines of bash before the first step: SLURM_MASTER_NODE and the like.
+        """Return lines of bash before the first step: SLURM_MASTER_NODE and the like.
 
         They may define a function `make_room`, which job.sh calls before it ends with another exit code than 0.
         """
         ...
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
-        """Words of argv in front of `bash <folder>/<command>.sh`, which run it in its place.
+        """Return the words of argv in front of `bash <folder>/<command>.sh`, which run it in its place.
 
         Variables are those of `prologue`. Where nothing else holds the processes of a step together, `setsid` does.
         """
         ...
 
     def environment(self, command: Command) -> Mapping[str, str]:
-        """Variables with values that are no secrets, from the cluster config."""
+        """Return the variables of the cluster config whose values are no secrets."""
         ...
 
     def workdir(self, command: Command, folder: JobFolder) -> str:
-        """Where the command starts, as it sees it; empty: where its step puts it."""
+        """Return where the command starts, as it sees it; empty for where its step puts it."""
         ...
 
     def host(self, job: Job, group: int) -> str | Variable:
-        """Name or address under which the other commands of the job reach the node that this is asked on."""
+        """Return the name or address under which other commands of the job reach the node that runs this group."""
         ...
 
     def first_node(self, job: Job, group: int) -> str | Variable:
@@ -154,14 +156,14 @@ class ExecutorScript(Protocol):
         ...
 
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
-        """Lines of bash at the beginning of the command's own script, inside its step or container.
+        """Return lines of bash at the beginning of the command's own script, inside its step or container.
 
         They may write `$job_folder/$job_command.step`, for `signal`; files of that kind are removed when a job starts.
         """
         ...
 
     def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        """Body of the function `send_signal SIGNAL NAME PID` of job.sh: PID is the step's process there.
+        """Return the body of the function `send_signal SIGNAL NAME PID` of job.sh: PID is the step's process.
 
         The signal is TERM or KILL and must reach all processes of the command. `srun` does not pass TERM on but kills
         the step; `scancel --signal=TERM <job>.<step>` is what lets a client save its work.
@@ -169,5 +171,6 @@ class ExecutorScript(Protocol):
         ...
 
     def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        """Lines of bash that run when USR1 has stopped the job and job.exit is written (`scontrol requeue …`)."""
+        """Return lines of bash that run when USR1 has stopped the job and job.exit is written (`scontrol requeue
+        …`)."""
         ...

@@ -134,7 +134,8 @@ def _worker(options: argparse.Namespace, until: float) -> int:
 
 
 def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket) -> int:
-    """Until the head goes. Ray gives up where it finds no head within half a minute, so it is tried again."""
+    """Run Ray on a further node until the head goes. Ray gives up where it finds no head within half a minute, so
+    it is tried again."""
     ending = ""
     for left in reversed(range(TRIES)):
         began = time.monotonic()
@@ -142,7 +143,10 @@ def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket)
             while not _has_ended(ray):
                 if select.select([life], [], [], 0.2)[0]:
                     return 0
-            ending = "Ray ended" if ray.returncode is None else f"Ray ended with exit code {ray.returncode}"
+            if ray.returncode is None:
+                ending = "Ray ended"
+            else:
+                ending = f"Ray ended with exit code {ray.returncode}"
         if not left or time.monotonic() - began > STARTING:
             break
         _say(f"rank {options.rank}: {ending} as it started; it is started again")
@@ -223,8 +227,10 @@ def _connect(host: str, port: int, until: float) -> socket.socket:
 
 
 def _client_port() -> list[str]:
-    """Ray's client server, which nobody asks for, would take port 10001; without grpc there is none."""
-    return [f"--ray-client-server-port={_free_port()}"] if importlib.util.find_spec("grpc") else []
+    """Return the option that moves Ray's unused client server from port 10001; without grpc there is none."""
+    if importlib.util.find_spec("grpc"):
+        return [f"--ray-client-server-port={_free_port()}"]
+    return []
 
 
 def _free_port() -> int:
@@ -240,14 +246,14 @@ def _free_ports(count: int) -> list[int]:
 
 
 def agent_ports() -> list[str]:
-    """Options of `ray start`: ports that are free now."""
+    """Return options of `ray start` with ports that are free now."""
     ports = _free_ports(len(AGENT_PORTS))
     return [f"{option}={port}" for option, port in zip(AGENT_PORTS, ports, strict=True)]
 
 
 @contextlib.contextmanager
 def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Ray on this node, gone after the `with`. Nodes may share a /tmp, so each has a folder of its own there.
+    """Run Ray on this node inside the `with`. Nodes may share a /tmp, so each has a folder of its own there.
 
     Its sockets lie in that folder, and names of sockets are short. At the end nothing is left that Ray's own half
     minute of draining could save, so it is killed.
@@ -295,7 +301,7 @@ def _await_nodes(address: str, nodes: int, until: float, ray: subprocess.Popen[b
 
 
 def _has_ended(ray: subprocess.Popen[bytes]) -> bool:
-    """Or its raylet, for which `ray start` then waits in vain for minutes."""
+    """Return whether Ray has ended, or its raylet, for which `ray start` then waits in vain for minutes."""
     if ray.poll() is not None:
         return True
     with contextlib.suppress(OSError):

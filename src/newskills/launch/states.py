@@ -60,7 +60,7 @@ class JobState(Struct, frozen=True, kw_only=True):
 
 
 def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
-    """Of all its jobs, in order. Raises RemoteError."""
+    """Return the states of all jobs of the experiment, in order. Raises RemoteError."""
     state_of_handle = executor.state(list(experiment.handles))
     marks = _marks(shell, [job.folder for job in experiment.jobs])
     job_states = []
@@ -101,7 +101,7 @@ class JobWatch:
 
 
 def _marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """For each folder: when its job started and ended, the time there, and what job.exit says."""
+    """Read, for each folder, when its job started and ended, the time there, and what job.exit says."""
     marks: list[tuple[str, str, str, str]] = []
     for start in range(0, len(folders), _AT_ONCE):
         some = folders[start : start + _AT_ONCE]
@@ -112,7 +112,7 @@ def _marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, st
 
 
 def _look(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Empty where a file went away between two looks, as when a job begins its next life."""
+    """Read marks once; empty where a file vanished between two looks, as when a job begins its next life."""
     lines = shell.run(["bash", "-c", _LOOK, "bash", *folders]).out.split("\n")[:-1]
     heads, (now, *times) = [line.partition("|") for line in lines[: len(folders)]], lines[len(folders) :] or [""]
     if len(times) != sum(len(flags) for flags, _, _ in heads):

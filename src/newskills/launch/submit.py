@@ -108,7 +108,10 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
     left = remaining(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
         names = sorted({output.experiment for output in busy.values()})
-        done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
+        if not left.pipeline.jobs:
+            done = "nothing is submitted"
+        else:
+            done = f"{len(left.pipeline.jobs)} are submitted"
         context.say(
             f"{gone} of {len(pipeline.jobs)} jobs already wait or run, in {', '.join(names)}: {done}. Look: "
             f"ns status {names[0]}  Cancel: ns cancel {names[0]}"
@@ -136,12 +139,12 @@ def unmet(
 
 
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
-    """To look at jobs that were submitted, stop them or read their logs."""
+    """Return the executor that looks at submitted jobs, stops them or reads their logs."""
     return make_executor(_seen(experiment.cluster, experiment.folder, environ))
 
 
 def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experiment:
-    """`experiment` with the handles of jobs that were taken although their submission could not say so.
+    """Return `experiment` with the handles of jobs that were taken although their submission could not say so.
 
     The record keeps them. Raises NewskillsError.
     """
@@ -156,7 +159,8 @@ def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experime
 
 
 def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Site:
-    """Variables of the jobs do not matter any more, nor whether this shell still has them."""
+    """Return the site of submitted jobs, whose variables do not matter any more, even where this shell lacks
+    them."""
     return Site(
         cluster=structs.replace(cluster, env_vars=[], required_env_vars=[]), folder=folder, environ=environ
     )
@@ -178,7 +182,8 @@ def _code(context: _SubmissionContext) -> tuple[Package, Sequence[str]]:
 def site_of(
     cluster: ClusterConfig, environ: Mapping[str, str], *, name: str, folder: str, code: str, log_dir: str | None
 ) -> Site:
-    """Where the experiment `name` has its `folder`, for those who submit it and those who show what that would do."""
+    """Return the site of experiment `name` with its `folder`, for submitting it and for showing what that would
+    do."""
     if log_dir and not cluster.ssh_tunnel:
         log_dir = os.path.abspath(os.path.expanduser(log_dir))
     return Site(cluster=cluster, folder=folder, code=code, log_dir=log_dir or "", environ=environ, experiment=name)
@@ -192,7 +197,7 @@ def _machine(cluster: ClusterConfig) -> tuple[str, str, str]:
 
 
 def _outside(pipeline: Pipeline, context: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:
-    """Experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
+    """Return experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
     names = dict.fromkeys(name for job in pipeline.jobs for name in job.run_after)
     return {name: _alive_or_missing(name, context, executor) for name in names}
 
@@ -208,7 +213,8 @@ def _alive_or_missing(name: str, context: _SubmissionContext, executor: Executor
 
 
 def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
-    """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
+    """Return the handles of unfinished jobs of all experiments of that name, else of the one with that id, else
+    the bare handle."""
     meant = _meant(name, context)
     experiments = [experiment for experiment in meant if experiment.handles]
     if not experiments:
@@ -248,7 +254,8 @@ def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[
 
 
 def _meant(name: str, context: _SubmissionContext) -> list[Experiment]:
-    """Experiments of exactly that name, or the one of that id; a beginning of a name is not enough to wait for."""
+    """Return the experiments of exactly that name, or the one of that id; a beginning of a name is not enough to
+    wait for."""
     if "/" not in name:
         return context.records.all_of(name)
     return [experiment for experiment in context.records.all_of(name.partition("/")[0]) if experiment.id == name]
@@ -295,7 +302,7 @@ def _planned(
 def _submit_jobs(
     experiment: Experiment, pipeline: Pipeline, executor: Executor, records: ExperimentRecords
 ) -> Experiment:
-    """`experiment` with handles. Cancels what was submitted when something fails."""
+    """Submit the jobs; return `experiment` with their handles. Cancels what was submitted when something fails."""
     plans: dict[str, Job] = {job.name: job for job in pipeline.jobs}
     handles: dict[str, str] = {}
     try:

@@ -41,7 +41,7 @@ def check(
     *,
     skip_hf_home_check: bool | None = None,
 ) -> None:
-    """`environ` is that of the submitting process. Raises ConfigError with all problems."""
+    """Check the pipeline; `environ` is that of the submitting process. Raises ConfigError with all problems."""
     problem_list = problems(pipeline, cluster, environ, skip_hf_home_check=skip_hf_home_check)
     if len(problem_list) == 1:
         raise ConfigError(problem_list[0])
@@ -135,7 +135,7 @@ def _dependencies(pipeline: Pipeline) -> Problems:
 
 
 def _circle(needs: Mapping[str, set[str]]) -> list[str]:
-    """Who can never start, as each of them waits for another one of them."""
+    """Return the jobs that can never start, as each of them waits for another one of them."""
     waiting = dict(needs)
     while ready := [name for name, need in waiting.items() if not need & waiting.keys()]:
         for name in ready:
@@ -302,7 +302,7 @@ def _text(word: str | Ref) -> str:
 
 
 def _leaks(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> list[str]:
-    """Names of secrets whose values stand in `texts`."""
+    """Return the names of secrets whose values stand in `texts`."""
     values = {name: where.environ.get(name, "") for name in secrets}
     values |= {name: value for name, value in where.variables.secrets.items() if looks_secret(name)}
     long = {name: value for name, value in values.items() if len(value) >= SHORTEST_SECRET}
@@ -346,7 +346,7 @@ def _path(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
 
 
 def _outputs(job: Job, where: _ClusterFacts) -> Problems:
-    """Of the clients, one at least must reach each path."""
+    """Yield a problem for each output path that none of the clients reaches."""
     clients = [command for command in job.commands() if command.role == "client"]
     try:
         containers = [_container(command, where.cluster) for command in clients]
@@ -361,7 +361,7 @@ def _outputs(job: Job, where: _ClusterFacts) -> Problems:
 
 
 def _hf_home(pipeline: Pipeline, where: _ClusterFacts) -> Problems:
-    """Containers forget what they download, unless its folder is mounted."""
+    """Yield a problem where HF_HOME is not mounted: containers forget what they download elsewhere."""
     cluster = where.cluster
     try:
         images = [image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()]

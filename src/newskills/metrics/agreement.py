@@ -67,9 +67,10 @@ class AnswerJudgementMetric(ScoreMetric):
         kinds = [str(record.get("judgement_kind")) for record in predictions if not is_lost(record)]
         verdicts = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
         is_positive = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
-        expected = (
-            parse_judgement(predictions[0].get("expected_judgement")) if is_positive is None else is_positive
-        )
+        if is_positive is None:
+            expected = parse_judgement(predictions[0].get("expected_judgement"))
+        else:
+            expected = is_positive
         self._judged[expected, verdicts] += 1
 
     def answer(self, record: Row) -> str | None:
@@ -127,7 +128,7 @@ def _kind(expected: bool | None, verdict: Said) -> str:
 
 
 def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
-    """Share of runs with (expected, said) of a problem → how many problems have it."""
+    """Return share of runs with (expected, said) of a problem → how many problems have it."""
     shares: Counter[float] = Counter()
     for expected, taken, count in judged:
         shares[sum((expected, verdict) == wanted for verdict in taken) / len(taken)] += count

@@ -113,7 +113,7 @@ def _worth(game: str) -> tuple[float, int]:
 
 
 def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number | None:
-    """None without any verdict."""
+    """Return the win rate; None without any verdict."""
     counted = [_points(_samples(problem, mode)) for problem in problems]
     judged_games = [games for games in counted if games[1]]
     if not judged_games:

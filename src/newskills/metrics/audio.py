@@ -55,7 +55,7 @@ class AudioMetric(ScoreMetric):
         return {"success_rate": verdict, "judge_score": None if points is None else points / 5}
 
     def incorrect(self, prediction: Row) -> Row:
-        """Nothing was heard: every right word is missing."""
+        """Return the prediction as one where nothing was heard: every right word is missing."""
         wrong: Row = {"is_correct": False, self.answer_key: None, "outcome": NO_ANSWER}
         if counts := prediction.get("audio_counts"):
             total = counts.get("wer", [0, 0])[1]

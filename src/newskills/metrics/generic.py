@@ -27,7 +27,9 @@ class GenericMetric(ScoreMetric):
             if field in record:
                 return {"accuracy": record[field]}
         outcome = record.get("outcome")
-        return {"accuracy": outcome == "correct"} if outcome in ("correct", "wrong", NO_ANSWER) else {}
+        if outcome in ("correct", "wrong", NO_ANSWER):
+            return {"accuracy": outcome == "correct"}
+        return {}
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {field: False for field in self.score_fields if field in prediction}
@@ -75,7 +77,7 @@ class LiveBenchMetric(GenericMetric):
 
 
 def _leaderboard(tasks: Mapping[tuple[str, str], Number]) -> Number:
-    """(category, task) → number."""
+    """Average numbers by (category, task), so that categories weigh the same."""
     categories = [category for category, _ in tasks]
     weights = {place: 1 / (categories.count(place[0]) * len(set(categories))) for place in tasks}
     value = math.fsum(weights[place] * number.value for place, number in tasks.items())

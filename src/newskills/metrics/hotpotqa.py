@@ -57,7 +57,9 @@ class HotpotMetric(ScoreMetric):
     def shown(self) -> tuple[str, ...]:
         modes = super().shown()
         reliable = self._reliable is not None and self._reliable._problems
-        return (*modes, *(f"{_FILTERED}{mode}" for mode in modes)) if reliable else modes
+        if reliable:
+            return (*modes, *(f"{_FILTERED}{mode}" for mode in modes))
+        return modes
 
     def _prefixed(self, what: str) -> dict[str, Any]:
         if self._reliable is None or not self._reliable._problems:

@@ -25,7 +25,9 @@ class JudgedMetric(ScoreMetric):
         super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
 
     def scores(self, record: Row) -> Scores:
-        return {"judge_correct": parse_judgement(record["judgement"])} if "judgement" in record else {}
+        if "judgement" in record:
+            return {"judge_correct": parse_judgement(record["judgement"])}
+        return {}
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"judgement": "Judgement: No", "outcome": "wrong", "outcome_cause": "truncation"}

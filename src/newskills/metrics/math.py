@@ -40,7 +40,9 @@ class MathMetric(ScoreMetric):
 
     def scores(self, record: Row) -> Scores:
         if "judgement" not in record:
-            return {"symbolic_correct": record["symbolic_correct"]} if "symbolic_correct" in record else {}
+            if "symbolic_correct" in record:
+                return {"symbolic_correct": record["symbolic_correct"]}
+            return {}
         judged = parse_judgement(record["judgement"])
         self._beside["asked"] += 1
         self._beside["invalid"] += judged is None
@@ -67,7 +69,7 @@ class MathMetric(ScoreMetric):
 
 
 def _both(a: float | None, b: float | None) -> float | None:
-    """Decided by one 0 alone."""
+    """Return the smaller of two scores; a single 0 decides alone."""
     present = [score for score in (a, b) if score is not None]
     if len(present) == 2 or 0 in present:
         return min(present)
@@ -75,7 +77,7 @@ def _both(a: float | None, b: float | None) -> float | None:
 
 
 def _any(a: float | None, b: float | None) -> float | None:
-    """Decided by one 1 alone."""
+    """Return the larger of two scores; a single 1 decides alone."""
     present = [score for score in (a, b) if score is not None]
     if len(present) == 2 or 1 in present:
         return max(present)

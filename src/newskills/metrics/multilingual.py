@@ -42,7 +42,9 @@ class MultilingualMetric(MathMetric):
 
     def incorrect(self, prediction: Row) -> Row:
         wrong = super().incorrect(prediction)
-        return {**wrong, "language_correct": False} if prediction.get("language_correct") is not None else wrong
+        if prediction.get("language_correct") is not None:
+            return {**wrong, "language_correct": False}
+        return wrong
 
 
 def _with_language(name: str) -> str:
@@ -99,7 +101,7 @@ class WeightedMathMetric(MathMetric):
 
 
 def _weighted(parts: list[tuple[float, Number]]) -> Number:
-    """Mean over strata (weight, number), each worth its weight times its problems."""
+    """Return the mean over strata (weight, number), each worth its weight times its problems."""
     shares = [weight * number.n for weight, number in parts]
     total = math.fsum(shares)
     value = math.fsum(share * number.value for share, (_, number) in zip(shares, parts, strict=True)) / total

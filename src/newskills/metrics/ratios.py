@@ -52,7 +52,9 @@ def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
 def _matthews(sums: Sequence[float]) -> float:
     both, yes, wanted, total = sums
     spread = yes * (total - yes) * wanted * (total - wanted)
-    return 100.0 * (both * total - yes * wanted) / math.sqrt(spread) if spread > 0 else 0.0
+    if spread > 0:
+        return 100.0 * (both * total - yes * wanted) / math.sqrt(spread)
+    return 0.0
 
 
 class YesNoMetric(RatioMetric):

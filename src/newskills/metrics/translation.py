@@ -28,7 +28,7 @@ class SegmentMetric(ScoreMetric):
         return {"sentence_chrf": record.get("sentence_chrf")}
 
     def common(self) -> Row:
-        """Entries, tokens and seconds."""
+        """Return entries, tokens and seconds."""
         return self._common()
 
     def incorrect(self, prediction: Row) -> Row:
@@ -106,7 +106,7 @@ class TranslationMetric:
         return [pair for pair in self._segments if source in (ANY, pair[0]) and target in (ANY, pair[1])]
 
     def _deviation(self, source: str, target: str, name: str) -> float | None:
-        """Over seeds; None for a single one."""
+        """Return the standard deviation over seeds; None for a single one."""
         by_pair = [_seed_scores(self._segments[pair], name) for pair in self._members(source, target)]
         seeds = [math.fsum(scores) / len(scores) for scores in zip(*by_pair, strict=False)]
         if len(seeds) < 2:
@@ -155,7 +155,8 @@ def _together(pairs: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
 
 
 def bleu(counts: Sequence[float]) -> float:
-    """Corpus BLEU, 0–100: geometric mean of four precisions, none of them 0 (halved for each), times brevity."""
+    """Compute corpus BLEU, 0–100: geometric mean of four precisions, none of them 0 (halved for each), times
+    brevity."""
     ours, theirs, *grams = counts
     matches, totals = grams[:_ORDERS], grams[_ORDERS:]
     if not any(matches) or not all(totals):
@@ -170,7 +171,8 @@ def bleu(counts: Sequence[float]) -> float:
 
 
 def chrf(counts: Sequence[float]) -> float:
-    """Corpus chrF2, 0–100: F2 of precision and recall of characters, averaged over the lengths both sides have."""
+    """Compute corpus chrF2, 0–100: F2 of precision and recall of characters, averaged over the lengths both sides
+    have."""
     matched = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
     if not matched:
         return 0.0

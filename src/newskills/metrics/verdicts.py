@@ -23,7 +23,8 @@ class RatioTerm(NamedTuple):
 
 
 def ratio(shares: Mapping[str, float], parts: Iterable[RatioTerm], problems: int) -> Number | None:
-    """Σ above / Σ below over problems, in percent, with its interval by linearisation (Cochran 1977, §6.3).
+    """Compute Σ above / Σ below over problems, in percent, with its interval by linearisation (Cochran 1977,
+    §6.3).
 
     `shares`: verdict → share of problems, 0–1. None where nothing is below the line.
     """
@@ -54,7 +55,7 @@ class VerdictMetric(ScoreMetric):
 
     @abstractmethod
     def verdict(self, record: Row) -> str | None:
-        """None = unscored."""
+        """Return the verdict of a record; None where it is unscored."""
 
     def scores(self, record: Row) -> Scores:
         actual = self.verdict(record)
@@ -82,7 +83,9 @@ class JudgedFactMetric(VerdictMetric):
 
     def verdict(self, record: Row) -> str | None:
         verdict = record.get("verdict")
-        return verdict if verdict in self.names else parse_verdict(record.get("judgement"), self.letters)
+        if verdict in self.names:
+            return verdict
+        return parse_verdict(record.get("judgement"), self.letters)
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"verdict": self.wrong, "outcome": "wrong", "outcome_cause": "truncation"}

@@ -129,13 +129,14 @@ def check(model: str, inference: Inference) -> None:
 
 
 def version(model: str) -> tuple[int, int]:
-    """(4, 5) of `claude-haiku-4-5-20251001`; (0, 0) for names of the first scheme, as `claude-3-opus`."""
+    """Return the version of a model, (4, 5) of `claude-haiku-4-5-20251001`; (0, 0) for names of the first scheme,
+    as `claude-3-opus`."""
     match = re.search(r"claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
     return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
 def constant(model: str, inference: Inference) -> Row:
-    """Body keys for `inference`, without those of a single request."""
+    """Return the body keys for `inference`, without those of a single request."""
     limit = inference.tokens_to_generate
     body: Row = {"model": model, "max_tokens": limit}
     effort = inference.reasoning_effort
@@ -160,7 +161,7 @@ def constant(model: str, inference: Inference) -> Row:
 
 
 def dynamic(model: str, request: Request) -> Row:
-    """Body keys that belong to this one request. System messages become the system prompt."""
+    """Return the body keys that belong to this request alone. System messages become the system prompt."""
     messages = request.messages or []
     body: Row = {"messages": turns([m for m in messages if m.role not in ("system", "developer")])}
     system = [block for m in messages if m.role in ("system", "developer") for block in _blocks(m.content)]
@@ -181,7 +182,8 @@ def dynamic(model: str, request: Request) -> Row:
 
 
 def turns(messages: list[Message]) -> list[Row]:
-    """Messages with content blocks; results of tools are a user's turn, and neighbours of one role are joined."""
+    """Convert messages to content blocks; results of tools are a user's turn, and neighbours of one role are
+    joined."""
     joined: list[Row] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -203,7 +205,8 @@ def turns(messages: list[Message]) -> list[Row]:
 
 
 def reply_of(answer: AnthropicResponse) -> Reply:
-    """`raw_message` keeps the blocks, since thinking must be sent back with its signature beside tool results."""
+    """Convert the answer to a reply; `raw_message` keeps the blocks, since thinking must be sent back with its
+    signature beside tool results."""
     texts = [block.get("text") or "" for block in answer.content if block.get("type") == "text"]
     thoughts = [block.get("thinking") or "" for block in answer.content if block.get("type") == "thinking"]
     calls = [

@@ -24,7 +24,7 @@ class BatchModel:
         self._task: asyncio.Task[None] | None = None
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
-        """Nothing is sampled: every setting is as good as another."""
+        """Accept every setting, since nothing is sampled."""
 
     async def complete(self, request: Request) -> Reply:
         """Return the answer of `work` for the row. Raises ModelError for whatever goes wrong with the row, and errors

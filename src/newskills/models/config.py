@@ -93,7 +93,7 @@ _USED: set[str] = set()
 
 
 def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str | None, str]:
-    """(key or None, where it comes from or was looked for: `NAME` of a variable, or `++server.api_key`).
+    """Return (key or None, where it comes from or was looked for: `NAME` of a variable, or `++server.api_key`).
 
     Order: `api_key`, `api_key_env_var` (then nothing else), `variables`, the `server_key` of the
     kind of server.
@@ -102,7 +102,10 @@ def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) ->
     if config.api_key is not None:
         return _used(_HELD.get(config.api_key)), "++server.api_key"
     own = MODELS.properties(config.server_type).server_key
-    names = (config.api_key_env_var,) if config.api_key_env_var else (*variables, *((own,) if own else ()))
+    if config.api_key_env_var:
+        names = (config.api_key_env_var,)
+    else:
+        names = (*variables, *((own,) if own else ()))
     for name in names:
         if key := environ.get(name, "").strip():
             return _used(key), name
@@ -110,7 +113,7 @@ def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) ->
 
 
 def without_keys(text: str) -> str:
-    """`text` without any key that this process has looked up."""
+    """Return `text` without any key that this process has looked up."""
     for key in _USED:
         text = text.replace(key, MASK)
     return text

@@ -19,7 +19,8 @@ PAGE = "an HTML page instead of an API answer"
 
 
 def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], address: str) -> T:
-    """`body` as `kind`. Lone surrogates, broken UTF-8, NaN and Infinity, which some servers emit, are borne.
+    """Decode `body` as `kind`. Lone surrogates, broken UTF-8, NaN and Infinity, which some servers emit, are
+    borne.
 
     Raises ServerError for anything else that is no such JSON: a half reply must never pass for an empty answer.
     """
@@ -40,12 +41,12 @@ def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], ad
 
 
 def is_page(body: bytes) -> bool:
-    """Whether `body` is an HTML page, where JSON was expected."""
+    """Return whether `body` is an HTML page, where JSON was expected."""
     return body.lstrip()[:1] == b"<"
 
 
 def page_error(address: str) -> ServerError:
-    """For a page that came with status 200."""
+    """Return the error for a page that came with status 200."""
     return ServerError(
         f"{address} answered with {PAGE}.",
         status=200,
@@ -68,7 +69,8 @@ def usage_of(value: Any) -> Usage:
 
 
 def drafts_of(value: Any) -> Drafts | None:
-    """Of `metrics`, where vLLM reports speculative decoding per request (`--per-request-spec-decode-metrics`)."""
+    """Read draft counts of `metrics`, where vLLM reports speculative decoding per request
+    (`--per-request-spec-decode-metrics`)."""
     counts = value.get("speculative_decoding") if isinstance(value, dict) else None
     if counts is None:
         return None
@@ -91,7 +93,8 @@ def count(value: Any, *names: str) -> int | None:
 
 
 def logprobs_of(value: Any) -> Logprobs | None:
-    """Both shapes: `content: [{token, logprob, top_logprobs: […]}]` and `tokens/token_logprobs/top_logprobs`.
+    """Read log-probabilities of both shapes: `content: [{token, logprob, top_logprobs: […]}]` and
+    `tokens/token_logprobs/top_logprobs`.
 
     A token without a value (the first of an echoed prompt) is left out. None where nothing was reported.
     """
@@ -119,7 +122,10 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
         return generated
     tokens, values, tops = [], [], []
     for entry in prompt:
-        shown = [candidate for candidate in entry.values() if _told(candidate)] if isinstance(entry, dict) else []
+        if isinstance(entry, dict):
+            shown = [candidate for candidate in entry.values() if _told(candidate)]
+        else:
+            shown = []
         if not shown:
             continue
         itself = max(shown, key=lambda candidate: candidate.get("rank") or 0)
@@ -137,7 +143,7 @@ def _told(entry: Any) -> bool:
 
 
 def earliest_stop(text: str, phrases: Sequence[str]) -> str:
-    """`text` up to the earliest occurrence of any phrase."""
+    """Return `text` up to the earliest occurrence of any phrase."""
     ends = [at for phrase in phrases if phrase and (at := text.find(phrase)) >= 0]
     return text[: min(ends)] if ends else text
 

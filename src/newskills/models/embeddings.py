@@ -50,7 +50,8 @@ class Embedder:
         self._model: Any = None
 
     def __call__(self, texts: Sequence[str], *, batch: int = 32) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """[texts, dimensions], each of length 1. Raises ModelNotFoundError, and what the library raises."""
+        """Return embeddings as [texts, dimensions], each of length 1. Raises ModelNotFoundError, and what the
+        library raises."""
         self._model = self._model or loaded(self._name, self._load, self._option)
         vectors: np.ndarray[Any, np.dtype[np.float32]] = self._model.encode(
             list(texts), batch_size=batch, normalize_embeddings=True, show_progress_bar=False

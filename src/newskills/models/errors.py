@@ -40,8 +40,10 @@ class EndpointIdentity:
         self.address, self.model, self.key, self.key_source = address, model, key, key_source
 
     def scrub(self, text: str) -> str:
-        """`text` without the key, should a server repeat it."""
-        return text.replace(self.key, "***") if self.key and len(self.key) > 3 else text
+        """Return `text` without the key, should a server repeat it."""
+        if self.key and len(self.key) > 3:
+            return text.replace(self.key, "***")
+        return text
 
 
 class Refusal(Struct, frozen=True):
@@ -133,7 +135,8 @@ def error_from(response: HttpResponse, endpoint: EndpointIdentity) -> ModelError
 
 
 def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: float | None = None) -> ModelError:
-    """As `error_from`, where status and refusal came by another way (inside a stream, from a library)."""
+    """Return the error as `error_from` does, where status and refusal came by another way (inside a stream, from a
+    library)."""
     detail = endpoint.scrub(refusal.message)[:DETAIL]
     sentence = f"{endpoint.address} says ({status}): {detail}"
     code = refusal.code.lower()
@@ -192,7 +195,7 @@ def redirect_error(error: RedirectError, endpoint: EndpointIdentity) -> ModelNot
 
 
 def is_context_limit(text: str) -> bool:
-    """Whether a server's message is about the context length."""
+    """Return whether a server's message is about the context length."""
     return _CONTEXT_WORDS.search(text[:DETAIL]) is not None
 
 
@@ -224,7 +227,7 @@ def read_refusal(body: bytes) -> Refusal:
 
 
 def refusal_of(value: Any) -> Refusal:
-    """As `read_refusal`, from the decoded JSON."""
+    """Read the refusal as `read_refusal` does, from the decoded JSON."""
     if not isinstance(value, dict):
         return Refusal(str(value)[:DETAIL])
     inner = value.get("error")
@@ -241,7 +244,8 @@ def refusal_of(value: Any) -> Refusal:
 
 
 def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
-    """Seconds to wait: `retry-after-ms`, `Retry-After` (digits or a date, RFC 9110), or Google's RetryInfo."""
+    """Return the seconds to wait: `retry-after-ms`, `Retry-After` (digits or a date, RFC 9110), or Google's
+    RetryInfo."""
     if (value := response.header("retry-after-ms")) and (seconds := _number(value)) is not None:
         return seconds / 1000
     if value := response.header("retry-after"):

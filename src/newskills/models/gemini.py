@@ -172,7 +172,8 @@ def contents(messages: list[Message]) -> list[Row]:
 
 
 def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
-    """`raw_message` keeps the parts, since their signatures must be sent back beside tool results.
+    """Convert the answer to a reply; `raw_message` keeps the parts, since their signatures must be sent back
+    beside tool results.
 
     Raises ServerError for an answer without candidates or parts, ContentFilterError for a blocked prompt.
     """

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether it could be one: `organisation/model`."""
+    """Return whether the name could be one of the hub: `organisation/model`."""
     return _NAME.fullmatch(name) is not None and not name.endswith(".gguf")
 
 

@@ -177,7 +177,7 @@ def service_keys() -> tuple[str, ...]:
 
 @cache
 def _plug_ins() -> tuple[ModelProperties, ...]:
-    """Properties of installed kinds; what cannot be loaded says so when it is used."""
+    """Return the properties of installed kinds; one that cannot be loaded raises when it is used."""
     rows: list[ModelProperties] = []
     for name in MODELS.names():
         if name not in MODELS.built_in():

@@ -57,7 +57,7 @@ class LiteLLMModel:
         return reply
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
     def _mapped(self, status: int, message: str) -> ModelError:
         return error_for(status, Refusal(message), self._endpoint)

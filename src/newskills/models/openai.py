@@ -80,7 +80,7 @@ class OpenAIModel(HttpModel):
         return reply
 
     async def served_models(self) -> list[str]:
-        """Names that the endpoint lists. Raises the HttpError family."""
+        """Return the model names that the endpoint lists. Raises the HttpError family."""
         try:
             response = await self.http.get("/models" + self._query, PROBE_TIMEOUT)
         except RedirectError as error:
@@ -149,7 +149,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
 
 
 def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
-    """OpenAI, NVIDIA's API, or any URL of that shape; the first two need a key.
+    """Make a model for OpenAI, NVIDIA's API, or any URL of that shape; the first two need a key.
 
     `NEMO_SKILLS_OPENAI_MODEL` and `NEMO_SKILLS_OPENAI_BASE_URL` stand in for what is not given.
     """

@@ -51,7 +51,7 @@ _listings = msgspec.json.Decoder(ModelListing)
 
 
 def dynamic(request: Request, dialect: Dialect, *, developer: bool = False) -> Row:
-    """Body keys that belong to this one request."""
+    """Return the body keys that belong to this request alone."""
     if request.inference.endpoint_type == "text":
         body: Row = {"prompt": request.prompt if request.prompt is not None else ""}
     else:
@@ -70,7 +70,7 @@ def dynamic(request: Request, dialect: Dialect, *, developer: bool = False) -> R
 def wire_messages(
     messages: list[Message], dialect: Dialect, *, developer: bool = False
 ) -> list[Message] | list[Row]:
-    """Messages as the endpoint takes them; most pass unchanged."""
+    """Convert messages to what the endpoint takes; most pass unchanged."""
     if not developer and not any(message.reasoning_content for message in messages):
         return messages
     rows: list[Row] = []
@@ -93,7 +93,7 @@ def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
 
 
 def model_names(body: bytes, address: str) -> list[str]:
-    """Ids of a `/models` reply. Raises ServerError."""
+    """Return the ids of a `/models` reply. Raises ServerError."""
     return [str(row.get("id", "")) for row in decode_body(body, _listings, ModelListing, address).data]
 
 

@@ -39,7 +39,7 @@ _events = msgspec.json.Decoder(Event)
 
 
 def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) -> Row:
-    """Body keys that belong to this one request. Nothing is kept on the server."""
+    """Return the body keys that belong to this request alone. Nothing is kept on the server."""
     items = input_items(request.messages or [], developer=developer, echoes=echoes)
     body: Row = {"input": items, "store": False}
     if request.tools:
@@ -54,7 +54,7 @@ def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) 
 
 
 def input_items(messages: list[Message], *, developer: bool = False, echoes: bool = False) -> list[Row]:
-    """Chat messages → items: messages, function calls and their outputs; with `echoes` reasoning, too."""
+    """Convert chat messages to items: messages, function calls and their outputs; with `echoes` reasoning, too."""
     items: list[Row] = []
     for message in messages:
         if message.role == "tool":
@@ -131,7 +131,8 @@ def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
 
 
 def mark_cut(reply: Reply, limit: int | None) -> None:
-    """Servers that say `completed` for a text cut at the limit (llama.cpp) must not pass it off as an answer."""
+    """Mark a text cut at the limit as truncated where the server says `completed` (llama.cpp), so that it is no
+    answer."""
     produced = reply.usage.output_tokens
     if reply.finish_reason == "stop" and limit is not None and produced is not None and produced >= limit:
         reply.finish_reason = "length"

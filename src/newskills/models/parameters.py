@@ -18,7 +18,8 @@ REPEAT_WINDOW = 65536
 
 
 def is_reasoning_model(model: str) -> bool:
-    """OpenAI's o-series and gpt-5 family, also behind a vendor prefix (`openai/o3`)."""
+    """Return whether the model is of OpenAI's o-series or gpt-5 family, also behind a vendor prefix
+    (`openai/o3`)."""
     return re.match(r"o\d|gpt-5", model.rsplit("/", 1)[-1]) is not None
 
 

@@ -15,7 +15,7 @@ from newskills.models.kinds import key_for_host
 
 
 def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
-    """Ids of `GET /v1/models` at `address` (with or without `/v1`).
+    """Return the ids of `GET /v1/models` at `address` (with or without `/v1`).
 
     Raises TransportError (nobody answers), AuthError, ServerError (the answer is no model list).
     """
@@ -36,7 +36,9 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     except msgspec.DecodeError as error:
         raise ServerError(f"{url} does not answer with a list of models.") from error
     models = listing.get("data")
-    return [str(m.get("id")) for m in models if isinstance(m, dict)] if isinstance(models, list) else []
+    if isinstance(models, list):
+        return [str(m.get("id")) for m in models if isinstance(m, dict)]
+    return []
 
 
 def _refused(url: str, status: int, variable: str) -> ModelError:

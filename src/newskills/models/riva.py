@@ -93,7 +93,7 @@ class Recognition(Speech, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise ValueError("custom_configuration: expected key:value,key:value")
 
     def pairs(self) -> list[str]:
-        """`key:value` of the custom configuration."""
+        """Split the custom configuration into its `key:value` pairs."""
         return [pair.strip() for pair in self.custom_configuration.split(",") if pair.strip()]
 
 
@@ -163,7 +163,7 @@ class RivaModel:
         raise NotImplementedError
 
     def route_through(self, server: str, key_path: str | None) -> None:
-        """Reaches the service through an SSH host. Raises ConfigError, TransportError."""
+        """Reach the service through an SSH host. Raises ConfigError, TransportError."""
         host, _, port = self._endpoint.address.rpartition(":")
         self._tunnel = PortForward(server, key_path, host.strip("[]"), int(port))
 
@@ -330,9 +330,10 @@ def read_options(values: Row, kind: type[S]) -> S:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        fields_hint = (
-            f" (the choices are {', '.join(kind.__struct_fields__)})" if "unknown field" in str(error) else ""
-        )
+        if "unknown field" in str(error):
+            fields_hint = f" (the choices are {', '.join(kind.__struct_fields__)})"
+        else:
+            fields_hint = ""
         raise ValueError(f"{type_fault(error, values)}{fields_hint}") from error
 
 

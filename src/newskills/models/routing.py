@@ -51,7 +51,8 @@ class Replica:
         self.most = math.inf if warm else float(FEW)
 
     def is_open(self, now: float) -> bool:
-        """Not left out; after its pause, one request at a time finds out whether it is back."""
+        """Return whether the replica takes a request; after its pause, one at a time finds out whether it is
+        back."""
         return self.out_until <= now and (not self.pauses or not self.active)
 
     def has_room(self, share: float) -> bool:
@@ -136,7 +137,8 @@ class RoutedModel:
         return next(free, min(open_ones, key=lambda replica: replica.active / replica.most))
 
     def _key(self, text: str) -> int:
-        """Of the beginning that tells enough: one that is not common to more requests than a server may have."""
+        """Return the key of the beginning that tells enough: one not common to more requests than a server may
+        have."""
         keys = [_hash(text[:depth]) for depth in DEPTHS if len(text) > depth]
         most = len(self._lately) / len(self.replicas)
         chosen = next((key for key in keys if self._often[key] <= most), _hash(text))
@@ -155,7 +157,9 @@ def _beginning(request: Request) -> str:
     """Return the text that later turns, and other samples of the same row, have in common."""
     if request.messages is None:
         prompt = request.prompt
-        return prompt if isinstance(prompt, str) else msgspec.json.encode(prompt).decode()
+        if isinstance(prompt, str):
+            return prompt
+        return msgspec.json.encode(prompt).decode()
     first = next((at for at, m in enumerate(request.messages) if m.role == "user"), 0)
     return "\0".join(
         m.content if isinstance(m.content, str) else msgspec.json.encode(m.content).decode()

@@ -40,7 +40,8 @@ FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 
 
 def make_tokenizer(name: str | None, config: ServerConfig, environ: Mapping[str, str]) -> Tokenizer:
-    """`name`, else `config.tokenizer`, else the model's own: from its folder, or asked of a self-hosted endpoint.
+    """Make the tokenizer `name`, else `config.tokenizer`, else the model's own: from its folder, or asked of a
+    self-hosted endpoint.
 
     Raises ConfigError where none can be had, and what the hub or the folder lacks.
     """

@@ -26,14 +26,16 @@ _OPTION = "--judge_model"
 
 
 def make_comet(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
-    """`src`, `mt`, `ref` → the score as text. Raises ConfigError where the library is missing."""
+    """Make the model that turns `src`, `mt`, `ref` into the score as text. Raises ConfigError where the library is
+    missing."""
     require_library("comet", "COMET", "newskills[comet]")
     name = _name(config)
     return BatchModel(name, _Comet(name), size=BATCH)
 
 
 def make_nvembed(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
-    """`answer`, `options` → similarities as a JSON list. Raises ConfigError where the library is missing."""
+    """Make the model that turns `answer`, `options` into similarities as a JSON list. Raises ConfigError where the
+    library is missing."""
     name = _name(config)
     return BatchModel(name, _Embeddings(Embedder(name, option=_OPTION)), size=BATCH)
 
@@ -107,7 +109,7 @@ class _Embeddings:
 
 
 def _moved(inputs: Any, device: Any) -> Any:
-    """Tensors, in the mappings and tuples that the kinds of COMET take, to the model's device."""
+    """Move tensors, in the mappings and tuples that the kinds of COMET take, to the model's device."""
     if isinstance(inputs, Mapping):
         return {key: _moved(value, device) for key, value in inputs.items()}
     if isinstance(inputs, tuple | list):

@@ -42,7 +42,7 @@ class HttpModel:
         )
 
     def route_through(self, server: str, key_path: str | None) -> None:
-        """Reaches the endpoint through an SSH host. Raises ConfigError, TransportError."""
+        """Reach the endpoint through an SSH host. Raises ConfigError, TransportError."""
         _, host, port, _ = split_url(self.endpoint.address)
         self._tunnel = PortForward(server, key_path, host, port)
         self.http.connect_to = ("127.0.0.1", self._tunnel.port)
@@ -92,12 +92,12 @@ class BodyCache:
         self._known: dict[int, tuple[Inference, Row, bytes]] = {}
 
     def knows(self, inference: Inference) -> bool:
-        """Whether the constant part for this very object was put in."""
+        """Return whether the constant part for this very object was put in."""
         entry = self._known.get(id(inference))
         return entry is not None and entry[0] is inference
 
     def put(self, inference: Inference, constant: Row) -> None:
-        """`constant` must not be empty."""
+        """Keep the constant part of bodies with this `inference`; `constant` must not be empty."""
         if len(self._known) >= 64:
             self._known.clear()
         merged = {**constant, **inference.extra_body}
@@ -105,7 +105,7 @@ class BodyCache:
         self._known[id(inference)] = (inference, constant, prefix)
 
     def body(self, request: Request, dynamic: Row) -> bytes:
-        """`dynamic` must not be empty."""
+        """Encode the body of a request; `dynamic` must not be empty."""
         _, constant, prefix = self._known[id(request.inference)]
         if prefix and not request.extra_body:
             return prefix + encode(dynamic)[1:]
@@ -113,7 +113,7 @@ class BodyCache:
 
 
 def encode(value: Any) -> bytes:
-    """JSON; lone surrogates, which UTF-8 has no bytes for, become U+FFFD."""
+    """Encode as JSON; lone surrogates, which UTF-8 has no bytes for, become U+FFFD."""
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
@@ -138,7 +138,7 @@ def require_model(config: ServerConfig, name: str | None = None) -> str:
 
 
 def require_key(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str, str]:
-    """(key, its source). Raises AuthError that names the variable, before any request."""
+    """Return (key, its source). Raises AuthError that names the variable, before any request."""
     key, source = key_of(config, environ, *variables)
     if key:
         return key, source
@@ -154,7 +154,7 @@ def require_key(config: ServerConfig, environ: Mapping[str, str], *variables: st
 
 
 def base_url_of(config: ServerConfig, default: str = "", *, v1: bool = True) -> str:
-    """`base_url`, else host and port where one was set or there is no `default`, else `default`.
+    """Return `base_url`, else host and port where one was set or there is no `default`, else `default`.
 
     An address without a path gets `/v1`, unless `v1` or `use_v1_endpoint` is false; a path is used as given.
     Raises ConfigError for one with a password in it.

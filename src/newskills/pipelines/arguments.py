@@ -31,7 +31,9 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
 
 def prompt_layer(source: PromptSource | None) -> list[Layer]:
     """Return a layer with the wording of prompts that `--prompt_source` asks for; no layer where it is not given."""
-    return [Layer("--prompt_source", {"prompt_source": source})] if source is not None else []
+    if source is not None:
+        return [Layer("--prompt_source", {"prompt_source": source})]
+    return []
 
 
 def command_line(command: str) -> str:
@@ -53,7 +55,7 @@ QUEUED_CHUNKS = 8
 
 
 def chunk_count(options: WorkOptions) -> int | None:
-    """`--num_chunks`, or as many as a queue needs; None = the input is not cut. Raises ConfigError."""
+    """Return `--num_chunks`, or as many as a queue needs; None where the input is not cut. Raises ConfigError."""
     if not options.work_queue:
         return options.num_chunks
     if options.num_jobs is None or options.num_jobs < 1:
@@ -67,8 +69,10 @@ def chunk_count(options: WorkOptions) -> int | None:
 
 
 def chunk_ids(options: WorkOptions) -> tuple[int, ...]:
-    """`--chunk_ids` as numbers; none = all. Raises ConfigError."""
-    return () if options.chunk_ids is None else tuple(parse_ids(options.chunk_ids, "--chunk_ids"))
+    """Return `--chunk_ids` as numbers; empty for all chunks. Raises ConfigError."""
+    if options.chunk_ids is None:
+        return ()
+    return tuple(parse_ids(options.chunk_ids, "--chunk_ids"))
 
 
 def read_json(text: str, option: str) -> dict[str, object]:
@@ -84,7 +88,7 @@ def read_json(text: str, option: str) -> dict[str, object]:
 
 
 def default_output(expname: str) -> Path:
-    """Where results go when nobody said so."""
+    """Return where results go without `--output_dir`, and print it."""
     path = Path("results") / expname
     notice(f"no --output_dir: writing to {path}")
     return path

@@ -14,6 +14,6 @@ Step = tuple[str, object, object]
 
 
 def show_dry_run(steps: Iterable[Step]) -> None:
-    """Everything has been checked that can be; nothing has been done."""
+    """Print the steps of a dry run: everything has been checked that can be; nothing has been done."""
     print_table([tuple(printable(str(cell)) for cell in step) for step in steps])
     sys.stdout.write("Nothing was done: this is a dry run.\n")

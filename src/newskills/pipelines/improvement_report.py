@@ -21,7 +21,7 @@ FLIPS = 10
 
 
 def write_improvement_report(spec: ImproveSpec, improvement: Improvement) -> Path:
-    """`report.html`, whose path is returned, and `report.md`. Raises DataError, StorageError."""
+    """Write `report.html`, whose path is returned, and `report.md`. Raises DataError, StorageError."""
     title = f"{spec.model} on {spec.benchmark}: {len(improvement.kept)} of {len(improvement.rounds)} rounds kept"
     blocks = list(_blocks(spec, improvement))
     for name, text in (("report.md", as_markdown(title, blocks)), ("report.html", as_html(title, blocks))):
@@ -115,7 +115,7 @@ def _guard_rows(rounds: list[RoundRecord]) -> Iterator[tuple[str, ...]]:
 
 
 def _curve(rounds: list[RoundRecord]) -> Iterator[Block]:
-    """Every candidate, and the model that was kept after each round."""
+    """Yield the curve of every candidate, and of the model that was kept after each round."""
     tested = [(record, record.test) for record in rounds if record.test is not None]
     if not tested:
         return

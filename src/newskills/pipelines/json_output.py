@@ -9,5 +9,5 @@ import msgspec
 
 
 def print_json(value: object) -> None:
-    """`value`, structs included, as JSON with an indent of two."""
+    """Print `value`, structs included, as JSON with an indent of two."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")

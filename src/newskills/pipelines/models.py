@@ -49,7 +49,7 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
 
 
 def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
-    """`elsewhere`: on a cluster, whose GPUs are not this machine's.
+    """Choose the model; `elsewhere`: on a cluster, whose GPUs are not this machine's.
 
     Raises ConfigError where model or server type are missing or several are given.
     """
@@ -111,7 +111,7 @@ def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsew
 
 
 def one_of(options: O, number: int) -> O:
-    """`options` with those of one model."""
+    """Return `options` with those of one model."""
     mine = {name: getattr(options, name) for name in (*LISTS, ARGUMENTS, "server_container")}
     return replace(options, **{name: v if len(v) < 2 else v[number : number + 1] for name, v in mine.items()})
 
@@ -227,7 +227,7 @@ def _say_all_gpus(model: str, gpus: int) -> None:
 
 
 def _answers(host: str, port: int) -> bool:
-    """Whether anything listens there."""
+    """Return whether anything listens at the address."""
     import socket
 
     with socket.socket() as probe:

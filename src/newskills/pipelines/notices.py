@@ -11,12 +11,12 @@ from newskills.base.benchmark import Benchmark
 
 @cache
 def notice(text: str) -> None:
-    """Says it once, however often a command comes to the same conclusion."""
+    """Print a note once, however often a command comes to the same conclusion."""
     sys.stderr.write(f"note: {text}\n")
 
 
 def warn_of_hedges(benchmark: Benchmark) -> None:
-    """Warns where scores become rewards that a reply which says several things may earn."""
+    """Warn where scores become rewards that a reply which says several things may earn."""
     if benchmark.hedgeable:
         notice(
             f"{benchmark.name} rewards replies that name many answers: {benchmark.hedgeable}. A policy finds that; "

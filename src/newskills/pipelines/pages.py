@@ -18,7 +18,7 @@ from newskills.run.planning.plan import PlannedUnit
 
 
 def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
-    """`--dry_run` and `++dry_run=true` are one thing."""
+    """Return whether this is a dry run; `--dry_run` and `++dry_run=true` are equivalent."""
     return options.dry_run or any(unit.unit.config.dry_run for unit in planned)
 
 
@@ -32,7 +32,7 @@ def ledger_line(ledger: Ledger) -> str:
 
 
 def show_explained(planned: Sequence[PlannedUnit]) -> None:
-    """`--explain`: every setting of the first unit of each name, and its source."""
+    """Print, for `--explain`, every setting of the first unit of each name, and its source."""
     shown: set[str] = set()
     for unit in planned:
         if unit.unit.name in shown:
@@ -43,7 +43,7 @@ def show_explained(planned: Sequence[PlannedUnit]) -> None:
 
 
 def show_plan(planned: Sequence[PlannedUnit]) -> None:
-    """`--dry_run`: the units, and the first prompt of each name."""
+    """Print, for `--dry_run`, the units, and the first prompt of each name."""
     rows = [(unit.unit.label, unit.unit.config.input_file, unit.unit.config.output_file) for unit in planned]
     print_table(rows, ("unit", "input", "output"))
     shown: set[str] = set()
@@ -60,7 +60,7 @@ def show_plan(planned: Sequence[PlannedUnit]) -> None:
 
 
 def _first_prompt(unit: PlannedUnit) -> str:
-    """Or why it is not known yet."""
+    """Return the first prompt, or why it is not known yet."""
     try:
         with installing_nothing():
             return prompt_text(preview(unit.unit))
@@ -78,7 +78,7 @@ def prompt_text(request: Request) -> str:
 
 
 def _tool(function: Row) -> str:
-    """`name(parameter, …): description`."""
+    """Format a tool as `name(parameter, …): description`."""
     parameters = ", ".join(function.get("parameters", {}).get("properties", {}))
     return printable(f"{function.get('name')}({parameters}): {function.get('description')}")
 

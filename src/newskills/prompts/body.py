@@ -116,13 +116,15 @@ class Rendered:
         self.fields = self._needed_fields()
 
     def messages(self, row: Row) -> list[Message]:
-        """`[system?, user]`. Raises MissingField, DataError for media."""
+        """Fill the messages `[system?, user]`. Raises MissingField, DataError for media."""
         if self._shots is not None:
             row = {**row, EXAMPLES: self._shots.of(row)}
         text = self._user_of(row).fill(row) + self._suffix
         content = text if self._image is None and self._audio is None else self._parts(text, row)
         user = Message(role="user", content=content)
-        return [user] if self._system is None else [Message(role="system", content=self._system.fill(row)), user]
+        if self._system is None:
+            return [user]
+        return [Message(role="system", content=self._system.fill(row)), user]
 
     def _templates(self) -> list[Template]:
         return [*([] if self._system is None else [self._system]), *self._users.values()]
@@ -180,13 +182,13 @@ class MergedTemplate:
 
 
 def _sources(value: object) -> list[str]:
-    """One path, several, or none: a row without an image."""
+    """Return the paths of a row's media: one, several, or none."""
     several = value if isinstance(value, list) else [value]
     return [str(source) for source in several if source is not None and source != ""]
 
 
 def _media(messages: list[Message]) -> list[Row]:
-    """Parts of the last user message that are no text."""
+    """Return the parts of the last user message that are no text."""
     for message in reversed(messages):
         if message.role == "user":
             parts = message.content if isinstance(message.content, list) else []

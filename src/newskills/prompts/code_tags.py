@@ -54,7 +54,7 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         return f"{self.between(output)}{note}"
 
     def closed(self, text: str, lead: str = "") -> str:
-        """`text` with the end tag of a block that it leaves open; `lead` is what it goes on from."""
+        """Close `text` with the end tag of a block that it leaves open; `lead` is what it goes on from."""
         whole = self._begun(lead, text) + text
         if whole.count(self.begin) != whole.count(self.end) + 1:
             return text
@@ -92,7 +92,7 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         return "".join(done).replace("{code_begin}\n", self.begin).replace("{code_end}\n", self.end)
 
     def between(self, output: str) -> str:
-        """`output` between the output tags, which stand on lines of their own where they do so at all."""
+        """Put `output` between the output tags, which stand on lines of their own where they do so at all."""
         if self.style == "llama":
             return f"{self.output_begin}{output}{self.output_end}"
         newline = "" if not output or output.endswith("\n") else "\n"

@@ -23,7 +23,7 @@ ExampleProvider = Callable[[str], Sequence[Row] | None]
 
 
 def few_shot_names() -> list[str]:
-    """Names of the sets that come with newskills, sorted."""
+    """Return the names of the sets that come with newskills, sorted."""
     return sorted(path.stem for path in FEW_SHOTS.glob("*.yaml"))
 
 

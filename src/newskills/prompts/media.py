@@ -47,7 +47,7 @@ def image_part(source: str, folder: Path) -> Row:
 
 
 def image_url(source: str, folder: Path) -> str:
-    """`source` itself if it is an address, else the file as a data URL. Raises MediaError, ConfigError."""
+    """Return `source` itself if it is an address, else the file as a data URL. Raises MediaError, ConfigError."""
     if source.startswith(_REMOTE):
         return source
     path = folder / Path(without_container(source.removeprefix("file://"))).expanduser()
@@ -94,7 +94,7 @@ def _remembered(check: str, path: str, size: int, changed: int) -> list[Any]:
 
 
 def _image_size(path: Path, data: bytes) -> tuple[str, int, int]:
-    """(kind, width, height) of an image that can be decoded to its end."""
+    """Return (kind, width, height) of an image that can be decoded to its end."""
     image = _opened_image(path, data)
     try:
         image.load()
@@ -120,7 +120,7 @@ def _opened_image(path: Path, data: bytes) -> Any:
 
 
 def _scale(path: Path, data: bytes) -> tuple[str, bytes]:
-    """(kind, bytes) of a copy that fits. Raises MediaError where none does."""
+    """Return (kind, bytes) of a copy that fits. Raises MediaError where none does."""
     image = _opened_image(path, data)
     clear = image.mode in ("RGBA", "LA", "P")
     for side in _SCALED_SIDES:
@@ -165,7 +165,7 @@ def _sound_kind(path: Path, data: bytes) -> str:
 
 
 def _cut_wave(data: bytes) -> bool:
-    """Whether a RIFF file ends before its samples do (streams may not know their length)."""
+    """Return whether a RIFF file ends before its samples do (streams may not know their length)."""
     at = 12
     while at + 8 <= len(data):
         size = int.from_bytes(data[at + 4 : at + 8], "little")

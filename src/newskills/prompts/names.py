@@ -29,17 +29,17 @@ def library() -> dict[str, Path]:
 
 
 def prompt_names() -> list[str]:
-    """Names of the prompt library, sorted."""
+    """Return the names of the prompt library, sorted."""
     return list(library())
 
 
 def is_library_file(name: str, path: Path) -> bool:
-    """Whether what `find_prompt` gave comes with newskills."""
+    """Return whether what `find_prompt` returned comes with newskills."""
     return library().get(name) == path
 
 
 def find_prompt(spec: str) -> tuple[str, Path]:
-    """(name, file) of a name, of the end of a name, or of a path that ends in `.yaml`.
+    """Return (name, file) of a name, of the end of a name, or of a path that ends in `.yaml`.
 
     An end of a name (`math`, `aai/math`) must belong to one prompt only; where several fit, `generic/` goes first.
     Case and `-`/`_` do not matter. Raises UnknownNameError, ConfigError for an end that fits several.

@@ -52,7 +52,8 @@ class TaskKind(Struct, frozen=True, kw_only=True):
     why_none: str = ""
 
     def holds(self, benchmark: Benchmark) -> bool:
-        """Whether the benchmark is of this kind. Raises ConfigError, UnknownNameError for its usual prompt."""
+        """Return whether the benchmark is of this kind. Raises ConfigError, UnknownNameError for its usual
+        prompt."""
         judge = benchmark.judge.prompt if benchmark.judge is not None else ""
         named = ((self.graders, benchmark.grader), (self.judges, judge), (self.solvers, benchmark.solver))
         if any(names is not None and name not in names for names, name in named):
@@ -70,7 +71,8 @@ class PromptSet(Struct, frozen=True):
     kinds: dict[str, TaskKind]
 
     def wordings(self, benchmark: Benchmark, names: Sequence[str]) -> tuple[Sequence[Variant] | None, str]:
-        """(wordings, "") of the first of `names`, else of its prompt, else of its kind; (None, why) for neither.
+        """Return (wordings, "") of the first of `names`, else of its prompt, else of its kind; (None, why) for
+        neither.
 
         Raises ConfigError, UnknownNameError for the benchmark's usual prompt.
         """
@@ -86,7 +88,7 @@ class PromptSet(Struct, frozen=True):
 
 
 def prompt_set_names() -> list[str]:
-    """Names of the sets that come with newskills, sorted."""
+    """Return the names of the sets that come with newskills, sorted."""
     return sorted(path.relative_to(PROMPT_SETS).with_suffix("").as_posix() for path in PROMPT_SETS.rglob("*.yaml"))
 
 

@@ -101,7 +101,7 @@ class Prompt:
         self.fields = tuple(dict.fromkeys([*body.fields, *([self._start] if self._start else [])]))
 
     def messages(self, row: Row) -> list[Message]:
-        """Messages for the chat and responses endpoints; a begun answer is the last one.
+        """Render messages for the chat and responses endpoints; a begun answer is the last one.
 
         Raises DataError naming a missing field, the prompt and the record; MediaError naming a file and the record.
         """
@@ -116,7 +116,7 @@ class Prompt:
         return messages
 
     def text(self, row: Row, tokenizer: Tokenizer | None) -> str:
-        """One string for the text endpoint: the tokenizer's chat template, then the begun answer.
+        """Render one string for the text endpoint: the tokenizer's chat template, then the begun answer.
 
         Without a tokenizer (a base model, or one without a template) the prompt is a plain text to go on with.
         Raises DataError, ConfigError for what a plain text cannot hold.

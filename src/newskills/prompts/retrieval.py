@@ -47,7 +47,7 @@ class BM25:
         self._postings = postings
 
     def best(self, query: str, count: int) -> list[int]:
-        """Positions of the `count` most similar documents, best first; ties by position."""
+        """Return the positions of the `count` most similar documents, best first; ties by position."""
         scores = [0.0] * self._size
         for term, repeated in Counter(query.split()).items():
             idf = self._idf.get(term, 0.0) * repeated
@@ -100,7 +100,8 @@ class Retriever:
 
 @lru_cache(maxsize=4)
 def _load(name: str, size: int, changed: int, field: str) -> tuple[list[Row], BM25, str]:
-    """`size` and `changed` only tell versions of the file apart; the digest is of its content."""
+    """Load entries and their index; `size` and `changed` only tell versions of the file apart, the digest is of
+    its content."""
     path = Path(name)
     entries = list(itertools.islice(read_rows(path), MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:

@@ -112,7 +112,7 @@ def to_config(values: Row, where: str) -> PromptConfig:
 
 
 def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewShotConfig:
-    """`config` with `overrides` in place. Raises ConfigError."""
+    """Return `config` with `overrides` in place. Raises ConfigError."""
     _check_keys(overrides, FewShotConfig, where, "few_shot_examples.")
     values = msgspec.structs.asdict(config) | overrides
     # A set named on top of a prompt that retrieves takes the place of retrieval, and the other way round.
@@ -167,7 +167,8 @@ def _check_duplicates(node: yaml.Node, path: Path) -> None:
 
 
 def _places(node: yaml.Node, path: Path, lines: list[str], prefix: str = "") -> dict[str, TextPosition]:
-    """Positions inside block texts (`|`) are those of the file; elsewhere they are those of the text itself."""
+    """Return positions of texts; inside block texts (`|`) those of the file, elsewhere those of the text
+    itself."""
     places: dict[str, TextPosition] = {}
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if isinstance(value, yaml.MappingNode):

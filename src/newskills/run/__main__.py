@@ -31,7 +31,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def check_servers(spec: RunSpec) -> None:
-    """Refuses servers of this machine that are gone: a server that was started for a run ends with it.
+    """Refuse servers of this machine that are gone: a server that was started for a run ends with it.
 
     Raises ConfigError.
     """
@@ -51,7 +51,8 @@ def check_servers(spec: RunSpec) -> None:
 
 
 def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
-    """`spec` with addresses (http://host:port) by role, empty for the main model, where no server is named."""
+    """Return `spec` with addresses (http://host:port) by role where no server is named; the main model's role is
+    empty."""
 
     from newskills.run.planning.config import REPLICA
 
@@ -72,7 +73,7 @@ def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
 
 
 def _arguments(argv: list[str]) -> tuple[Path, dict[str, str]]:
-    """(folder, addresses by role). Raises ConfigError."""
+    """Parse the command line into (folder, addresses by role). Raises ConfigError."""
     folder, *rest = argv or [""]
     if not folder or len(rest) % 2 or any(word != "--server" for word in rest[::2]):
         raise ConfigError(

@@ -191,7 +191,7 @@ def stop_plans(
 
 
 def _write_down(spec: EvaluationSpec, units: Sequence[Unit], result: RunResult) -> None:
-    """Where a rule stopped each benchmark; what an earlier rule left is forgotten once all rows are there."""
+    """Write where a rule stopped each benchmark; an earlier rule's file is removed once all rows are there."""
     for run in spec.runs:
         own = {unit.status for unit in result.units if unit.name == run.name}
         folder = next((unit.merged.parent for unit in units if unit.name == run.name), None)
@@ -217,12 +217,12 @@ def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
 
 
 def _finished_names(result: RunResult) -> set[str]:
-    """Of units all of which are done, or have been stopped because enough is known."""
+    """Return the names of units all of which are done, or stopped because enough is known."""
     return {unit.name for unit in result.units} - {unit.name for unit in result.units if unit.status not in ENDED}
 
 
 def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) -> RunResult:
-    """Of the benchmarks whose answers are complete."""
+    """Run the judges over benchmarks whose answers are complete, and add their results to those of `answers`."""
     spec = plan.spec
     logs = str(Path(spec.log_dir) / LOGS) if spec.log_dir else ""
     complete = _finished_names(answers)
@@ -240,10 +240,13 @@ def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) 
 
 
 def check_kinds(units: Sequence[Unit]) -> None:
-    """Refuses to put seeded and seedless outputs into one folder. Raises DataError."""
+    """Refuse to put seeded and seedless outputs into one folder. Raises DataError."""
     for unit in units:
         folder = unit.merged.parent
-        names = sorted(path.name.removesuffix("-async") for path in folder.iterdir()) if folder.is_dir() else []
+        if folder.is_dir():
+            names = sorted(path.name.removesuffix("-async") for path in folder.iterdir())
+        else:
+            names = []
         others = [
             name for name in names if (name in SEEDLESS if unit.seed is not None else SEEDED.fullmatch(name))
         ]
@@ -256,7 +259,7 @@ def check_kinds(units: Sequence[Unit]) -> None:
 
 
 def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> dict[str, Any]:
-    """`benchmark.json` of each benchmark that has units: path → content."""
+    """Return `benchmark.json` of each benchmark that has units, as path → content."""
     builder = RunBuilder(os.environ)
     files = {}
     for run in runs:
@@ -283,7 +286,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
 
 
 def _as_here(config: GenerationConfig, run: BenchmarkRun) -> GenerationConfig:
-    """`config`, which may be that of a job elsewhere, with the official prompts as this machine has them."""
+    """Return `config`, which may be that of a job elsewhere, with the official prompts of this machine."""
     if not config.official_prompts or Path(config.official_prompts).is_dir():
         return config
     return replace(config, official_prompts=str(run.input_file.parent / OFFICIAL))
@@ -292,7 +295,8 @@ def _as_here(config: GenerationConfig, run: BenchmarkRun) -> GenerationConfig:
 def describe_judges(
     runs: Sequence[BenchmarkRun], answers: Sequence[Unit], judges: Sequence[Unit]
 ) -> dict[str, Any]:
-    """`benchmark.json` beside what the judges write: as that of the answers, and who judged them."""
+    """Return `benchmark.json` for the judges' outputs, as path → content: the answers' description, and who judged
+    them."""
     builder = RunBuilder(os.environ)
     files = {}
     for run in runs:
@@ -386,13 +390,13 @@ def require_trust(reports: Sequence[Report], accept_lost: float) -> None:
 
 
 def group_of(runs: Sequence[BenchmarkRun]) -> GroupFor:
-    """Name → group: those that were asked for, then the known ones."""
+    """Return the lookup of groups by name: those of the runs first, then the built-in groups."""
     groups = {run.group.name: run.group for run in runs if run.group}
     return lambda name: groups.get(name) or get_group(name)
 
 
 def metric_of(runs: Sequence[BenchmarkRun]) -> MetricFor:
-    """Name of a results folder → (metric, its arguments)."""
+    """Return the lookup from the name of a results folder to (metric, its arguments)."""
     by_name = {run.name: run.benchmark for run in runs}
 
     def metric_for(name: str) -> tuple[str, dict[str, Any]]:

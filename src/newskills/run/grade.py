@@ -41,7 +41,8 @@ def grade_rows(
     *,
     processes: int = 0,
 ) -> Iterator[Row]:
-    """Rows with the verdict's fields merged in, in order. Verdict fields of an earlier grading are replaced.
+    """Yield the rows in order, with the verdict's fields merged in. Verdict fields of an earlier grading are
+    replaced.
 
     `processes` of a grader that runs no code; 0: one for each CPU.
     `sandbox` is where a grader that runs code runs it, `environment` where it runs tests of repositories. Raises
@@ -71,7 +72,7 @@ def with_answers(rows: Iterable[tuple[str, Row]], grader: Grader | ExecutingGrad
 
 
 def without_reasoning(rows: Iterable[Row], end: str) -> Iterator[Row]:
-    """Rows as `ns generate ++parse_reasoning=true` writes them: `generation` is what follows the last `end`.
+    """Yield rows as `ns generate ++parse_reasoning=true` writes them: `generation` is what follows the last `end`.
 
     Rows whose reasoning stands in a field of its own, or was taken out before, stay as they are.
     """
@@ -134,7 +135,8 @@ class ExecutedGrading:
         config: SandboxConfig = SandboxConfig(),  # noqa: B008 - frozen
         environment: EnvironmentConfig = EnvironmentConfig(),  # noqa: B008 - frozen
     ) -> Iterator[Row]:
-        """As `grade_rows`. Raises ConfigError, and SandboxError where the sandbox is not to be had."""
+        """Yield the rows with their verdicts, as `grade_rows` does. Raises ConfigError, and SandboxError where the
+        sandbox is not to be had."""
         if isinstance(grader, NeedsCheck):
             grader.check()
         self._fatal.clear()

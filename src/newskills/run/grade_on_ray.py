@@ -66,7 +66,7 @@ class RangeGrader:
 
 
 def file_ranges(files: Sequence[str], size: int = RANGE) -> Iterator[FileRange]:
-    """All of the files, in order. Raises DataError."""
+    """Yield ranges of bytes that cover all of the files, in order. Raises DataError."""
     for name in files:
         with open_for_reading(Path(name)) as file:
             if not is_plain(file, Path(name)):
@@ -88,7 +88,8 @@ def grade_on_ray(
     size: int = RANGE,
     end_reasoning: str = "",
 ) -> Iterator[Row]:
-    """As `grade_rows` of all rows of these files. Raises DataError with what a task said, and as `ray_tasks`."""
+    """Yield all rows of these files graded, as `grade_rows` does. Raises DataError with what a task said, and as
+    `ray_tasks`."""
     make_grader(grader, config)
     work = RangeGrader(grader, config, sandbox, end_reasoning)
     with ray_tasks() as do:

@@ -78,7 +78,10 @@ def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
     settings = getattr(factory, "Config", None)
     if settings is None and config:
         raise ConfigError(f"Solver '{name}' has no settings, but {', '.join(sorted(config))} was given.")
-    arguments = [] if settings is None else [read_config(settings, config, f"solver_config of solver '{name}'")]
+    if settings is None:
+        arguments = []
+    else:
+        arguments = [read_config(settings, config, f"solver_config of solver '{name}'")]
     made = guard(lambda: factory(parts, *arguments))
     if isinstance(made, Failure):
         raise ConfigError(f"Solver '{name}' cannot be created: {made.message}")

@@ -120,7 +120,8 @@ class ChatSolver:
         return await self.attempt(sample, request, reply, self.text(reply))
 
     async def _solve_in_pieces(self, sample: Sample, request: Request, model: Model) -> Attempt:
-        """One request after the other; texts joined by blanks, tokens added up. Cut off where one of them was."""
+        """Solve by one request after the other; texts joined by blanks, tokens added up. Cut off where one of them
+        was."""
         pieces = await asyncio.to_thread(in_pieces, request, self._options.piece_seconds)
         replies = [await ask(model, piece) for piece in pieces]
         whole = joined(replies)
@@ -138,7 +139,7 @@ class ChatSolver:
         return trim_at_stop(with_stop(reply, stop), stop, keep_phrase=self._options.keep_stop)
 
     def stopped(self, reply: Reply) -> bool:
-        """Whether it ended at one of the stop phrases."""
+        """Return whether the reply ended at one of the stop phrases."""
         stop = self._options.stop
         text = with_stop(reply, stop)
         return any(phrase in text for phrase in stop)

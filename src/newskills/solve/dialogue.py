@@ -22,7 +22,7 @@ by much."""
 
 
 def continued(request: Request, text: str, shown: str, reasoning: str | None = None) -> Request:
-    """`request` with `said` by the model and then `shown` to it.
+    """Continue `request` by the model's `text` and what is then `shown` to it.
 
     Text endpoint: both go to the end of the prompt. Chat: they become the assistant's turn (or the end of one that
     the prompt has begun), and a short user turn asks to go on, which every chat template and server takes.
@@ -45,11 +45,13 @@ def lead(request: Request) -> str:
     if request.messages is None:
         return request.prompt if isinstance(request.prompt, str) else ""
     last = request.messages[-1]
-    return last.content if last.role == "assistant" and isinstance(last.content, str) else ""
+    if last.role == "assistant" and isinstance(last.content, str):
+        return last.content
+    return ""
 
 
 def with_budget(request: Request, spent: int) -> Request | None:
-    """`request` with `spent` tokens less to generate; None where nothing is left of them."""
+    """Return `request` with `spent` tokens less to generate; None where nothing is left of them."""
     limit = request.inference.tokens_to_generate
     if limit is None:
         return request
@@ -60,14 +62,15 @@ def with_budget(request: Request, spent: int) -> Request | None:
 
 
 async def generated_tokens(reply: Reply, counter: Tokenizer | None) -> int:
-    """As the server reports them, else counted in what it sent."""
+    """Return the tokens as the server reports them, else counted in what it sent."""
     if reply.usage.output_tokens is not None:
         return reply.usage.output_tokens
     return await count_tokens((reply.reasoning or "") + reply.text, counter)
 
 
 async def count_tokens(text: str, counter: Tokenizer | None) -> int:
-    """With `counter`; without one, or where it fails, an estimate: a token for `CHARACTERS_PER_TOKEN` characters."""
+    """Count tokens with `counter`; without one, or where it fails, estimate a token for `CHARACTERS_PER_TOKEN`
+    characters."""
     if counter is not None:
         with contextlib.suppress(NewskillsError):
             return len(await asyncio.to_thread(counter.encode, text))

@@ -80,7 +80,7 @@ class TaskModule(Struct, frozen=True, kw_only=True):
 
 
 def solver_of_module(module: str) -> str | None:
-    """Our solver for a module of NeMo-Skills, by its full name; None: it is not one of these.
+    """Return our solver for a module of NeMo-Skills, by its full name; None for other modules.
 
     Raises ConfigError for one that nothing here stands for.
     """
@@ -117,7 +117,7 @@ def refuse_task(spec: str) -> None:
 
 
 def read_module(where: str) -> TaskModule | None:
-    """None: there is no such file, it cannot be parsed, or nothing in it is NeMo-Skills'."""
+    """Read a module; None where there is no such file, it cannot be parsed, or nothing in it is NeMo-Skills'."""
     path = source_of(where)
     try:
         text = path.read_text("utf-8") if path is not None else ""
@@ -151,7 +151,7 @@ def _task(body: list[ast.stmt], classes: dict[str, ast.ClassDef]) -> str:
 
 
 def _methods(classes: dict[str, ast.ClassDef], name: str) -> Iterator[str]:
-    """Of the class and of those in the same file that it comes from."""
+    """Yield the methods of the class and of those in the same file that it comes from."""
     node = classes.get(name)
     if node is None:
         return

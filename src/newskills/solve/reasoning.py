@@ -10,7 +10,7 @@ from newskills.base.records import Row
 
 
 def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False) -> str:
-    """Cuts `text` at the earliest occurrence of any phrase; the phrase stays if `keep_phrase`."""
+    """Cut `text` at the earliest occurrence of any phrase; the phrase stays if `keep_phrase`."""
     cuts = [(at, phrase) for phrase in phrases if phrase and (at := text.find(phrase)) >= 0]
     if not cuts:
         return text
@@ -19,7 +19,7 @@ def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False
 
 
 def split_reasoning(text: str, key: str, end: str, *, separate: bool = False) -> Row:
-    """Record fields for a text that reasons before it answers.
+    """Return record fields for a text that reasons before it answers.
 
     The answer is what follows the last `end`, stripped, or another mark that ends reasoning; without any the thinking
     was cut off and there is no answer. `separate`: the server has already taken the reasoning out, so a text without

@@ -11,7 +11,7 @@ REPETITION = "repetition"
 
 
 def joined(replies: Sequence[Reply]) -> Reply:
-    """One reply for all: texts joined, tokens summed (as they are billed), the last finish reason.
+    """Join replies to one: texts joined, tokens summed (as they are billed), the last finish reason.
 
     A count that one of them lacks is unknown for all. Log-probabilities are those of the generated tokens, in order;
     what was put between the replies has none.
@@ -37,7 +37,7 @@ def joined(replies: Sequence[Reply]) -> Reply:
 
 
 def stopped_on_repetition(reply: Reply) -> bool:
-    """Whether the server ended the text because it went round in circles (vLLM's `repetition_detection`)."""
+    """Return whether the server ended the text because it repeated itself (vLLM's `repetition_detection`)."""
     flagged = (reply.raw_message or {}).get("stopped_on_repetition")
     return reply.finish_reason == REPETITION or flagged is True
 

@@ -35,12 +35,12 @@ TOOLS = Registry(
 
 
 def split_name(module: str) -> tuple[str, str]:
-    """`NAME=tool` → (NAME, tool); a tool without a name of its own has the name ""."""
+    """Split `NAME=tool` into (NAME, tool); a tool without a name of its own has the name ""."""
     name, mark, spec = module.partition("=")
     return (name, spec) if mark and name.isidentifier() else ("", module)
 
 
 def runs_code(modules: Sequence[str]) -> bool:
-    """Whether one of the built-in tools that `modules` name runs code of the model."""
+    """Return whether one of the built-in tools that `modules` name runs code of the model."""
     specs = [split_name(module)[1] for module in modules]
     return any(fold(REFERENCE.get(spec, spec)) == "python" for spec in specs)

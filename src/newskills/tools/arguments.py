@@ -29,7 +29,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def check_arguments(schema: Row, arguments: Row) -> Row:
-    """`arguments`, with whole floats made integers where these are asked for.
+    """Check `arguments`; return them with whole floats made integers where these are expected.
 
     Raises ToolError that names all that is wrong.
     """
@@ -52,13 +52,13 @@ def check_arguments(schema: Row, arguments: Row) -> Row:
 
 
 def _closed(schema: Row) -> bool:
-    """Whether only known names make sense. A schema that says nothing about others does not invite them."""
+    """Return whether only known names make sense. A schema that says nothing about others does not invite them."""
     open_ended = schema.get("additionalProperties", False) is not False or "patternProperties" in schema
     return "properties" in schema and not open_ended
 
 
 def _checked(kind: Any, value: Any) -> tuple[Any, str]:
-    """(value, what it must be; empty where it fits)."""
+    """Check a value; return (value, what it must be; empty where it fits)."""
     if not isinstance(kind, dict):
         return value, ""
     alternatives = kind.get("anyOf") or kind.get("oneOf")

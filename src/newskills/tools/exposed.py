@@ -29,12 +29,12 @@ class ExposedTool(Struct, frozen=True, kw_only=True):
 
 
 def safe_name(name: str) -> str:
-    """`name` in the characters that all APIs allow for functions."""
+    """Return `name` in the characters that all APIs allow for functions."""
     return _NOT_IN_NAMES.sub("_", name)[:NAME_LENGTH] or "tool"
 
 
 def expose(spec: ToolSpec, provider: str, override: Any) -> ExposedTool:
-    """`spec` with `override` = {name, description, parameters: {own name: {name, …}}}.
+    """Return `spec` with `override` = {name, description, parameters: {own name: {name, …}}}.
 
     Raises ConfigError, with did-you-mean, for keys and parameters that are not there.
     """
@@ -78,7 +78,8 @@ def _renamed(schema: Row, overrides: Row, where: str) -> tuple[Row, dict[str, st
 
 
 def _with_properties(schema: Row, properties: Row, required: list[str]) -> Row:
-    """Titles are left out: they are made for people, and cost the model tokens."""
+    """Return the schema with these properties; titles are left out: they are made for people, and cost the model
+    tokens."""
     shown: Row = {
         name: {key: value for key, value in kind.items() if key != "title"} if isinstance(kind, dict) else kind
         for name, kind in properties.items()

@@ -117,7 +117,9 @@ class McpTool(ToolProvider):
         result = await self._request(call)
         if self._format is not None:
             shown = self._format(result)
-            return shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
+            if isinstance(shown, str):
+                return shown
+            return msgspec.json.encode(shown).decode()
         text = _text_of(result)
         if result.is_error:
             raise ToolError(text or f"{name} failed.")
@@ -239,7 +241,7 @@ async def _all_tools(client: Client) -> list[ToolSpec]:
 
 
 def _text_of(result: CallToolResult) -> str:
-    """Texts as they are; other content is named, since only text can be answered to a model."""
+    """Join texts as they are; other content is named, since only text can be answered to a model."""
     parts = [block.text if block.type == "text" else f"[{block.type}, not shown]" for block in result.content]
     if not parts and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()

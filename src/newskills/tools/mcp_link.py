@@ -41,7 +41,7 @@ def sdk() -> Any:
 
 
 def is_lost(error: MCPError) -> bool:
-    """Whether the connection, or the session on the server, is gone."""
+    """Return whether the connection, or the session on the server, is gone."""
     return error.message.lower().startswith(_LOST)
 
 
@@ -84,7 +84,10 @@ class McpLink:
         if self._ready.done():
             return
         failure = self._task.result() if self._task.done() else None
-        why = failure.message if isinstance(failure, Failure) else f"no answer within {timeout:g} seconds"
+        if isinstance(failure, Failure):
+            why = failure.message
+        else:
+            why = f"no answer within {timeout:g} seconds"
         words = self._log.last_words()
         raise FatalToolError(self.masked(f"{why}{'. It said: ' if words else ''}{words}"))
 

@@ -51,11 +51,11 @@ class ToolProvider(Protocol):
         ...
 
     async def release(self, request_id: str) -> Row:
-        """Forgets the state kept for a sample and returns what was measured for it."""
+        """Forget the state kept for a sample and return what was measured for it."""
         return {}
 
     async def close(self) -> None:
-        """Leaves nothing behind: no session, no process, no connection."""
+        """Close the provider and leave nothing behind: no session, no process, no connection."""
         return
 
 
@@ -80,7 +80,8 @@ class FunctionTool(ToolProvider):
         return [ToolSpec(name=self._function.__name__, description=described, input_schema=flat)]
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
-        """Texts as they are, other results as JSON. Raises ToolError for arguments that do not fit."""
+        """Execute a tool; texts are returned as they are, other results as JSON. Raises ToolError for arguments
+        that do not fit."""
         try:
             struct = msgspec.convert(arguments, self._arguments)
         except msgspec.ValidationError as error:
@@ -92,7 +93,9 @@ class FunctionTool(ToolProvider):
             self._threads = self._threads or ThreadPoolExecutor(THREADS, self._function.__name__)
             work = functools.partial(self._function, **values)
             result = await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        return result if isinstance(result, str) else msgspec.json.encode(result).decode()
+        if isinstance(result, str):
+            return result
+        return msgspec.json.encode(result).decode()
 
     async def close(self) -> None:
         if self._threads is not None:

@@ -67,7 +67,8 @@ class ProviderToolbox:
         self._measured: dict[str, ToolUse] = {}
 
     async def open(self) -> None:
-        """Idempotent. Raises ConfigError (names), FatalToolError (a tool cannot be used)."""
+        """Open the tools; further calls do nothing. Raises ConfigError (names), FatalToolError (a tool cannot be
+        used)."""
         async with self._opening:
             if self._tools is None:
                 self._tools = await self._exposed()
@@ -95,7 +96,8 @@ class ProviderToolbox:
             measured.tool_time += time.perf_counter() - began
 
     async def release(self, request_id: str) -> Row:
-        """`num_tool_errors`, `tool_time` (seconds, summed over calls) and, by provider, what it measured itself."""
+        """Return `num_tool_errors`, `tool_time` (seconds, summed over calls) and, by provider, what it measured
+        itself."""
         tool_use: Row = msgspec.to_builtins(self._measured.pop(request_id, ToolUse()))
         trouble: NewskillsError | None = None
         for key, provider in self._providers.items():
@@ -185,7 +187,7 @@ def _lookup(spec: str) -> Any:
 
 
 def _by_provider(values: Row, specs: Mapping[str, str], option: str) -> dict[str, Row]:
-    """`values` under the providers' own names. Raises ConfigError."""
+    """Return `values` under the providers' own names. Raises ConfigError."""
     overrides_by_provider: dict[str, Row] = {}
     for name, inner in values.items():
         key = _provider_key(name, specs, option)

@@ -196,7 +196,8 @@ class WebSearch(ToolProvider):
             await asyncio.sleep(wait)
 
     def _judge(self, response: HttpResponse) -> float:
-        """Seconds that the API asks to wait. Raises ToolError, FatalToolError where waiting does not help."""
+        """Return the seconds that the API asks to wait. Raises ToolError, FatalToolError where waiting does not
+        help."""
         status = response.status
         if status in (400, 422):
             raise ToolError(f"The search API refuses this query: {response.body[:300].decode(errors='replace')}")

@@ -37,12 +37,14 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.
 
 @cache
 def asset(name: str) -> bytes | None:
-    """None for a name that is no file of the page."""
-    return files(__package__).joinpath("static", name).read_bytes() if name in NAMES else None
+    """Read a file of the page; None for a name that is none."""
+    if name in NAMES:
+        return files(__package__).joinpath("static", name).read_bytes()
+    return None
 
 
 def bundle() -> bytes:
-    """All modules as one script, each in a scope of its own: a browser loads no modules from `file://`."""
+    """Join all modules to one script, each in a scope of its own: a browser loads no modules from `file://`."""
     parts = []
     for name in SCRIPTS:
         text = (asset(name) or b"").decode()

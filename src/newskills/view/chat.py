@@ -51,7 +51,7 @@ class ServedModel(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def chat_page(model: ServedModel, options: ChatOptions) -> Iterator[str]:
-    """Inside the `with` the page answers at the address that is yielded. Raises ServerStartError."""
+    """Serve the page inside the `with`, at the address that is yielded. Raises ServerStartError."""
     handler = type("ChatHandler", (_Handler,), {"model": model, "options": options})
     try:
         server = ThreadingHTTPServer((options.host, options.port), handler)
@@ -104,7 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._relay(self.rfile.read(int(length)))
 
     def _allowed(self) -> bool:
-        """Other sites that the browser has open can reach neither the page nor the model through it."""
+        """Return whether the request may pass: other sites that the browser has open can reach neither the page
+        nor the model."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         name = (urlsplit(f"//{host}").hostname or "").lower()
         own_names = {"localhost", "127.0.0.1", "::1", self.options.host}

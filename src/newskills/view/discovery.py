@@ -131,7 +131,7 @@ class _Walk:
 
 
 def discover_all(folders: Folders) -> Catalog:
-    """Everything in the given folders, by name. Never raises for what lies in them."""
+    """Discover everything in the given folders, by name. Never raises for what lies in them."""
     walk = _Walk(folders)
     for root in folders.roots:
         walk.folder(root, DEEPEST)
@@ -162,7 +162,8 @@ def _is_output(name: str) -> bool:
 
 
 def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:
-    """Of a finished file and its log, the file; chunks only where the merged file is not there."""
+    """Yield the outputs: of a finished file and its log, the file; chunks only where the merged file does not
+    exist."""
     outputs = []
     for name, status in files.items():
         stem = name.removesuffix(ASYNC)

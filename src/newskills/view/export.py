@@ -122,7 +122,7 @@ class _Writer:
             )
 
     def _samples(self, at: dict[str, str], indexed: IndexedBenchmark, file: int, count: int) -> list[str]:
-        """Names of scripts with `CHUNK` samples each."""
+        """Write scripts with `CHUNK` samples each; return their names."""
         names = []
         for start in range(0, count, CHUNK):
             chunk = []
@@ -134,7 +134,7 @@ class _Writer:
         return names
 
     def _media(self, page: Row) -> None:
-        """Images and sound as files; what cannot be shown stays a name."""
+        """Write images and sound as files; what cannot be shown stays a name."""
         for item, medium in enumerate(page.get("media", [])):
             try:
                 content, kind = media_bytes(
@@ -178,7 +178,7 @@ class _Writer:
         return f"d{self._scripts}"
 
     def _script(self, name: str, value: Any) -> str:
-        """Characters that end a script, or a line of one, are written as escapes."""
+        """Write a script, with characters that end a script, or a line of one, as escapes."""
         text = msgspec.json.encode(value).decode()
         for char, escape in (("<", "\\u003c"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
             text = text.replace(char, escape)

@@ -30,12 +30,13 @@ def read_json(folders: Folders, path: Path) -> Row:
 
 
 def table(value: Any) -> Row:
-    """`value` where it is an object, else an empty one."""
+    """Return `value` where it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
-    """(modes of metrics.json, what metrics_extended.json says) of a benchmark: of its folder, else of the run's."""
+    """Return (modes of metrics.json, content of metrics_extended.json) of a benchmark: of its folder, else of the
+    run's."""
     folder = results.folder
     metrics = read_json(folders, folder / METRICS_FILE)
     extended = read_json(folders, folder / EXTENDED_FILE)
@@ -44,23 +45,23 @@ def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
 
 
 def described(folders: Folders, results: BenchmarkFiles) -> Row:
-    """benchmark.json: version, prompt, grader, data."""
+    """Read benchmark.json: version, prompt, grader, data."""
     return read_json(folders, results.folder / BENCHMARK_FILE)
 
 
 def state_of(folders: Folders, file: OutputFile) -> Row:
-    """`<output>.run.json`: settings, tokens, cost, times, how the run ended."""
+    """Read `<output>.run.json`: settings, tokens, cost, times, how the run ended."""
     return read_json(folders, OutputPaths(file.output).state)
 
 
 def number(value: Any) -> float | None:
-    """`value` where it is a finite number."""
+    """Return `value` where it is a finite number, else None."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     return value if fine else None
 
 
 def is_newer(version: str) -> bool:
-    """Whether `version`, as `0.2.0`, is later than that of this newskills; not where it is empty."""
+    """Return whether `version`, as `0.2.0`, is later than that of this newskills; false where it is empty."""
     return _release(version) > _release(__version__)
 
 

@@ -32,7 +32,7 @@ class Folders:
         )
 
     def holds(self, path: Path) -> bool:
-        """Whether `path`, wherever its links lead, lies in a given folder."""
+        """Return whether `path`, wherever its links lead, lies in a given folder."""
         try:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
@@ -48,7 +48,10 @@ class Folders:
             file = path.open("rb", buffering=1 << 20)
         except OSError as error:
             raise DataError(f"Cannot read {path}: {error.strerror}.") from error
-        real = Path(os.path.realpath(f"/proc/self/fd/{file.fileno()}")) if os.path.isdir("/proc/self/fd") else None
+        if os.path.isdir("/proc/self/fd"):
+            real = Path(os.path.realpath(f"/proc/self/fd/{file.fileno()}"))
+        else:
+            real = None
         if real is not None and not any(real.is_relative_to(root) for root in self.roots):
             file.close()
             raise DataError(f"{path} is not in the folders that are shown.")
@@ -60,10 +63,14 @@ class Folders:
             return file.read(most)
 
     def name(self, path: Path) -> str:
-        """`path` as readers know it: below the given folder, with that folder's name where there are several."""
+        """Return `path` as readers know it: below the given folder, with that folder's name where there are
+        several."""
         for root in self.roots:
             if path.is_relative_to(root):
                 below = path.relative_to(root)
-                parts = (root.name, *below.parts) if len(self.roots) > 1 or not below.parts else below.parts
+                if len(self.roots) > 1 or not below.parts:
+                    parts = (root.name, *below.parts)
+                else:
+                    parts = below.parts
                 return "/".join(parts)
         return path.name

@@ -115,7 +115,7 @@ class FileIndex:
         return 1.0 if self.target <= 0 else min(1.0, self.head.size / self.target)
 
     def update(self) -> None:
-        """Indexes what has come since. Raises DataError where the file cannot be read, StorageError."""
+        """Index what has come since. Raises DataError where the file cannot be read, StorageError."""
         with self._busy, self._folders.open(self.file.path) as source:
             self.target = os.fstat(source.fileno()).st_size
             try:
@@ -142,7 +142,7 @@ class FileIndex:
         return columns
 
     def line(self, number: int, most: int) -> tuple[bytes, int]:
-        """(at most the first `most` bytes of a record's line, bytes that the line has). Raises DataError."""
+        """Read (at most the first `most` bytes of a record's line, bytes that the line has). Raises DataError."""
         if not 0 <= number < self.head.rows:
             name = self.file.path.name
             raise DataError(f"{name} has {self.head.rows:,} records; there is none with number {number}.")
@@ -219,7 +219,7 @@ class FileIndex:
             self._save(source)
 
     def _continues(self, source: IO[bytes], status: os.stat_result) -> bool:
-        """Whether the file still begins with what was indexed."""
+        """Return whether the file still begins with what was indexed."""
         head = self.head
         if head.file != status.st_ino or status.st_size < head.size:
             return False
@@ -232,7 +232,7 @@ class FileIndex:
         write_json(self._path(".json"), self.head)
 
     def _read_on(self, source: IO[bytes]) -> None:
-        """Indexes the lines behind those that are indexed. A last line that is cut off waits for the rest of it."""
+        """Index the lines behind those that are indexed. A last line that is cut off waits for the rest of it."""
         with self._path(".rows").open("ab") as rows, self._folders.open(self.file.path) as beside:
             rows.truncate(self.head.rows * ROW.size)
             packed, upto, number = [], self.head.size, self.head.rows
@@ -257,7 +257,7 @@ class FileIndex:
         self.head.rows += len(packed)
 
     def _row(self, number: int, line: Line) -> bytes | None:
-        """None for what is no record."""
+        """Pack a line as a row; None for what is no record."""
         if line.text is None:
             return None
         try:
@@ -283,7 +283,8 @@ class FileIndex:
         return ROW.pack(line.offset, line.length, identity(None, number), NO_TOKENS, number, 0, DAMAGED, 0, 0)
 
     def _read_grades(self) -> None:
-        """Verdicts of a run at work stand in a log of their own; a torn last line is read when it is whole."""
+        """Read verdicts of a run at work, which stand in a log of their own; a torn last line is read when it is
+        whole."""
         path = _grades_of(self.file)
         if not path.is_file():
             return
@@ -327,7 +328,7 @@ def _lines(source: IO[bytes], start: int) -> Iterator[Line]:
 
 
 def _number(table: list[str], name: str, most: int) -> int:
-    """Its number in the table, which grows; 0, no name, where it is full."""
+    """Return the name's number in the table, which grows; 0, no name, where it is full."""
     try:
         return table.index(name)
     except ValueError:

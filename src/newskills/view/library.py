@@ -35,14 +35,17 @@ class IndexedBenchmark(NamedTuple):
     def progress(self) -> float:
         """Share of all bytes that are indexed, 0–1."""
         total = sum(index.target for index in self.indexes)
-        return 1.0 if not total else sum(index.progress * index.target for index in self.indexes) / total
+        if not total:
+            return 1.0
+        return sum(index.progress * index.target for index in self.indexes) / total
 
 
 class Library:
     """Safe to be asked by several threads at once."""
 
     def __init__(self, places: Sequence[Path], *, wait: bool = False) -> None:
-        """`wait`: pages are made when all records are indexed, not while they are. Raises DataError."""
+        """Open the folders; `wait`: pages are made when all records are indexed, not while they are. Raises
+        DataError."""
         self.folders = Folders(places)
         self._wait = wait
         self._cache = cache_folder() / "view"
@@ -63,7 +66,7 @@ class Library:
             self._work.notify_all()
 
     def catalog(self) -> Catalog:
-        """Of a moment ago."""
+        """Return the catalog, at most LOOK_EVERY seconds old."""
         with self._lock:
             now = time.monotonic()
             if self._catalog is None or now - self._looked > LOOK_EVERY:

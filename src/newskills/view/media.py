@@ -32,7 +32,7 @@ class MediaPart(NamedTuple):
     data: str | None = None
 
     def content(self, folders: Folders, beside: Path) -> tuple[bytes, str]:
-        """(bytes, type). Raises DataError for what may not or cannot be shown."""
+        """Read (bytes, type). Raises DataError for what may not or cannot be shown."""
         if self.data is not None:
             try:
                 content = base64.b64decode(self.data, validate=True)
@@ -57,7 +57,7 @@ class MediaPart(NamedTuple):
 
 
 def media_in(messages: list[Row], row: Row) -> list[MediaPart]:
-    """Of the prompt, and of the record where the prompt does not carry them."""
+    """Return images and sound of the prompt, and of the record where the prompt does not carry them."""
     media = list(dict.fromkeys([*_carried(messages, 0), *_carried(row, 0)]))
     if not media:
         media = list(dict.fromkeys(_named(row, 0)))
@@ -82,7 +82,7 @@ def sniffed(data: bytes) -> str | None:
 
 
 def _carried(value: Any, depth: int) -> Iterator[MediaPart]:
-    """Content parts with base64 data."""
+    """Yield content parts with base64 data."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def _carried(value: Any, depth: int) -> Iterator[MediaPart]:
 
 
 def _named(value: Any, depth: int) -> Iterator[MediaPart]:
-    """Files that the record names."""
+    """Yield files that the record names."""
     if isinstance(value, str):
         name = value.lower()
         if len(value) < 1000 and "\n" not in value and "://" not in value.removeprefix("file://"):

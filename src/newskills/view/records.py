@@ -73,7 +73,7 @@ def _verdict(line: bytes) -> Row:
 
 
 def shortened(value: Any, most: int = LONGEST_TEXT) -> Any:
-    """`value` with long texts cut: each ends with how many characters are missing."""
+    """Return `value` with long texts cut: each ends with how many characters are missing."""
     if isinstance(value, str) and len(value) > most:
         return f"{value[:most]}\n… {len(value) - most:,} more characters are not shown."
     if isinstance(value, list):
@@ -84,10 +84,12 @@ def shortened(value: Any, most: int = LONGEST_TEXT) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """`value` as a text: itself, or JSON."""
+    """Return `value` as a text: itself, or JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else msgspec.json.encode(value).decode("utf-8", "replace")
+    if value is None:
+        return ""
+    return msgspec.json.encode(value).decode("utf-8", "replace")
 
 
 def question_of(row: Row) -> str:
@@ -102,7 +104,7 @@ def question_of(row: Row) -> str:
 
 
 def gold_of(row: Row) -> tuple[str, str] | None:
-    """(field, text) of the right answer, where the record has one."""
+    """Return (field, text) of the right answer, where the record has one."""
     return next(((name, as_text(row[name])) for name in GOLDS if row.get(name) not in (None, "")), None)
 
 

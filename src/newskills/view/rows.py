@@ -57,7 +57,8 @@ decoder = msgspec.json.Decoder(Head)
 
 
 def identity(value: object, number: int) -> int:
-    """64 bits that samples of one problem share: of its id, or of its place in the file where it has none."""
+    """Return 64 bits that samples of one problem share: a hash of its id, or of its place in the file where it has
+    none."""
     text = f"#{number}" if value is None else str(value)
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
@@ -78,7 +79,7 @@ def outcome_of(head: Head) -> int:
 
 
 def tokens_of(value: object) -> int:
-    """As an unsigned number of 32 bits; `NO_TOKENS` for what is none."""
+    """Return a number of tokens in 32 bits; `NO_TOKENS` for what is none."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < NO_TOKENS:
         return int(value)
     return NO_TOKENS

@@ -56,7 +56,7 @@ class SelectedSample(Struct, frozen=True, kw_only=True):
 
 
 def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
-    """In the order of the files. What cannot be read goes into `notes`.
+    """Yield the selected samples in the order of the files. What cannot be read goes into `notes`.
 
     Raises DataError where nothing is there, UnknownNameError for a benchmark that is not.
     """
@@ -113,7 +113,7 @@ def _holds(row: Row, text: str) -> bool:
 
 
 def as_text(sample: SelectedSample, *, full: bool = False) -> str:
-    """Lines of at most 80 columns; what a terminal would obey is shown as escapes."""
+    """Render a sample in lines of at most 80 columns; what a terminal would obey is shown as escapes."""
     return "\n".join(_lines(sample, full)) + "\n"
 
 
@@ -147,7 +147,7 @@ def _labelled(label: str, text: str, full: bool) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Every line of `text` in pieces of at most `width` columns, broken at blanks where all characters are narrow."""
+    """Wrap every line of `text` at `width` columns, broken at blanks where all characters are narrow."""
     lines: list[str] = []
     for line in text.split("\n"):
         if any(map(_is_wide, line)):
@@ -162,7 +162,7 @@ def _is_wide(character: str) -> bool:
 
 
 def _in_columns(line: str, width: int) -> Iterator[str]:
-    """Pieces of a line with characters that take two columns (Unicode Standard Annex 11)."""
+    """Yield pieces of a line with characters that take two columns (Unicode Standard Annex 11)."""
     piece, taken = "", 0
     for character in line:
         columns = 2 if _is_wide(character) else 1
@@ -174,7 +174,7 @@ def _in_columns(line: str, width: int) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """Of a field; messages as their texts with the role before each."""
+    """Return the text of a field; messages as their texts with the role before each."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, dict) and "role" in part for part in value):

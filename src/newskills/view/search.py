@@ -68,7 +68,7 @@ def _units(char: str) -> list[int]:
 def _matches(
     folders: Folders, index: FileIndex, needles: list[bytes], offsets: list[int], start: int
 ) -> Iterator[tuple[int | None, int]]:
-    """(record, byte from which to go on) of each hit, and (None, byte) after each block without one."""
+    """Yield (record, byte from which to go on) of each hit, and (None, byte) after each block without one."""
     overlap = max(map(len, needles)) - 1
     with folders.open(index.file.path) as source:
         while start < index.head.size:
@@ -86,7 +86,7 @@ def _matches(
 
 
 def _places(block: bytes, needle: bytes) -> Iterator[int]:
-    """One for each line of the block at most."""
+    """Yield the hits, at most one for each line of the block."""
     place = block.find(needle)
     while place >= 0:
         yield place

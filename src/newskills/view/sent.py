@@ -47,7 +47,8 @@ class _PromptOfRun(NamedTuple):
 
 
 def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentPrompt:
-    """Never raises: what cannot be shown is said in the note."""
+    """Return the prompt that was sent, with a note; what cannot be shown is said in the note, and nothing is
+    raised."""
     if messages := messages_in(row):
         return SentPrompt(_asked(messages), True, RECORDED)
     if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):
@@ -83,7 +84,10 @@ def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
     """Return the settings of a file in run.json; paths may have changed since, so the end of the name decides. None:
     there are none."""
     units = read_json(folders, run.folder / RUN_FILE).get("units")
-    wanted = file.output.relative_to(run.folder).parts[-2:] if file.output.is_relative_to(run.folder) else ()
+    if file.output.is_relative_to(run.folder):
+        wanted = file.output.relative_to(run.folder).parts[-2:]
+    else:
+        wanted = ()
     for unit in units if isinstance(units, list) else ():
         config = table(table(unit).get("config"))
         if Path(str(config.get("output_file", ""))).parts[-2:] == wanted:
@@ -99,7 +103,9 @@ def _named(settings: Row) -> Row | None:
     """
     name = str(settings.get("prompt") or "").rpartition(" ")[0]
     form = settings.get("prompt_format", "ns")
-    return {"prompt_config": name if form == "ns" else None, "prompt_format": form} if name else None
+    if name:
+        return {"prompt_config": name if form == "ns" else None, "prompt_format": form}
+    return None
 
 
 def _prompt(folders: Folders, config: Row) -> _PromptOfRun:

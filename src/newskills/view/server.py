@@ -88,7 +88,7 @@ class Query:
         return int(value)
 
     def pairs(self, name: str) -> list[list[int]]:
-        """`0:12,0:13` → [[0, 12], [0, 13]]. Raises DataError for anything else."""
+        """Parse `0:12,0:13` as [[0, 12], [0, 13]]. Raises DataError for anything else."""
         groups = [part.split(":") for part in self.text(name).split(",")[:MOST_ROWS] if part]
         if any(
             len(group) != 2 or not all(part.isascii() and part.isdigit() for part in group) for group in groups
@@ -146,7 +146,7 @@ PAGES: dict[str, Answer] = {
 
 
 def application(library: Library, token: str, host: str) -> Starlette:
-    """All addresses begin with `/<token>/`; nothing else is answered."""
+    """Make the application; all addresses begin with `/<token>/`, and nothing else is answered."""
     endpoints: dict[str, Endpoint] = {
         "": _file("index.html"),
         "static/{name:path}": _static,
@@ -161,7 +161,7 @@ def application(library: Library, token: str, host: str) -> Starlette:
 
 
 def _guarded(endpoint: Endpoint, host: str) -> Endpoint:
-    """Other sites that a browser has open cannot reach the page by another name for this machine."""
+    """Guard an endpoint: other sites that a browser has open cannot reach it by another name for this machine."""
 
     async def answer(request: Request) -> Response:
         name = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").lower()
@@ -237,7 +237,7 @@ def _headers(policy: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def viewer(options: ViewOptions) -> Iterator[str]:
-    """Inside the `with` the viewer answers at the address that is yielded. Raises DataError, ServerStartError."""
+    """Serve the viewer inside the `with`, at the address that is yielded. Raises DataError, ServerStartError."""
     library = Library(options.folders)
     token = secrets.token_urlsafe(24)
     listening = _listening(options)

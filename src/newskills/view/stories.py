@@ -40,7 +40,7 @@ LONGEST_GOLD = 2_000
 
 
 def story_of(row: Row, outcome: str, cause: str | None) -> Story:
-    """Of a sample that is not right, with the fields `STORY_FIELDS`."""
+    """Return the failure reason of a sample that is not right, with the fields `STORY_FIELDS`."""
     return story_by_ending(outcome, cause, row.get("finish_reason")) or story_by_record(row, outcome)
 
 
@@ -50,11 +50,13 @@ def story_by_ending(outcome: str, cause: str | None, finish: object) -> Story | 
         return "truncation"
     if cause in ("tool", "sandbox"):
         return "tool"
-    return "instrument" if outcome in ("unscored", "damaged") or cause in INSTRUMENT else None
+    if outcome in ("unscored", "damaged") or cause in INSTRUMENT:
+        return "instrument"
+    return None
 
 
 def story_by_record(row: Row, outcome: str) -> Story:
-    """Of a reply that ended by itself, with a verdict."""
+    """Return the failure reason of a reply that ended by itself, with a verdict."""
     metrics = row.get("tool_metrics")
     errors = metrics.get("num_tool_errors") if isinstance(metrics, dict) else None
     if errors or row.get("num_code_timeouts"):

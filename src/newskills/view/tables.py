@@ -70,7 +70,7 @@ def samples_of(indexed: IndexedBenchmark) -> Samples:
 
 
 def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | array[int]]:
-    """(correct samples, scored samples) of each problem, by its number."""
+    """Return (correct samples, scored samples) of each problem, by its number."""
     right = bytes(samples.outcome).translate(_ONE)
     scored = bytes(samples.outcome).translate(_MASK_SCORED)
     size = len(samples.ids)
@@ -84,7 +84,8 @@ def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | ar
 
 
 def encoded(indexed: IndexedBenchmark, samples: Samples) -> bytes:
-    """For the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then the columns."""
+    """Encode samples for the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then
+    the columns."""
     head: Row = {
         "rows": len(samples.outcome),
         "problems": len(samples.ids),

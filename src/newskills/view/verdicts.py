@@ -70,7 +70,7 @@ def verdict_of(row: Row, reply: str) -> Row:
 
 
 def answer_span(reply: str, answer: str) -> list[int] | None:
-    """Where the answer stands: in the last box, else where the reply names it last as a word of its own."""
+    """Return where the answer stands: in the last box, else where the reply names it last as a word of its own."""
     answer = answer.strip()
     if not answer:
         return None
@@ -84,7 +84,7 @@ def answer_span(reply: str, answer: str) -> list[int] | None:
 
 
 def _continues(text: str, start: int, end: int) -> bool:
-    """Whether a word goes on beyond either end."""
+    """Return whether a word goes on beyond either end."""
     return any(char.isalnum() or char == "_" for char in text[max(0, start - 1) : start] + text[end : end + 1])
 
 

@@ -11,7 +11,8 @@ BROWSER_HEADERS = ("origin", "sec-fetch-site")
 
 
 def refused(request: HttpRequest, token: str, what: str) -> Response | None:
-    """401 without the token (where one is set), 403 for a page in a browser, None for clients. `what`: the server."""
+    """Refuse a request: 401 without the token (where one is set), 403 for a page in a browser, None for clients.
+    `what`: the server."""
     header = request.headers.get("authorization", "")
     if token and not hmac.compare_digest(header.encode(), f"Bearer {token}".encode()):
         sentence = "This server needs a token: Authorization: Bearer …"

@@ -75,7 +75,8 @@ class HttpClient:
         self._lookup: asyncio.Task[list[tuple[str, int]] | OSError] | None = None
 
     async def post(self, path: str, body: bytes, timeout: float, headers: HeaderList = ()) -> HttpResponse:
-        """`path` is relative to the base URL; `timeout` in seconds from sending to the last byte of the reply."""
+        """Post `body`; `path` is relative to the base URL; `timeout` in seconds from sending to the last byte of
+        the reply."""
         return await self._exchange(self._with_body("POST", path, body, headers), timeout)
 
     async def get(self, path: str, timeout: float, headers: HeaderList = ()) -> HttpResponse:
@@ -84,15 +85,18 @@ class HttpClient:
     async def request(
         self, method: str, path: str, timeout: float, *, body: bytes | None = None, headers: HeaderList = ()
     ) -> HttpResponse:
-        """Any other method but HEAD and CONNECT, whose answers have another frame."""
-        data = self._bare(method, path, headers) if body is None else self._with_body(method, path, body, headers)
+        """Send a request of any other method but HEAD and CONNECT, whose answers have another frame."""
+        if body is None:
+            data = self._bare(method, path, headers)
+        else:
+            data = self._with_body(method, path, body, headers)
         return await self._exchange(data, timeout)
 
     @contextlib.asynccontextmanager
     async def stream(
         self, path: str, body: bytes, timeout: float, headers: HeaderList = ()
     ) -> AsyncIterator[StreamedResponse]:
-        """POST whose reply is read while it arrives, as for server-sent events.
+        """Post `body` and yield the reply, which is read while it arrives, as for server-sent events.
 
         Leaving the block before the end of the body closes the connection.
         """
@@ -166,7 +170,7 @@ class HttpClient:
         return await self._connect_in_slot()
 
     def _give_back(self, handed: Connection | None) -> None:
-        """`handed`: a connection, or (None) the slot for a new one."""
+        """Give back a connection, or (None) the slot for a new one."""
         if handed is None:
             self._free_slot()
         else:
@@ -245,7 +249,7 @@ class HttpClient:
         raise refused or OSError(f"{self._host} has no address")
 
     async def _addresses(self) -> list[tuple[str, int]]:
-        """Where to connect, in the resolver's order. Raises OSError.
+        """Return the addresses to connect to, in the resolver's order. Raises OSError.
 
         One look-up serves all that wait for it. The loop is not left to look names up itself: uvloop forgets about a
         look-up whose connection was given up, and its failure is reported as nobody's.
@@ -358,7 +362,8 @@ class Tunnel(asyncio.Protocol):
 
 
 def split_url(url: str) -> tuple[str, str, int, str]:
-    """(scheme, host, port, path prefix). Raises ConfigError; the message never repeats a password."""
+    """Split a URL into (scheme, host, port, path prefix). Raises ConfigError; the message never repeats a
+    password."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise ConfigError("The base URL contains a user name or password.")
@@ -383,7 +388,9 @@ async def _resolve(host: str, port: int) -> list[tuple[str, int]] | OSError:
 
 def _authority(host: str, port: int, scheme: str = "") -> str:
     name = f"[{host}]" if ":" in host else host
-    return name if (scheme, port) in (("http", 80), ("https", 443)) else f"{name}:{port}"
+    if (scheme, port) in (("http", 80), ("https", 443)):
+        return name
+    return f"{name}:{port}"
 
 
 def _watch(transport: asyncio.BaseTransport) -> None:

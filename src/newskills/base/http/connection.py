@@ -95,7 +95,7 @@ class StreamedResponse:
         self._wake: asyncio.Future[None] | None = None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Pieces of the body. Raises TransportError, RequestTimeoutError."""
+        """Yield pieces of the body. Raises TransportError, RequestTimeoutError."""
         while True:
             while self._chunks:
                 chunk = self._chunks.popleft()
@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
         return reply
 
     def send_streaming(self, data: bytes, timeout: float) -> asyncio.Future[StreamedResponse]:
-        """As `send`, but the future ends with the headers; `timeout` still covers the whole body."""
+        """Send as `send` does, but the future ends with the headers; `timeout` still covers the whole body."""
         self._head = head = self._loop.create_future()
         self._start(data, timeout)
         return head
@@ -259,7 +259,7 @@ class Connection(asyncio.Protocol):
             self.data_received(rest)
 
     def _is_repeated(self, body: bytes) -> bool:
-        """Whether a reply is to be held, since it equals the one to the last request."""
+        """Return whether a reply is to be held, since it equals the one to the last request."""
         return self._held is None and self._repeats.suspects and body != b"" and body == self._last_body
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -319,7 +319,8 @@ class Connection(asyncio.Protocol):
         self._headers, self._chunks, self._stream = [], [], None
 
     def _arm(self) -> None:
-        """One timer serves many requests: most end long before it, and it then waits on for the next."""
+        """Start the timer, which serves many requests: most end long before it, and it then waits on for the
+        next."""
         self._fires = self._deadline
         self._timer = self._loop.call_later(self._deadline - self._loop.time(), self._look)
 
@@ -408,8 +409,8 @@ class Connection(asyncio.Protocol):
 
 
 def usual_frame(data: bytes, most: int) -> tuple[int, int] | None:
-    """(where the body begins, its length), if `data` begins with the whole head of a usual response: a 200 with a body
-    of up to `most` bytes, framed by nothing but Content-Length, on a connection that stays open."""
+    """Return (where the body begins, its length), if `data` begins with the whole head of a usual response: a 200
+    with a body of up to `most` bytes, framed by nothing but Content-Length, on a connection that stays open."""
     end = data.find(b"\r\n\r\n")
     if end < 0 or not data.startswith(USUAL):
         return None
@@ -429,7 +430,7 @@ def usual_frame(data: bytes, most: int) -> tuple[int, int] | None:
 
 
 def _headers_in(head: bytes) -> Headers:
-    """Of a head with its status line."""
+    """Parse the headers of a head with its status line."""
     pairs = (line.partition(b":") for line in head.split(b"\r\n")[1:] if line)
     return [(name, value.strip(b" \t")) for name, _, value in pairs]
 

@@ -15,7 +15,7 @@ Handler = Callable[[HttpRequest], Awaitable[Response]]
 
 
 def own_names_only(handler: Handler, host: str) -> Handler:
-    """At a loopback address only requests are taken whose `Host` names this machine: 421 for others.
+    """Accept, at a loopback address, only requests whose `Host` names this machine: 421 for others.
 
     Raises ConfigError for a host that is no address.
     """
@@ -32,7 +32,8 @@ def own_names_only(handler: Handler, host: str) -> Handler:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server that listens at `host` is reached from this machine alone; False for "" (all addresses).
+    """Return whether a server that listens at `host` is reached from this machine alone; False for "" (all
+    addresses).
 
     Raises ConfigError for a host that is no address.
     """
@@ -46,7 +47,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_own_name(header: str, host: str) -> bool:
-    """Whether the `Host` header of a request to a loopback server names this machine.
+    """Return whether the `Host` header of a request to a loopback server names this machine.
 
     A page whose name its owner points at 127.0.0.1 (DNS rebinding) sends its own name. Addresses are no names, and
     pass; so does no header at all, which no browser sends.

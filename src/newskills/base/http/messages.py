@@ -41,7 +41,7 @@ def json_response(value: Any, status: int = 200) -> Response:
 
 
 def error_response(status: int, sentence: str, headers: Sequence[tuple[str, str]] = ()) -> Response:
-    """`{"error": sentence}`."""
+    """Make the response `{"error": sentence}`."""
     body = msgspec.json.encode({"error": sentence.encode("utf-8", "replace").decode()})
     return Response(status, body, headers=headers)
 

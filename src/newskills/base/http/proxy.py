@@ -42,7 +42,7 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
 
 
 def parse_proxy(value: str, name: str) -> Proxy:
-    """`[http://][user:password@]host[:port]`. Raises ConfigError without repeating the password."""
+    """Parse `[http://][user:password@]host[:port]`. Raises ConfigError without repeating the password."""
     parts = urlsplit(value if "://" in value else f"http://{value}")
     if any(sign.isspace() for sign in value):
         raise ConfigError(f"{name} is not the address of a proxy: it contains a blank.", hint=f"Unset {name}.")
@@ -63,7 +63,7 @@ def parse_proxy(value: str, name: str) -> Proxy:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine by name or address."""
+    """Return whether `host` is this machine by name or address."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = _address(host)

@@ -317,7 +317,7 @@ class _Connection(asyncio.Protocol):
         self._rest()
 
     async def _answer(self, turn: _Turn) -> bool:
-        """Whether this was the last answer of the connection."""
+        """Send the answer; return whether it was the last of the connection."""
         answer = turn.answer
         if turn.request is not None:
             response = await guarded(self._server.handler(turn.request))
@@ -331,7 +331,7 @@ class _Connection(asyncio.Protocol):
         return last
 
     def _refuse(self, answer: Response) -> None:
-        """Says why this request is the last that is read; the answers to earlier ones come first."""
+        """Refuse the request, the last that is read; the answers to earlier ones come first."""
         self._deaf, self._receiving, self._owes_continue = True, False, False
         self._add(_Turn(None, answer, last=True))
 

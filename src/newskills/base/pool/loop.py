@@ -297,7 +297,7 @@ class Loop:
             self._order(TemplateOrder(reap=worker.pid))
 
     def _bury(self, worker: _Worker, status: int) -> None:
-        """Blames the item at work; all others of the batch go back to the front of the queue."""
+        """Blame the item at work; all others of the batch go back to the front of the queue."""
         index, began = worker.progress()
         left = [(i, item) for i, item in enumerate(worker.batch) if item is not None]
         del self._workers[worker.ticket]
@@ -410,7 +410,8 @@ class Loop:
             self._bury(next(w for w in self._workers.values() if w.pid == notice.reaped), notice.status)
 
     def _template_died(self) -> None:
-        """Its workers die with it: every item goes back; after several deaths without a worker, all fails."""
+        """Handle the template's death, with which its workers die: every item goes back; after several deaths
+        without a worker, all fails."""
         self._close_template()
         for worker in list(self._workers.values()):
             if not worker.ended:

@@ -103,7 +103,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
 
 
 def _load(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | None]:
-    """`module:factory`, and the module's `preload(config)` if it has one."""
+    """Load `module:factory`, and the module's `preload(config)` if it has one."""
     name, _, attr = spec.partition(":")
     module = importlib.import_module(name)
     return getattr(module, attr), getattr(module, "preload", None)
@@ -135,7 +135,7 @@ def _fork(
 
 
 def _die_with(template: int) -> None:
-    """Asks the kernel to kill this process when the template ends, however it ends."""
+    """Ask the kernel to kill this process when the template ends, however it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != template:
         os._exit(1)
@@ -160,7 +160,7 @@ def _work(sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: 
 def _batch(
     sock: socket.socket, progress: mmap.mmap, cpu_seconds: float, work: Work | Failure, batch: list[Row]
 ) -> bool:
-    """Answers every item; False where memory ran out, so that a fresh worker should take over.
+    """Answer every item; return False where memory ran out, so that a fresh worker should take over.
 
     Before an item the progress page says which it is and when it began, and the CPU clock is set: when that runs
     out the kernel ends this process (the signal's default action), even inside C code.

@@ -67,18 +67,19 @@ class WorkerPool(Generic[T]):
         self._thread.start()
 
     def submit(self, record: Row) -> Future[T | Failure]:
-        """One record; the future never raises, it holds a result or a Failure (or is cancelled by `close`)."""
+        """Submit one record; the future never raises, it holds a result or a Failure (or is cancelled by
+        `close`)."""
         return self.submit_many((record,))[0]
 
     def submit_many(self, records: Sequence[Row]) -> list[Future[T | Failure]]:
-        """Many records at once, for one wake-up of the pool. Raises ConfigError after `close`."""
+        """Submit many records at once, for one wake-up of the pool. Raises ConfigError after `close`."""
         items = [WorkItem(encode_line(record)[:-1], Future()) for record in records]
         if not self._loop.add(items):
             raise ConfigError("The worker pool is closed.")
         return [item.future for item in items]
 
     def map(self, records: Iterable[Row], *, window: int = 0) -> Iterator[T | Failure]:
-        """Results in the order of `records`, of which at most `window` are held at a time."""
+        """Yield results in the order of `records`, of which at most `window` are held at a time."""
         size = window or self._window
         source = iter(records)
         waiting: deque[Future[T | Failure]] = deque(self.submit_many(list(islice(source, size))))
@@ -92,7 +93,7 @@ class WorkerPool(Generic[T]):
             yield waiting.popleft().result()
 
     def close(self) -> None:
-        """Kills the workers and cancels what is not done. May be called twice."""
+        """Kill the workers and cancel what is not done. May be called twice."""
         self._loop.stop()
         self._thread.join()
 

@@ -77,7 +77,9 @@ def own_words(text: str) -> str:
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(_DECORATION_CHARS)
         return match[0] if not before or _OWN.search(before) else " "
 
-    return _QUOTED.sub(kept, text) if any(mark in text for mark in _QUOTATION_MARKS) else text
+    if any(mark in text for mark in _QUOTATION_MARKS):
+        return _QUOTED.sub(kept, text)
+    return text
 
 
 def _after_examples(text: str) -> str:

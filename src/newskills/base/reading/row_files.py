@@ -225,7 +225,7 @@ class _DamagedError(Exception):
 
 
 def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
-    """One member after the other; zeros between them fill blocks of tapes."""
+    """Yield one member after the other; zeros between them fill blocks of tapes."""
     member, begun, packed = zlib.decompressobj(wbits=31), False, b""
     while packed := packed or file.read(_GZIP_BLOCK):
         if not begun and not (packed := packed.lstrip(b"\0")):
@@ -243,7 +243,7 @@ def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _unzstd(file: IO[bytes], path: Path) -> Iterator[bytes]:
-    """One frame after the other. Raises ConfigError where the package is missing."""
+    """Yield one frame after the other. Raises ConfigError where the package is missing."""
     try:
         import zstandard
     except ImportError as error:

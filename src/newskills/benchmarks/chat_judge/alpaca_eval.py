@@ -31,7 +31,7 @@ def join(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _gamed(text: str) -> dict[int, Row]:
-    """Index of an instruction → its difficulty, and [preference, difference of lengths] of the games."""
+    """Read index of an instruction → its difficulty, and [preference, difference of lengths] of the games."""
     rows: dict[int, Any] = {}
     for line in csv.DictReader(io.StringIO(text)):
         row = rows.setdefault(

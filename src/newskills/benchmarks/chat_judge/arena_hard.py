@@ -53,7 +53,8 @@ def _answer(raw: Row) -> str:
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Questions, then answers of baselines → questions with all answers to them, by model."""
+    """Join questions, and the answers of baselines behind them, to questions with all answers to them, by
+    model."""
     questions: list[Row] = []
     answers: dict[str, dict[str, str]] = {}
     for row in raw:
@@ -109,7 +110,7 @@ def multilingual(raw: Row, index: int) -> Row:
 
 @cache
 def _answers(file: str) -> dict[str, str]:
-    """Question → answer, of a JSONL file as `ns generate` and `ns eval` write it. Raises ConfigError."""
+    """Read question → answer of a JSONL file as `ns generate` and `ns eval` write it. Raises ConfigError."""
     try:
         with Path(file).open(encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines if line.strip()]

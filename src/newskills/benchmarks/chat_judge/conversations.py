@@ -35,7 +35,10 @@ def wildbench(raw: Row, index: int) -> Row:
 def eq_bench(raw: Row, index: int) -> Row:
     reference = raw["reference_answer_fullscale"]
     if isinstance(reference, str):
-        reference = json.loads(reference) if reference.lstrip().startswith('{"') else ast.literal_eval(reference)
+        if reference.lstrip().startswith('{"'):
+            reference = json.loads(reference)
+        else:
+            reference = ast.literal_eval(reference)
     emotions = {reference[f"emotion{place}"]: float(reference[f"emotion{place}_score"]) for place in range(1, 5)}
     return {
         "question": raw["prompt"],

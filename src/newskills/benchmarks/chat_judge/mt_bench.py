@@ -8,7 +8,7 @@ from newskills.base.records import Row
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Questions, and reference answers to some of them → questions with them."""
+    """Join questions with the reference answers that some of them have."""
     questions: list[Row] = []
     references: dict[int, list[str]] = {}
     for row in raw:

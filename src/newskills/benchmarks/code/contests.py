@@ -37,7 +37,8 @@ _TESTS = (
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Subtasks, each with all tests of its problem. These are kept packed until then: they have some gigabytes."""
+    """Yield subtasks, each with all tests of its problem. These are kept packed until then: they have some
+    gigabytes."""
     subtasks: dict[str, list[Row]] = defaultdict(list)
     tests: dict[str, dict[str, bytes]] = defaultdict(dict)
     for row in raw:

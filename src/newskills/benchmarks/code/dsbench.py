@@ -62,7 +62,8 @@ def _files(raw: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
 
 
 def row(raw: Row, index: int, *, root: str = "assets/test", content: bool = False) -> Row:
-    """`excel_paths`: below the folder of the prepared file, or below `root`, with blanks between them."""
+    """Map a row; `excel_paths`: below the folder of the prepared file, or below `root`, with blanks between
+    them."""
     files, names = raw["files"], _workbooks(raw)
     return {
         **(incontext(raw, index) if content else _question(raw)),
@@ -77,7 +78,7 @@ def incontext(raw: Row, index: int) -> Row:
 
 
 def _workbooks(raw: Row) -> list[str]:
-    """Without those that hold the answers."""
+    """Return the workbooks without those that hold the answers."""
     return sorted(name for name in raw["files"] if name.endswith(SUFFIXES) and "answer" not in name.lower())
 
 

@@ -90,7 +90,8 @@ def in_window(name: str) -> RowMapper:
 
 
 def _window(place: int, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    """One split in place of the usual ones, named by release and months. Raises ConfigError."""
+    """Return the benchmark with one split in place of the usual ones, named by release and months. Raises
+    ConfigError."""
     value = one("a release or a month", values).removeprefix("release_")
     if place and not (month := re.fullmatch(r"(?:20)?(\d\d)-?(0[1-9]|1[0-2])", value)):
         raise ConfigError(f"{value!r} is no month; write 2024-08 or 2408.")

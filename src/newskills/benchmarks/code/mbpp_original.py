@@ -38,7 +38,7 @@ def _newlines(text: str) -> str:
 
 
 def tested_names(solution: str, tests: list[str]) -> list[str]:
-    """What the tests use of the functions and classes of the solution, functions first."""
+    """Return what the tests use of the functions and classes of the solution, functions first."""
     used = set(_WORD.findall("\n".join(tests)))
     definitions = [(kind, name) for kind, name in _DEFINED.findall(solution) if name in used]
     if not definitions:

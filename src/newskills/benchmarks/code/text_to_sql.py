@@ -27,7 +27,7 @@ def with_schemas(raws: Iterable[Row]) -> Iterator[Row]:
 
 
 def schema(raw: Row) -> str:
-    """CREATE TABLE statements of one entry of the list of tables."""
+    """Return the CREATE TABLE statements of one entry of the list of tables."""
     columns: list[tuple[int, str]] = raw["column_names_original"]
     foreign = {column: columns[other] for column, other in raw["foreign_keys"]}
     single = {key for key in raw["primary_keys"] if isinstance(key, int)}
@@ -39,9 +39,10 @@ def schema(raw: Row) -> str:
         for at, (owner, column) in enumerate(columns):
             if owner != number:
                 continue
-            refers = (
-                f" REFERENCES {_name(tables[foreign[at][0]])}({_name(foreign[at][1])})" if at in foreign else ""
-            )
+            if at in foreign:
+                refers = f" REFERENCES {_name(tables[foreign[at][0]])}({_name(foreign[at][1])})"
+            else:
+                refers = ""
             key = " PRIMARY KEY" if at in single else ""
             lines.append(f"  {_name(column)} {raw['column_types'][at]}{key}{refers}")
         for keys in several:

@@ -11,7 +11,7 @@ _PARTS = {"prompt.txt": "question", "ref.sv": "reference", "test.sv": "test"}
 
 
 def problems(raws: Iterable[Row]) -> Iterator[Row]:
-    """Three files → one problem."""
+    """Join the three files of each problem."""
     problems_by_name: dict[str, Row] = defaultdict(dict)
     for raw in raws:
         name, _, part = raw["_file"].rpartition("/")[2].rpartition("_")

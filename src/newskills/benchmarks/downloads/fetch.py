@@ -103,19 +103,25 @@ class Fetcher:
                     return cached
                 target.unlink()
             if self.options.is_offline():
-                where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+                if self.mirror:
+                    where = f"It is not in the mirror {self.mirror.folder}."
+                else:
+                    where = "No mirror is set."
                 raise DataError(f"Offline, and {url} was never fetched. {where}", hint=_OFFLINE_HINT)
             sha256 = self._download(address, target, source)
         return FetchedFile(path=target, url=address, sha256=sha256, origin="network")
 
     def has_mirrored(self, url: str) -> bool:
-        """Whether the mirror holds the file at `url` (not yet verified)."""
+        """Return whether the mirror holds the file at `url` (not yet verified)."""
         return bool(self.mirror and self.mirror.holds(url))
 
     def listing(self, url: str, source: Source) -> bytes:
         """Fetch a small answer of the hub's API. Raises DataError."""
         if self.options.is_offline():
-            where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+            if self.mirror:
+                where = f"It is not in the mirror {self.mirror.folder}."
+            else:
+                where = "No mirror is set."
             raise DataError(f"Offline, and {source.hf} has to be asked for at {url}. {where}", hint=_OFFLINE_HINT)
 
         def attempt() -> bytes:
@@ -158,7 +164,7 @@ class Fetcher:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _attempt(self, url: str, part: Path, source: Source) -> None:
-        """One request that starts, or continues, the partial file."""
+        """Send one request that starts, or continues, the partial file."""
         have = part.stat().st_size if part.exists() else 0
         validator = _validator_file(part)
         validator_text = validator.read_text() if have and validator.exists() else ""
@@ -220,7 +226,8 @@ _OFFLINE_HINT = (
 
 
 def pinned(url: str, revision: str) -> str:
-    """`url` with the branch replaced by the commit `revision`, for addresses of GitHub's raw files and the hub."""
+    """Return `url` with the branch replaced by the commit `revision`, for addresses of GitHub's raw files and the
+    hub."""
     if not revision:
         return url
     parts = urlsplit(url)
@@ -239,9 +246,10 @@ def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> 
         raise DataError(f"Only http(s) addresses are fetched, not {url}.")
     token = os.environ.get("HF_TOKEN", "")
     # hubs redirect to storage that must not see the token
-    private = (
-        {"Authorization": f"Bearer {token}"} if token and urlsplit(url).netloc == urlsplit(hub()).netloc else {}
-    )
+    if token and urlsplit(url).netloc == urlsplit(hub()).netloc:
+        private = {"Authorization": f"Bearer {token}"}
+    else:
+        private = {}
     try:
         reply = open_url(url, headers=headers, private=private, timeout=timeout)
     except TransportError as error:
@@ -258,7 +266,8 @@ def hub() -> str:
 
 
 def archives() -> str:
-    """Where repositories of GitHub are to be had as archives, or the address in `NEWSKILLS_GITHUB_ARCHIVES`."""
+    """Return the address that has repositories of GitHub as archives, or the one in
+    `NEWSKILLS_GITHUB_ARCHIVES`."""
     return os.environ.get("NEWSKILLS_GITHUB_ARCHIVES", "https://codeload.github.com").rstrip("/")
 
 

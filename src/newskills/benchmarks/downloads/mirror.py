@@ -61,7 +61,7 @@ def mirror_path(url: str) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """Hexadecimal sha256 of a file, in constant memory."""
+    """Return the hexadecimal sha256 of a file, in constant memory."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -77,12 +77,14 @@ class Mirror:
             )
 
     def find(self, url: str) -> tuple[Path, str] | None:
-        """(file, its sha256), or None where the mirror has no such file.
+        """Find (file, its sha256), or None where the mirror has no such file.
 
         Raises DataError if the file is not the one that the manifest promises.
         """
         path, original = self._place(url)
-        return (path, verify(path, original.sha256 if original else "")) if path.is_file() else None
+        if path.is_file():
+            return (path, verify(path, original.sha256 if original else ""))
+        return None
 
     def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
         """Return a map of path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror
@@ -104,7 +106,7 @@ class Mirror:
         return files
 
     def _repository(self, repository: str) -> Iterator[tuple[str, Path, ManifestEntry]]:
-        """(path from the ref on, file, its entry) of the files of a GitHub repository."""
+        """Yield (path from the ref on, file, its entry) of the files of a GitHub repository."""
         place = f"{RAW}/{repository}/"
         listed = [(key, file) for key, file in self._manifest.items() if key.startswith(place)]
         for key, file in listed:
@@ -117,7 +119,7 @@ class Mirror:
                     yield key.removeprefix(place), path, ManifestEntry(path=key)
 
     def files_below(self, url: str) -> list[str]:
-        """Names of the files in the folder that stands for `url`, shortest first, then sorted."""
+        """Return the names of the files in the folder that stands for `url`, shortest first, then sorted."""
         folder = self.folder / mirror_path(url)
         names = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
         return sorted(names, key=lambda name: (len(name), name))

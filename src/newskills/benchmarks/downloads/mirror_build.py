@@ -74,7 +74,7 @@ def build_mirror(
     options: FetchOptions | None = None,
     report: Report | None = None,
 ) -> list[MirroredBenchmark | NewskillsError]:
-    """Brings the files of all splits into `folder`; a benchmark that fails gives its error in its place.
+    """Fetch the files of all splits into `folder`; a benchmark that fails gives its error in its place.
 
     `options.mirror` may be another mirror, from which is copied. `report` is called as each is done. Raises
     LockedError where another process builds the same folder, DataError for a manifest that cannot be read.
@@ -209,7 +209,7 @@ class _Builder:
 
 
 def _copy(path: Path, target: Path, *, link: bool) -> None:
-    """Not forced to the disk file by file: the manifest tells what was cut by a power failure."""
+    """Copy a file without forcing it to the disk: the manifest tells what was cut by a power failure."""
     fresh = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

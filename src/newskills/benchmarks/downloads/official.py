@@ -169,7 +169,9 @@ def _check_examples(benchmark: Benchmark, config: PromptConfig, rows: Path) -> N
 
 def _known_fields(prompt: str) -> set[str]:
     """Return the fields that the library's prompt of the same name is filled with, by rows or by the solver."""
-    return needed_fields(read_source(*find_prompt(prompt)).config) if prompt in library() else set()
+    if prompt in library():
+        return needed_fields(read_source(*find_prompt(prompt)).config)
+    return set()
 
 
 def _is_here(entry: OfficialPrompt, folder: Path) -> bool:

@@ -12,7 +12,7 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def braces(text: str) -> list[str]:
-    """`text` with each brace list replaced by its items in turn: `{a,b}{1,2}` → a1, a2, b1, b2. No nesting.
+    """Expand `text` with each brace list replaced by its items in turn: `{a,b}{1,2}` → a1, a2, b1, b2. No nesting.
 
     `\\,` is a comma within an item.
     """

@@ -37,7 +37,7 @@ _ENDINGS = {b".", b"\x94.", *(b"q" + bytes([number]) + b"." for number in range(
 
 
 def hidden_text(text: str) -> str:
-    """`text` is base64 of zlib of such a pickle. Raises DataError."""
+    """Decode `text`, base64 of zlib of such a pickle. Raises DataError."""
     unzip = zlib.decompressobj()
     try:
         data = unzip.decompress(base64.b64decode(text, validate=True), _LARGEST)

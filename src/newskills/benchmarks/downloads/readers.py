@@ -37,7 +37,8 @@ class RawRow(NamedTuple):
 
 
 def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") -> Iterator[RawRow]:
-    """Rows of the file at `path` in the form that `source` describes, in file order; of all members of an archive.
+    """Yield rows of the file at `path` in the form that `source` describes, in file order; of all members of an
+    archive.
 
     `shown` is the name for messages; `name` becomes `_file` of the rows, members of archives add their own.
     Raises DataError naming file, line and what is wrong; ConfigError where a reader is not installed.
@@ -72,7 +73,8 @@ def _plain(path: Path) -> IO[bytes]:
 
 
 def members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, open file) of the members of a zip or tar whose path matches. Raises DataError where none does."""
+    """Yield (name, open file) of the members of a zip or tar whose path matches. Raises DataError where none
+    does."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as zipped:
             for name in _wanted(
@@ -105,7 +107,7 @@ def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
 
 
 def _decoded(line: bytes, shown: str, number: int) -> Row:
-    """Python writes numbers that are not in JSON, and reads them again."""
+    """Decode a line; Python writes numbers that are not in JSON, and reads them again."""
     try:
         return decode_row(line, Path(shown), number)
     except DataError:
@@ -137,7 +139,8 @@ def _yaml_value(file: IO[bytes], shown: str) -> Any:
 
 
 def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
-    """One row per item of the list at `records`, or per key; items that are no objects become `{"value": item}`."""
+    """Return a reader that yields one row per item of the list at `records`, or per key; items that are no objects
+    become `{"value": item}`."""
 
     def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
         value = decode(file, shown)
@@ -177,7 +180,7 @@ def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[Ra
 
 
 def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    """One row per element named by the last of `records`: its attributes, and its children.
+    """Yield one row per element named by the last of `records`: its attributes, and its children.
 
     A child is its text, or an object of the same form, with `text`, where it has attributes or children itself;
     children of one name are a list. Namespaces do not count. Entity declarations are refused, so that nothing outside

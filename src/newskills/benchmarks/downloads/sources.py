@@ -63,7 +63,8 @@ class OpenedSource(Struct, frozen=True):
     originals: Sequence[PublishedFile] = ()
 
     def rows(self) -> Generator[RawRow]:
-        """Its file is closed with it. Raises DataError naming file, line and what is wrong."""
+        """Yield the rows; their file is closed with the generator. Raises DataError naming file, line and what is
+        wrong."""
         rows = (
             RawRow({**raw.row, **file.extra} if file.extra else raw.row, raw.where)
             for file in self.files
@@ -97,7 +98,8 @@ _KINDS = ("path", "github", "hf", "url")
 
 
 def _parts(source: Source) -> list[Source]:
-    """One source for each kind of place that `source` names: its rows are those of all, in this order."""
+    """Split into one source for each kind of place that `source` names: its rows are those of all, in this
+    order."""
     kinds = [kind for kind in _KINDS if getattr(source, kind)]
     plain = msgspec.structs.replace(source, beside="", span=None)
     if len(kinds) < 2:
@@ -136,7 +138,7 @@ def _with_beside(main_source: OpenedSource, source: Source, fetcher: Fetcher) ->
 
 
 def in_mirror(source: Source, fetcher: Fetcher) -> bool:
-    """Whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
+    """Return whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
     if len(parts := _parts(source)) > 1:
         return all(in_mirror(part, fetcher) for part in parts)
     if source.path:
@@ -151,7 +153,7 @@ def in_mirror(source: Source, fetcher: Fetcher) -> bool:
 
 
 def local_files(source: Source, folder: Path) -> dict[str, Path]:
-    """Name → file of a source on this machine. Raises DataError where there is none."""
+    """Return name → file of a source on this machine. Raises DataError where there is none."""
     place = folder / source.path
     if place.is_dir():
         tree = {name: place / name for name in _names_below(place)}
@@ -175,9 +177,10 @@ def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> OpenedS
     alone = len(local_opened) == 1 and bool(read.members)
     files = [_File(path, str(path), "" if alone else name, {}, read) for name, path in local_opened.items()]
     if tree or not source.members:
-        below = (
-            folder / source.path if tree else Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
-        )
+        if tree:
+            below = folder / source.path
+        else:
+            below = Path(os.path.dirname(str(folder / source.path).partition("{")[0]))
         assets = {name: below / name for name in (_assets(source, _names_below(below)) if source.assets else ())}
     else:
         assets = _unpacked(list(local_opened.values()), source, stack)
@@ -247,7 +250,8 @@ def _hub(source: Source, fetcher: Fetcher) -> OpenedSource:
 
 
 def _listings(source: Source) -> list[tuple[str, Row]]:
-    """(address of the list of files; `_config`, `_split`, of several sets `_hf`) of each set, configuration, split."""
+    """Return (address of the list of files; `_config`, `_split`, of several sets `_hf`) of each set,
+    configuration, split."""
     listings = []
     for name, config in itertools.product(braces(source.hf), braces(source.config or "default")):
         name, _, its = name.partition(":")
@@ -305,11 +309,14 @@ def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, st
     if fetcher.mirror is None:
         return {}
     tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
-    return tree if all(select(tree, member) for member in braces(source.members)) else {}
+    if all(select(tree, member) for member in braces(source.members)):
+        return tree
+    return {}
 
 
 def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:
-    """(wanted files of a repository's archive, its commit); the one folder that all members lie in is left out."""
+    """Extract (wanted files of a repository's archive, its commit); the one folder that all members lie in is left
+    out."""
     try:
         with tarfile.open(archive) as tar:
             entries = {entry.name.partition("/")[2]: entry for entry in tar if entry.isfile()}
@@ -353,7 +360,7 @@ def _below_folder(pattern: str, places: Sequence[str]) -> list[str]:
 
 
 def _together(files: Iterable[tuple[str, str]]) -> str:
-    """sha256 of one file; of several, that of the lines `<sha256>  <name>`."""
+    """Return the sha256 of one file; of several, that of the lines `<sha256> <name>`."""
     pairs = list(files)
     if len(pairs) == 1:
         return pairs[0][1]

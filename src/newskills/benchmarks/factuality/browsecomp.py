@@ -9,7 +9,7 @@ from newskills.base.records import Row
 
 
 def decrypted(text: str, password: str) -> str:
-    """base64 of the text XORed with the SHA-256 of the password, repeated. Raises ValueError."""
+    """Decrypt base64 of the text XORed with the SHA-256 of the password, repeated. Raises ValueError."""
     data = base64.b64decode(text, validate=True)
     key = hashlib.sha256(password.encode()).digest()
     return bytes(byte ^ key[place % len(key)] for place, byte in enumerate(data)).decode()

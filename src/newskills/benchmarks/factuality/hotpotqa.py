@@ -8,7 +8,7 @@ from newskills.base.records import Row
 
 
 def shown(context: Row) -> str:
-    """Paragraphs with a title and numbered sentences."""
+    """Join paragraphs with a title and numbered sentences."""
     return "\n\n".join(
         "\n".join(
             [f"Title: {title}", *(f"[{place}] {sentence.strip()}" for place, sentence in enumerate(sentences))]

@@ -28,7 +28,9 @@ def row(raw: Row, index: int) -> Row:
 
 
 def of_domain(split: str, raw: Row, index: int) -> Row | Drop:
-    return row(raw, index) if raw["domain"] == _DOMAINS[split] else Drop("a question of another domain")
+    if raw["domain"] == _DOMAINS[split]:
+        return row(raw, index)
+    return Drop("a question of another domain")
 
 
 BENCHMARK = Benchmark(

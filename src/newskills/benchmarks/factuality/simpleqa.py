@@ -16,7 +16,8 @@ JUDGE = Judge(
 
 
 def row(raw: Row, index: int) -> Row:
-    """`metadata` of the first set is the text of a Python dictionary; the verified set has columns instead."""
+    """Map a row; `metadata` of the first set is the text of a Python dictionary; the verified set has columns
+    instead."""
     raw_metadata: Any = raw.get("metadata")
     rest = {key: value for key, value in raw.items() if key not in ("problem", "answer", "metadata", "_file")}
     metadata = ast.literal_eval(raw_metadata) if isinstance(raw_metadata, str) else rest

@@ -33,13 +33,14 @@ def row(raw: Row, index: int) -> Row:
 
 
 def key(raw: Row) -> str:
-    """By which lists name a question: the hash of it and its options, in lower case and without extra blanks."""
+    """Return the hash by which lists name a question: of it and its options, in lower case and without extra
+    blanks."""
     texts = (" ".join(text.strip().lower().split()) for text in (raw["question"], *raw["options"]))
     return hashlib.sha256(" ".join(texts).encode()).hexdigest()
 
 
 def tenth(raw: Row, index: int) -> Row | Drop:
-    """Only rows on the list; of one that is twice in the source, the later is meant, too."""
+    """Keep only rows on the list; of one that is twice in the source, the later is meant, too."""
     return row(raw, index) if {"id": key(raw)} in raw[BESIDE] else OTHER_SPLIT
 
 

@@ -11,9 +11,12 @@ def row(raw: Row, index: int) -> Row | Drop:
     answer = raw["answer"]
     if raw["error_type"] == "wrong_groundtruth":
         raw_answer = str(raw["correct_answer"] or "").strip()
-        answer = (
-            "ABCD".find(raw_answer) if raw_answer.isalpha() else int(raw_answer) if raw_answer.isdecimal() else -1
-        )
+        if raw_answer.isalpha():
+            answer = "ABCD".find(raw_answer)
+        elif raw_answer.isdecimal():
+            answer = int(raw_answer)
+        else:
+            answer = -1
     elif raw["error_type"] != "ok":
         return Drop(f"experts found it faulty: {raw['error_type']}")
     if not 0 <= answer < len(raw["choices"]):

@@ -26,7 +26,7 @@ _SCIENCE = {
 
 
 def joined(raw: Iterable[Row], seed: int = _SEED) -> Iterator[Row]:
-    """Each row with an order of its options: successive shuffles of one seeded generator."""
+    """Yield each row with an order of its options: successive shuffles of one seeded generator."""
     generator = Random(seed)  # noqa: S311 - the order has to be the same everywhere, not secret
     for row in raw:
         order = list(range(len(row["options"])))

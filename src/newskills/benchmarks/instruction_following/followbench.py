@@ -10,7 +10,7 @@ from newskills.graders.instructions.followbench import rule_of
 
 
 def join(rows: Iterable[Row]) -> Iterable[Row]:
-    """Each instruction gets those that led to it: what its constraints are can only be seen from them."""
+    """Add to each instruction those that led to it, since what its constraints are can only be seen from them."""
     paths: dict[tuple[str, str], dict[int, str]] = {}
     all_rows = list(rows)
     for raw in all_rows:

@@ -34,7 +34,8 @@ def interactive_benchmark(name: str) -> Benchmark | None:
 
 
 def split_samples(text: str) -> tuple[str, str]:
-    """`name:samples` → name and samples, which may be missing; the port of an address is no number of samples."""
+    """Split `name:samples` into name and samples, which may be missing; the port of an address is no number of
+    samples."""
     name, _, count = text.rpartition(":")
     if not count.isdecimal() or (name.startswith("openenv:") and not _PORT.search(name)):
         return text, ""
@@ -140,7 +141,7 @@ def _slug(environment: str) -> str:
 
 
 def _settings(values: tuple[str, ...]) -> Row:
-    """`a.b=1` → {"a": {"b": 1}}. Raises ConfigError."""
+    """Parse `a.b=1` as {"a": {"b": 1}}. Raises ConfigError."""
     settings: Row = {}
     for word in values:
         path, equals, text = word.partition("=")

@@ -10,7 +10,7 @@ from newskills.benchmarks.text import shuffled
 
 
 def answers_of(texts: list[str], key: str) -> Row:
-    """Answers in an order that follows from `key`; the first of `texts` is the best."""
+    """Return answers in an order that follows from `key`; the first of `texts` is the best."""
     ordered, places = shuffled(texts, key)
     letters = "ABCD"[: len(texts)]
     listing = (f"Reply {letter}:\n{text}" for letter, text in zip(letters, ordered, strict=True))

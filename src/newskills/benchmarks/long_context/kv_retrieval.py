@@ -12,7 +12,7 @@ _PLACES = 5
 
 
 def row(place: int | None, raw: Row, index: int) -> Row:
-    """`place` from 0 (first) to 4 (last): where the pair is moved to; None: where it is."""
+    """Map a row; `place` from 0 (first) to 4 (last): where the pair is moved to; None leaves it."""
     pairs = [tuple(pair) for pair in raw["ordered_kv_records"]]
     asked_pair = (raw["key"], raw["value"])
     at = pairs.index(asked_pair)

@@ -40,7 +40,7 @@ def rows(raw: Row, index: int) -> Iterator[Row]:
 
 
 def history(conversation: Row) -> str:
-    """Sessions in order, each with its date; pictures by their captions."""
+    """Join sessions in order, each with its date; pictures by their captions."""
     numbers = sorted(
         int(name.removeprefix("session_"))
         for name in conversation

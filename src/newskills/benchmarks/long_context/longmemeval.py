@@ -54,7 +54,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _turns(turns: list[Row]) -> list[Row]:
-    """Without the mark of turns that hold the answer."""
+    """Return the turns without the mark of those that hold the answer."""
     return [{"role": turn["role"], "content": turn["content"]} for turn in turns]
 
 

@@ -112,7 +112,7 @@ _HEADLINES = {
 
 
 def loogle(raw: Row, index: int) -> Iterator[Row]:
-    """One text → its questions."""
+    """Yield the questions of one text."""
     for number, pair in enumerate(ast.literal_eval(raw["qa_pairs"])):
         yield {
             "id": f"{raw['_file'].partition('.')[0]}-{index}-{number}",
@@ -152,7 +152,7 @@ def longbench(raw: Row, index: int) -> Row:
 
 
 def infinitebench(raw: Row, index: int) -> Row:
-    """Of the tasks with options, the right one is a text, or the text and its letter."""
+    """Map a row; for tasks with options, the right one is a text, or the text and its letter."""
     task = raw["_split"]
     measure, request = _INFINITE[task]
     golds = raw["answer"] if isinstance(raw["answer"], list) else [raw["answer"]]

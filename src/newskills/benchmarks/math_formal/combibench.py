@@ -11,7 +11,7 @@ from newskills.benchmarks.lean import lean_problem, with_answers
 
 
 def joined(rows: Iterable[Row]) -> Iterator[Row]:
-    """Lean files with their lines in `metadata.csv`."""
+    """Join Lean files with their lines in `metadata.csv`."""
     lean, metadata = {}, {}
     for raw in rows:
         name = raw["_file"].rpartition("/")[2]
@@ -43,7 +43,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _answers(name: str, answer: str) -> dict[str, str]:
-    """Three questions of one problem have their answers in a list."""
+    """Return name → answer; three questions of one problem have their answers in a list."""
     if not answer:
         return {}
     parts = answer.strip("[]").split(",") if answer.startswith("[") else []

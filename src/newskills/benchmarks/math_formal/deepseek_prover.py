@@ -13,7 +13,7 @@ _FIELDS = ("name", "split", "informal_prefix", "formal_statement", "goal", "head
 
 
 def row(split: str, raw: Row, index: int) -> Row | Drop:
-    """Names of ProofNet come more than once: the number of the line tells them apart."""
+    """Map a row; names of ProofNet come more than once, and the number of the line tells them apart."""
     if raw["split"] != split:
         return OTHER_SPLIT
     return {"id": f"{raw['name']}-{index}", **{field: raw[field] for field in _FIELDS}}

@@ -16,7 +16,7 @@ _ANSWER = re.compile(
 
 
 def joined(rows: Iterable[Row]) -> Iterator[Row]:
-    """Lean files with what `putnam.json` says of them."""
+    """Join Lean files with what `putnam.json` says of them."""
     lean, metadata = {}, {}
     for raw in rows:
         name = raw["_file"].rpartition("/")[2]

@@ -17,7 +17,7 @@ _PROOF = f"{_MARK} @start proof\n"
 
 
 def joined(rows: Iterable[Row]) -> Iterator[Row]:
-    """Files of a task's folder as one row."""
+    """Join files of a task's folder to one row."""
     tasks: dict[str, Row] = {}
     for raw in rows:
         folder, _, file = raw["_file"].rpartition("/")
@@ -86,9 +86,10 @@ def code_row(raw: Row, index: int) -> Row:
     task = _task(raw)
     parts, signature = task.pop("parts"), task["signature"]
     precondition = f"{_head(signature, '_precond', ' : Prop')}\n{parts['precond']}"
-    helpers = (
-        parts["solution_aux"] if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]) else ""
-    )
+    if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]):
+        helpers = parts["solution_aux"]
+    else:
+        helpers = ""
     definitions = [parts.get("task_aux", ""), helpers, parts["precond_aux"], f"@[reducible, simp]\n{precondition}"]
     head = _head(signature, "", f"{_assumed(signature)} : {signature['return_type']}")
     own = "" if helpers else parts["solution_aux"]
@@ -118,7 +119,7 @@ def _together(parts: list[str]) -> str:
 
 
 def _uses(text: str, helpers: str) -> bool:
-    """Whether `text` names what `helpers` defines."""
+    """Return whether `text` names what `helpers` defines."""
     names = re.findall(r"\b(?:def|abbrev|structure|inductive)\s+([\w'.!?]+)", helpers)
     return any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w'])", text) for name in names)
 

@@ -44,7 +44,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def rounded(raw: Row, index: int) -> Row:
-    """Says how many decimals the answer should have, where it is a number."""
+    """Add to the question how many decimals the answer should have, where it is a number."""
     made = row(raw, index)
     if number := _NUMBER.fullmatch(made["expected_answer"]):
         places = len(number[1] or "")
@@ -54,7 +54,7 @@ def rounded(raw: Row, index: int) -> Row:
 
 
 def sound(level: str, mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
-    """Only rows whose numbers are on the list `level` of those that people found to be right."""
+    """Keep only rows whose numbers are on the list `level` of those that people found to be right."""
     numbers = raw[BESIDE][level]
     place = bisect_left(numbers, index)
     if place == len(numbers) or numbers[place] != index:

@@ -79,7 +79,7 @@ _ANSWERS = "answers.csv"
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Rows of a data set as they are; files of the repository as rows of the same kind."""
+    """Yield rows of a data set as they are; files of the repository as rows of the same kind."""
     files: dict[str, str] = {}
     for row in raw:
         if "text" in row:

@@ -23,7 +23,7 @@ _CEVAL = (
 
 
 def row(question: str, answer: str, raw: Row, index: int) -> Row:
-    """`question` and `answer` name the columns."""
+    """Map a row; `question` and `answer` name the columns."""
     if raw[answer] not in ("A", "B", "C", "D"):
         raise ValueError(f"the answer is {raw[answer]!r}, A to D is expected")
     return {

@@ -18,7 +18,7 @@ _LANGUAGES = (
 
 
 def row(raw: Row, index: int) -> Row:
-    """`answer` is the place of the right option, from 0."""
+    """Map a row; `answer` is the place of the right option, from 0."""
     language, answer = raw["_config"], raw["answer"]
     if answer not in range(4):
         raise ValueError(f"the answer is {answer!r}")

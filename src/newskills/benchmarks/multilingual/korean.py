@@ -63,7 +63,7 @@ _KMMLU = (
 
 
 def asked(question: str, options: Sequence[str], right: int, subject: str = "") -> Row:
-    """`right`: 1 for the first option."""
+    """Return a question with options; `right`: 1 for the first option."""
     if not 1 <= right <= len(options):
         raise ValueError(f"the answer is option {right} of {len(options)}")
     return {

@@ -117,7 +117,7 @@ def _flores(which: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchm
 
 
 def _named(place: str) -> str:
-    """`pl_PL` → Polish (PL), where the language has a name here; else as it stands."""
+    """Return the name of a language: `pl_PL` → Polish (PL), where it has a name here; else as it stands."""
     language, _, country = place.partition("_")
     return f"{_NAMES[language]} ({country})" if language in _NAMES else place
 

@@ -27,7 +27,7 @@ _LANGUAGES = {
 
 
 def rows(raw: Row, index: int) -> Iterator[Row]:
-    """One article → its questions."""
+    """Yield the questions of one article."""
     for paragraph in raw["paragraphs"]:
         for question in paragraph["qas"]:
             first, *others = dict.fromkeys(answer["text"] for answer in question["answers"])

@@ -77,7 +77,7 @@ def chosen(question: str, options: Sequence[str], right: int) -> Row:
 
 
 def clean(text: str) -> str:
-    """Without the mark-up that WikiHow's texts have in brackets."""
+    """Remove the mark-up that WikiHow's texts have in brackets."""
     return " ".join(_MARKUP.sub("", text.replace(" [title]", ".")).split())
 
 

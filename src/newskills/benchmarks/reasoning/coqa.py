@@ -8,7 +8,7 @@ from newskills.base.records import Row
 
 
 def row(raw: Row, index: int) -> Iterator[Row]:
-    """One row per turn, with the earlier turns and their right answers in the question."""
+    """Yield one row per turn, with the earlier turns and their right answers in the question."""
     questions, answers = raw["questions"]["input_text"], raw["answers"]["input_text"]
     others = [other["input_text"] for other in raw["additional_answers"].values()]
     story = f"Story:\n{raw['story'].strip()}\n"

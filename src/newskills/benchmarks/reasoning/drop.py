@@ -16,7 +16,7 @@ def spans(answer: Row) -> list[str]:
 
 
 def validated(answers: Row | list[Row]) -> list[Row]:
-    """Answers of further people: a list, or columns as parquet has them."""
+    """Return the answers of further people: a list, or columns as parquet has them."""
     if isinstance(answers, list):
         return answers
     return [dict(zip(answers, values, strict=True)) for values in zip(*answers.values(), strict=True)]

@@ -8,7 +8,7 @@ from newskills.base.records import Row
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Each sample with the text of its rule."""
+    """Join each sample with the text of its rule."""
     samples: list[Row] = []
     rules: dict[tuple[str, str], str] = {}
     for line in raw:

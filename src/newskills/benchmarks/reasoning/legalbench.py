@@ -101,7 +101,7 @@ _FIELD = re.compile(r"\{\{(.+?)\}\}")
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Rows of the tasks, each with the prompt of its task, which come first."""
+    """Yield rows of the tasks, each with the prompt of its task, which come first."""
     prompts: dict[str, str] = {}
     for row in raw:
         if "_config" in row:
@@ -156,7 +156,7 @@ _HEDGEABLE = {
 
 
 def _configs(tasks: str) -> str:
-    r"""In braces; a comma within a name is written `\,`."""
+    r"""Put tasks in braces; a comma within a name is written `\,`."""
     names = (task.replace(",", r"\,") for task in tasks.split())
     return f"{{{','.join(names)}}}"
 

@@ -15,7 +15,7 @@ FORM = "Reply with nothing but the numbers, separated by commas."
 
 
 def sorting(split: str) -> list[Row]:
-    """Four different numbers below 100, to be put in order."""
+    """Draw four different numbers below 100, to be put in order."""
     seen: set[str] = set()
     made: dict[str, list[Row]] = {}
     for name, count in _ITEMS.items():

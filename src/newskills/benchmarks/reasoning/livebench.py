@@ -17,7 +17,9 @@ _KEPT = ("task", "category", "subtask", "livebench_release_date", "livebench_rem
 
 def row(raw: Row, index: int) -> Row | Drop:
     """Keep the current questions: those that were never removed. The others are in the split `all`."""
-    return Drop("removed from the current release") if raw["livebench_removal_date"] else every(raw, index)
+    if raw["livebench_removal_date"]:
+        return Drop("removed from the current release")
+    return every(raw, index)
 
 
 def every(raw: Row, index: int) -> Row:
@@ -43,7 +45,7 @@ def every(raw: Row, index: int) -> Row:
 
 
 def sources(members: str, sha256: str) -> tuple[Source, Source]:
-    """Files of the authors' repository, for the splits `test` and `all`."""
+    """Return the files of the authors' repository, for the splits `test` and `all`."""
     test = Source(
         split="test",
         github="LiveBench/LiveBench",

@@ -10,7 +10,7 @@ from newskills.benchmarks.text import choices
 
 
 def row(raw: Row, index: int) -> Iterator[Row]:
-    """One row per question; an article holds its questions as the text of a Python list."""
+    """Yield one row per question; an article holds its questions as the text of a Python list."""
     for number, problem in enumerate(ast.literal_eval(raw["problems"]), 1):
         if problem["answer"] not in "ABCD" or len(problem["options"]) != 4:
             raise ValueError(f"question {number} has no answer A to D among four options")

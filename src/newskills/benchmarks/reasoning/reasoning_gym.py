@@ -117,7 +117,9 @@ def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list
 
     with _one_at_a_time:
         test = list(islice(fresh("test"), items["test"]))
-        return test if split == "test" else list(islice(fresh("train"), items["train"]))
+        if split == "test":
+            return test
+        return list(islice(fresh("train"), items["train"]))
 
 
 def _benchmark(name: str, task: str, title: str, *, easy: _EasySettings | None = None) -> Benchmark:

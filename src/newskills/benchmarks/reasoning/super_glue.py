@@ -93,7 +93,7 @@ def record(raw: Row, index: int) -> Row:
 def task(
     name: str, title: str, row: Callable[[Row, int], Row], items: int, source: Source, **more: object
 ) -> Benchmark:
-    """One of GLUE's or SuperGLUE's, with yes or no for an answer where `more` says nothing else."""
+    """Make a benchmark of GLUE or SuperGLUE, with yes or no for an answer where `more` says nothing else."""
     usual: Row = {
         "prompt": "generic/yes-no",
         "grader": "multichoice",

@@ -102,11 +102,14 @@ def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
 
 
 def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """`make` for any family of tasks.
+    """Make the files, as `make` does, for any family of tasks.
 
     Raises DataError for tasks whose material is not there; the others are written.
     """
-    listed = {"tasks": options_given["tasks"].split(",")} if isinstance(options_given.get("tasks"), str) else {}
+    if isinstance(options_given.get("tasks"), str):
+        listed = {"tasks": options_given["tasks"].split(",")}
+    else:
+        listed = {}
     options = read_config(RulerOptions, {**options_given, **listed}, f"options of {family.name}")
     names = _checked(options, family)
     count = _counter(options.tokenizer_path)
@@ -132,7 +135,8 @@ def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOp
 
 
 def _counter(tokenizer_path: str) -> Callable[[str], int]:
-    """Text → its tokens; without a tokenizer as many as a coarse one has: four letters, or one of any other sign."""
+    """Return a function that counts tokens; without a tokenizer as many as a coarse one has: four letters, or one
+    of any other sign."""
     if not tokenizer_path:
         return lambda text: len(_COARSE.findall(text))
     from newskills.models.tokenizer import HFTokenizer
@@ -204,7 +208,7 @@ def _hotpot(rows: list[Row]) -> Iterator[Article]:
 def _rows(
     family: Family, name: str, options: RulerOptions, material: Any, count: Callable[[str], int]
 ) -> Iterator[Row]:
-    """Each row has as much haystack as fits; the first one finds out how much that is."""
+    """Yield rows, each with as much haystack as fits; the first one finds out how much that is."""
     limits = family.tasks[name]
     room = options.max_seq_length - options.template_tokens - limits.tokens
 

@@ -40,7 +40,7 @@ class NumberedItem(NamedTuple):
 
 
 def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
-    """As `ruler.build.make`."""
+    """Make the files as `ruler.build.make` does."""
     return make_family(SECOND, folder, options_given, fetch)
 
 
@@ -118,7 +118,7 @@ def _line(numbered: NumberedItem) -> str:
 
 
 def _numbers(count: int, same: int, random: Random) -> list[str]:
-    """Numbers for items, each of which up to `same` items share, in random order."""
+    """Draw numbers for items, each of which up to `same` items share, in random order."""
     different: dict[str, None] = {}
     while len(different) < math.ceil(count / same):
         different[words.number(random, _DIGITS)] = None
@@ -190,7 +190,10 @@ def _documents(level: str, units: int, random: Random, articles: Sequence[Articl
             "",
             [numbers[text] for text in asked_article.supports],
         )
-    steps = "First copy the documents that matter for it, then answer" if level == "medium" else "Answer"
+    if level == "medium":
+        steps = "First copy the documents that matter for it, then answer"
+    else:
+        steps = "Answer"
     wish = f"{steps} this question from the documents."
     return TaskSample(f"{head}{wish}\n\nQuestion: {asked_article.question}", "", list(asked_article.golds))
 

@@ -114,11 +114,15 @@ def _needles(task: RulerTask, units: int, random: Random, material: TaskMaterial
 
 
 def _names(task: RulerTask, random: Random, count: int) -> list[str]:
-    return words.keys(random, count) if task.keyed_by == "words" else [words.uuid(random) for _ in range(count)]
+    if task.keyed_by == "words":
+        return words.keys(random, count)
+    return [words.uuid(random) for _ in range(count)]
 
 
 def _value(task: RulerTask, random: Random) -> str:
-    return words.number(random, 7) if task.valued_by == "numbers" else words.uuid(random)
+    if task.valued_by == "numbers":
+        return words.number(random, 7)
+    return words.uuid(random)
 
 
 def _needle(kind: str, name: str, value: str) -> str:
@@ -126,7 +130,7 @@ def _needle(kind: str, name: str, value: str) -> str:
 
 
 def _essay(units: int, random: Random, sentences: Sequence[str]) -> list[str]:
-    """Consecutive sentences from a random place on; the given text is repeated where it is too short."""
+    """Return consecutive sentences from a random place on; the text is repeated where it is too short."""
     if not sentences:
         return list(islice(words.prose(random), units))
     start = random.randrange(len(sentences))
@@ -144,7 +148,7 @@ def _hidden(hay: list[str], needles: Sequence[str], random: Random, between: str
 
 
 def _assignments(random: Random, hops: int) -> tuple[str, list[str], list[str]]:
-    """(value, names, statements) of one chain."""
+    """Draw (value, names, statements) of one chain."""
     names: list[str] = []
     while len(names) <= hops:
         name = words.letters(random, 5, ascii_uppercase)
@@ -188,7 +192,7 @@ def _common(units: int, random: Random) -> TaskSample:
 
 
 def _word_list(common: int, often: int, others: int, seldom: int, random: Random) -> tuple[list[str], str]:
-    """(frequent words, the numbered list)."""
+    """Draw (frequent words, the numbered list)."""
     all_words = [*words.NOUNS, *words.ADJECTIVES]
     if common + others <= len(all_words):
         chosen = random.sample(all_words, common + others)
@@ -200,7 +204,7 @@ def _word_list(common: int, often: int, others: int, seldom: int, random: Random
 
 
 def _frequent(units: int, random: Random) -> TaskSample:
-    """About `units` coded words, whose counts fall with the square of their rank; the first rank is dots."""
+    """Draw about `units` coded words, whose counts fall with the square of their rank; the first rank is dots."""
     vocabulary: dict[str, None] = {}
     while len(vocabulary) < max(50, units // 50):
         vocabulary[words.letters(random, 6, ascii_lowercase)] = None

@@ -50,7 +50,7 @@ _NOISE = "The hills are quiet. The river runs on. The road is long. Snow falls o
 
 
 def keys(random: Random, count: int) -> list[str]:
-    """Different pairs of words, and with a third word where those do not suffice."""
+    """Draw different pairs of words, and with a third word where those do not suffice."""
     key_set: dict[str, None] = {}
     most = len(ADJECTIVES) * len(NOUNS) // 2
     while len(key_set) < count:
@@ -80,7 +80,7 @@ def noise() -> Iterator[str]:
 
 
 def prose(random: Random) -> Iterator[str]:
-    """Sentences without end that have no numbers in them."""
+    """Yield sentences without end that have no numbers in them."""
     verbs, ways = _VERBS.split(), _WAYS.split("|")
     while True:
         who, what = (f"{random.choice(ADJECTIVES)} {random.choice(NOUNS)}" for _ in range(2))

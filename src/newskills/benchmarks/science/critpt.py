@@ -6,7 +6,7 @@ from newskills.base.records import Row
 
 
 def row(raw: Row, index: int) -> list[Row]:
-    """One row for each problem of a challenge (in the file form), or of the data set."""
+    """Return one row for each problem of a challenge (in the file form), or of the data set."""
     return [
         {
             "id": problem["problem_id"],

@@ -19,7 +19,7 @@ _OPTIONS = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3", "C
 
 @cache
 def orders(seed: int = _SEED) -> list[list[int]]:
-    """For each item of a split the places of its options: successive shuffles of one seeded generator."""
+    """Return, for each item of a split, the places of its options: successive shuffles of one seeded generator."""
     generator = Random(seed)  # noqa: S311 - the order has to be the same everywhere, not secret
     made = [list(range(len(_OPTIONS))) for _ in range(_LARGEST_SPLIT)]
     for places in made:

@@ -55,7 +55,7 @@ _LANGUAGE_OF = {repo: language for language, repos in _LANGUAGES.items() for rep
 
 
 def _prepared(raw: Row, dataset: str, images: str) -> Row:
-    """Names of images have no double underscore."""
+    """Map a row; names of images have no double underscore."""
     return {
         "id": raw["instance_id"],
         **raw,
@@ -134,7 +134,7 @@ def pro(raw: Row, index: int) -> Row:
 
 
 def rebench(raw: Row, index: int) -> Row:
-    """Each row names its image."""
+    """Map a row, which names its image."""
     made = _prepared(raw, "nebius/SWE-rebench-leaderboard", _OWN_IMAGES)
     return {**made, "container_id": raw["docker_image"]}
 

@@ -6,7 +6,7 @@ from newskills.base.records import Row
 
 
 def row(raw: Row, index: int) -> Row:
-    """`price` in dollars; `manager_data` only where the task is to choose among proposals."""
+    """Map a row; `price` in dollars, `manager_data` only where the task is to choose among proposals."""
     return {
         "id": f"{raw['question_id']}-{raw['variant']}",
         "question": raw["prompt"],

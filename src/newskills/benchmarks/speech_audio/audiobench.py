@@ -125,7 +125,7 @@ BENCHMARKS = (
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """Means over the members that have a metric, each counted by its problems."""
+    """Average over the members that have a metric, each counted by its problems."""
     scores_by_name: dict[str, float] = {}
     for metric in ("success_rate", "wer", "bleu", "judge_score"):
         having = [modes for modes in members.values() if metric in modes["pass@1"]]

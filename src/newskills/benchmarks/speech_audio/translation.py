@@ -79,7 +79,7 @@ def translate(language: str) -> str:
 
 
 def code_of(locale: str) -> str:
-    """`cmn_hans_cn` → zh, `zh-CN` → zh."""
+    """Return the code of a language: `cmn_hans_cn` → zh, `zh-CN` → zh."""
     first = locale.replace("-", "_").partition("_")[0]
     return _CODES.get(first, first)
 
@@ -98,7 +98,8 @@ def fleurs_asr(raw: Row, index: int) -> Row:
 
 
 def with_english(raw: Iterable[Row]) -> Iterator[Row]:
-    """Sentences of other languages with their English text; English comes first, and only its texts are kept."""
+    """Yield sentences of other languages with their English text; English comes first, and only its texts are
+    kept."""
     english: dict[int, str] = {}
     for row in raw:
         if row["_config"] == "en_us":
@@ -122,7 +123,7 @@ def fleurs_st(raw: Row, index: int) -> Row:
 
 
 def with_sentences(folder: Path, raw: Iterable[Row]) -> Iterator[Row]:
-    """Rows with what is spoken, which CoVoST leaves to Common Voice: `<folder>/<language>/validated.tsv`."""
+    """Yield rows with what is spoken, which CoVoST leaves to Common Voice: `<folder>/<language>/validated.tsv`."""
     spoken_texts: dict[str, dict[str, str]] = {}
     for row in raw:
         language = _pair(row)[0]
@@ -167,7 +168,8 @@ def covost2(task: str, raw: Row, index: int) -> Row | Drop:
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """Each metric over the members that have it, counted by their problems; counts of errors are added up."""
+    """Average each metric over the members that have it, counted by their problems; counts of errors are added
+    up."""
     scores_by_name: dict[str, float] = {}
     for metric in ("wer", "wer_macro", "bleu", "comet"):
         having = [modes for modes in members.values() if metric in modes["pass@1"]]
@@ -216,7 +218,7 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
 
 
 def _chosen(row: Row, values: tuple[str, ...]) -> bool:
-    """Whether the language, or that of the two which is not English, is among the values."""
+    """Return whether the language, or that of the two which is not English, is among the values."""
     source, target = row.get("source_language", row.get("language")), row.get("target_language")
     return (target if source == "en" and target else source) in values
 

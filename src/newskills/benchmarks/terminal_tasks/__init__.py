@@ -68,7 +68,7 @@ def _from_folder() -> Option:
 
 
 def folders(raw: Iterable[Row]) -> Iterator[Row]:
-    """Single files → a raw row for each task folder with its `files`: name in the folder → bytes."""
+    """Group single files to a raw row for each task folder with its `files`: name in the folder → bytes."""
     for task, members in groupby(raw, lambda file: _place(file["_file"])[0]):
         files = {_place(file["_file"])[1]: file["asset"].data for file in members}
         if any(layout.task_file in files for layout in FORMATS):
@@ -76,7 +76,7 @@ def folders(raw: Iterable[Row]) -> Iterator[Row]:
 
 
 def _place(name: str) -> tuple[str, str]:
-    """(task, name in its folder)."""
+    """Split a name into (task, name in its folder)."""
     task, _, rest = name.removeprefix("tasks/").partition("/")
     return task, rest
 

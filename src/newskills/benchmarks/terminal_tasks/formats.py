@@ -104,7 +104,7 @@ class _TerminalBenchTask(Struct, frozen=True, kw_only=True):
 
 
 def read_terminal_bench(files: TaskFiles) -> ReadTask:
-    """`task.yaml`. Raises DataError, UnsupportedTaskError."""
+    """Read `task.yaml`. Raises DataError, UnsupportedTaskError."""
     task = _parsed(files, "task.yaml", yaml.safe_load, _TerminalBenchTask)
     files.text("run-tests.sh")
     if task.parser_name != "pytest":
@@ -150,7 +150,7 @@ def _service(files: TaskFiles) -> Row:
 
 
 def _built_of(service: Row) -> tuple[str, str]:
-    """(context, Dockerfile) of a service."""
+    """Return (context, Dockerfile) of a service."""
     build = service.get("build") or {}
     if isinstance(build, str):
         build = {"context": build}
@@ -158,7 +158,7 @@ def _built_of(service: Row) -> tuple[str, str]:
 
 
 def _variables(written: Any) -> dict[str, str]:
-    """Of a service: a mapping, or a list of `NAME=value`. Raises UnsupportedTaskError."""
+    """Read the variables of a service: a mapping, or a list of `NAME=value`. Raises UnsupportedTaskError."""
     pairs = written.items() if isinstance(written, dict) else (str(item).partition("=")[::2] for item in written)
     return {str(name): _substituted("" if value is None else str(value)) for name, value in pairs}
 
@@ -220,7 +220,7 @@ class _HarborTask(Struct, frozen=True, kw_only=True):
 
 
 def read_harbor(files: TaskFiles) -> ReadTask:
-    """`task.toml`. Raises DataError, UnsupportedTaskError."""
+    """Read `task.toml`. Raises DataError, UnsupportedTaskError."""
     task = _parsed(files, "task.toml", tomllib.loads, _HarborTask)
     for needed, why in (
         (bool(task.steps), "it has several steps"),
@@ -269,7 +269,7 @@ def _literal(variables: dict[str, str]) -> dict[str, str]:
 
 
 def _megabytes(size: str) -> int:
-    """0 where nothing is said."""
+    """Return megabytes; 0 where nothing is said."""
     match = _SIZE.fullmatch(size.strip())
     return int(float(match[1]) * _MEGABYTES[match[2].upper()]) if match else 0
 

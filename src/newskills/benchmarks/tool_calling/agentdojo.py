@@ -16,7 +16,8 @@ _KINDS = ("no-attack", "attack")
 
 
 def rows(split: str) -> Iterator[Row]:
-    """Each task of the users alone, then with each of the attackers' tasks. Raises ConfigError without the package."""
+    """Yield each task of the users alone, then with each of the attackers' tasks. Raises ConfigError without the
+    package."""
     all_suites = suites()
     from agentdojo.agent_pipeline.agent_pipeline import load_system_message
 

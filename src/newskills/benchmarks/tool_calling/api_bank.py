@@ -20,7 +20,7 @@ _ROLES = {"User": "user", "AI": "assistant"}
 
 
 def join(rows: Iterable[Row]) -> Iterable[Row]:
-    """Lines of dialogues → one row for each call in them, with the functions of its dialogue."""
+    """Convert lines of dialogues to one row for each call in them, with the functions of its dialogue."""
     dialogues: dict[str, list[Row]] = {}
     required_by_function: dict[str, list[set[str]]] = {}
     for raw in rows:

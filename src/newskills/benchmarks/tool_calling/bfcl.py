@@ -71,7 +71,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Benchmark:
-    """`bfcl_<version>.<category>`; all versions share the files of the fourth."""
+    """Make `bfcl_<version>.<category>`; all versions share the files of the fourth."""
     conversation = category.startswith("multi_turn")
     shared = "" if version == "v4" else f"bfcl_v4.{category}"
     return Benchmark(
@@ -105,7 +105,7 @@ _CONVERSATION_TRAPS = ("The simulated services come with bfcl-eval: pip install 
 
 
 def source(category: str, more: tuple[str, ...] = ()) -> Source:
-    """Questions and, where they are apart, answers; `more`: further files."""
+    """Return the source of questions and, where they are apart, answers; `more`: further files."""
     file = f"BFCL_v4_{category}"
     if category in _SHA256:
         return Source(url=f"{_DATA}/{file}.json", revision=_REVISION, sha256=_SHA256[category])
@@ -117,7 +117,7 @@ def source(category: str, more: tuple[str, ...] = ()) -> Source:
 
 
 def _join(rows: Iterable[Row]) -> Iterable[Row]:
-    """Questions with their answers, and with the documents of the services that they involve."""
+    """Join questions with their answers, and with the documents of the services that they involve."""
     questions: list[Row] = []
     answers: dict[str, Row] = {}
     docs: dict[str, list[Row]] = {}
@@ -132,7 +132,10 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
     for raw in questions:
         answer = answers.get(raw["id"], {})
         gold: Row = {key: answer[key] for key in ("ground_truth", "num_hops") if key in answer}
-        documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]] if docs else []
+        if docs:
+            documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]]
+        else:
+            documents = []
         yield {**raw, **gold, **({"docs": documents} if docs else {})}
 
 
@@ -164,7 +167,9 @@ def row(category: str, raw: Row, index: int) -> Row:
 def _check(category: str) -> str:
     if category.startswith("multi_turn"):
         return "conversation"
-    return category.removeprefix("live_") if category.endswith("relevance") else "calls"
+    if category.endswith("relevance"):
+        return category.removeprefix("live_")
+    return "calls"
 
 
 def _documented(raw: Row) -> list[Row]:
@@ -176,7 +181,8 @@ def _documented(raw: Row) -> list[Row]:
 
 
 def tool(function: Row, language: str = "Python") -> Row:
-    """In the shape of OpenAI's API. Values of Java and JavaScript are asked for as source text."""
+    """Return a function in the shape of OpenAI's API. Values of Java and JavaScript are asked for as source
+    text."""
     parameters = function["parameters"]
     properties = {
         name: _schema(spec) if language == "Python" else _literal(spec, language)

@@ -29,7 +29,7 @@ _SEARCHED = "Answer the question with the help of web searches. " + _FORM.format
 
 
 def memory(kind: str) -> Benchmark:
-    """`bfcl_v4.memory_<kind>`: 155 questions about 37 earlier conversations in five scenarios."""
+    """Make `bfcl_v4.memory_<kind>`: 155 questions about 37 earlier conversations in five scenarios."""
     files = (f"memory_prereq_conversation/memory_{name}" for name in SETTINGS)
     return structs.replace(
         bfcl.benchmark("v4", "simple_python"),
@@ -52,7 +52,7 @@ def memory(kind: str) -> Benchmark:
 
 
 def web_search(kind: str) -> Benchmark:
-    """`bfcl_v4.web_search_<kind>`: questions of several hops, answered with the tool `tavily`."""
+    """Make `bfcl_v4.web_search_<kind>`: questions of several hops, answered with the tool `tavily`."""
     settings = {"open_pages": True, "max_results": 10, "excerpts": kind == "base"}
     return structs.replace(
         bfcl.benchmark("v4", "simple_python"),
@@ -77,7 +77,7 @@ def web_search(kind: str) -> Benchmark:
 
 
 def _joined(rows: Iterable[Row]) -> Iterable[Row]:
-    """Questions with their answers, the conversations of their scenario, and the functions of the memory."""
+    """Join questions with their answers, the conversations of their scenario, and the functions of the memory."""
     questions: list[Row] = []
     answers: dict[str, Row] = {}
     sessions: dict[str, list[list[str]]] = {}

@@ -26,7 +26,8 @@ BENCHMARKS = tuple(map(_benchmark, bfcl.CATEGORIES))
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """mean(non-live, live, multi-turn); live counts each question once, simple is the mean over languages."""
+    """Compute mean(non-live, live, multi-turn); live counts each question once, simple is the mean over
+    languages."""
     of = {name.partition(".")[2]: headline(metrics, "accuracy") for name, metrics in members.items()}
     simple = mean(of[f"simple_{language}"] for language in ("python", "java", "javascript"))
     non_live = mean([simple, of["multiple"], of["parallel"], of["parallel_multiple"], of["irrelevance"]])

@@ -18,7 +18,7 @@ BENCHMARKS = (
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """0.4 agents + 0.3 multi-turn + 0.1 live + 0.1 non-live + 0.1 hallucination."""
+    """Compute 0.4 agents + 0.3 multi-turn + 0.1 live + 0.1 non-live + 0.1 hallucination."""
     of = {name.partition(".")[2]: headline(metrics, "accuracy") for name, metrics in members.items()}
     simple = mean(of[f"simple_{language}"] for language in ("python", "java", "javascript"))
     non_live = mean([simple, of["multiple"], of["parallel"], of["parallel_multiple"]])

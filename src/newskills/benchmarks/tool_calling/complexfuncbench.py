@@ -14,7 +14,8 @@ _NAMES = {"number": "float", "object": "dict", "array": "any"}
 
 
 def row(raw: Row, index: int) -> Iterator[Row]:
-    """One row for each step of the conversation at which functions are called, with all before it as it was."""
+    """Yield one row for each step of the conversation at which functions are called, with all before it as it
+    was."""
     messages: list[Row] = []
     functions = [_function(function) for function in raw["functions"]]
     for at, turn in enumerate(raw["conversations"]):
@@ -57,8 +58,10 @@ def _shown(turn: Row, calls: list[Row], at: int) -> list[Row]:
 
 
 def _accepted(value: Any) -> Any:
-    """Values of an object are lists of what is accepted, as the grader reads them."""
-    return {key: [inner] for key, inner in value.items()} if isinstance(value, dict) else value
+    """Return values of an object as lists of what is accepted, as the grader reads them."""
+    if isinstance(value, dict):
+        return {key: [inner] for key, inner in value.items()}
+    return value
 
 
 def _function(function: Row) -> Row:

@@ -14,7 +14,7 @@ _COMMIT = "a2c024725189473d2d7cea3a5cfdbcc67478e41f"
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
-    """Tasks, each with the policy, and the data of the service; of several sets of tasks, the usual one."""
+    """Yield tasks, each with the policy, and the data of the service; of several sets of tasks, the usual one."""
     files = {row["_file"].rpartition("/")[2]: row["text"] for row in raw}
     service = msgspec.json.encode({"data": _data(files, "db"), "user_data": _data(files, "user_db")})
     sets = msgspec.json.decode(files.get("split_tasks.json", "{}"))
@@ -44,7 +44,9 @@ def _scenario(scenario: Row) -> str:
         instructions = "\n\n".join(
             f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in instructions.items() if text
         )
-    return f"Persona: {scenario['persona']}\n\n{instructions}" if scenario.get("persona") else str(instructions)
+    if scenario.get("persona"):
+        return f"Persona: {scenario['persona']}\n\n{instructions}"
+    return str(instructions)
 
 
 def _row(domain: str) -> Any:

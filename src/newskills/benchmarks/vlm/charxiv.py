@@ -35,11 +35,13 @@ def place(raw: Row, number: int) -> str:
     where = raw["subplot_loc"]
     if number in _WHOLE or where == [0, 0]:
         return "In this figure" if number in _WHOLE else "In this plot"
-    return f"In {where}" if isinstance(where, str) else f"In the subplot at row {where[0]}, column {where[1]}"
+    if isinstance(where, str):
+        return f"In {where}"
+    return f"In the subplot at row {where[0]}, column {where[1]}"
 
 
 def asked(raw: Row) -> Iterator[tuple[str, str, str]]:
-    """(kind, question, answer)."""
+    """Yield (kind, question, answer)."""
     if "query" in raw:
         yield "reasoning", raw["query"], raw["answer"]
         return

@@ -89,7 +89,7 @@ _OPEN = Drop("open questions, which have no options")
 
 
 def listed(options: Any) -> list[str]:
-    """Options that are a list, or a list written as a text. Raises ValueError."""
+    """Return options that are a list, or a list written as a text. Raises ValueError."""
     try:
         options_listed = ast.literal_eval(options) if isinstance(options, str) else options
     except (SyntaxError, RecursionError, MemoryError) as error:
@@ -183,7 +183,7 @@ def ai2d(raw: Row, index: int) -> Row:
 
 
 def read_text(raw: Row, index: int) -> Row:
-    """OCRBench and DocVQA: several texts are right."""
+    """Map a row of OCRBench or DocVQA, where several texts are right."""
     raw_answers = raw["answers"] if "answers" in raw else raw["answer"]
     first, *others = dict.fromkeys(map(str, [raw_answers] if isinstance(raw_answers, str) else raw_answers))
     kind = raw["question_type"] if "question_type" in raw else (raw["question_types"] or ["other"])[0]

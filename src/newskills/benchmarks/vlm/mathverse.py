@@ -13,7 +13,7 @@ from newskills.benchmarks.media import embedded
 
 
 def row(raw: Row, index: int) -> Row:
-    """Vision-only problems have no text: the picture holds it."""
+    """Map a row; vision-only problems have no text: the picture holds it."""
     version = raw["problem_version"]
     question = str(raw["question"] or "").strip()
     return {

@@ -11,7 +11,7 @@ _PARTS = {"vision": "mmmu-pro", "standard": "mmmu-pro-standard"}
 
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
-    """Both parts weigh the same."""
+    """Average both parts, which weigh the same."""
     parts = {part: headline(members[name], "symbolic_correct") for part, name in _PARTS.items()}
     return {"overall": mean(parts.values()), **parts}
 

@@ -22,7 +22,7 @@ _TEXTS = (
 
 
 def page(annotated: Row) -> Row:
-    """Texts, formulas and tables of an annotated page; blocks that a column or page cut in two are one."""
+    """Map texts, formulas and tables of an annotated page; blocks that a column or page cut in two are one."""
     blocks = annotated["layout_dets"]
     cut: list[set[Any]] = []
     for relation in annotated["extra"]["relation"]:

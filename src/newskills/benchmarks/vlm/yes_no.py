@@ -7,7 +7,7 @@ from newskills.benchmarks.text import yes_no
 
 
 def hallusionbench(raw: Row, index: int) -> Row:
-    """Without a picture on purpose: figure 0 of the questions that a picture supplements."""
+    """Map a row; without a picture on purpose: figure 0 of the questions that a picture supplements."""
     names = ("category", "subcategory", "visual_input", "set_id", "figure_id", "question_id")
     file = raw["filename"]
     kind, section, hard, topic, figure, question = (str(raw[name]) for name in names)

@@ -26,7 +26,8 @@ class _Evaluate(Command[ProfileEvaluateOptions], frozen=True, kw_only=True):
 
 
 def _is_override(word: str) -> bool:
-    """`a[0].b=value` means `a.0.b=value`; what stands behind the first `=` stays as it is."""
+    """Return whether a word sets an element of a list: `a[0].b=value` means `a.0.b=value`; what stands behind the
+    first `=` stays as it is."""
     return "=" in word and not word.startswith("-") and "[" in word.partition("=")[0]
 
 

@@ -21,7 +21,7 @@ class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):
 
 
 def with_marker(argv: Sequence[str]) -> list[str]:
-    """`argv` with `--` in front of the first word that is no option and no option's value."""
+    """Return `argv` with `--` in front of the first word that is no option and no option's value."""
     option_leaves = leaves(RunCmdOptions)
     at = 0
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
@@ -29,7 +29,9 @@ def with_marker(argv: Sequence[str]) -> list[str]:
         name = ALIASES.get(name, name)
         leaf = option_leaves.get(name)
         at += 1 if equals or leaf is None or leaf.is_bool else 2
-    return [*argv[:at], "--", *argv[at:]] if at < len(argv) and argv[at] != "--" else list(argv)
+    if at < len(argv) and argv[at] != "--":
+        return [*argv[:at], "--", *argv[at:]]
+    return list(argv)
 
 
 COMMAND = RunCommand(

@@ -96,7 +96,7 @@ class EngineProgram(Protocol):
 
 
 def is_address(image: str) -> bool:
-    """Whether it names an image of a registry or a store, not a file or a folder."""
+    """Return whether `image` names one of a registry or a store, not a file or a folder."""
     return _SCHEME.match(image) is not None or not image.startswith(("/", "./", "../", "~"))
 
 
@@ -109,7 +109,7 @@ def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
 
 
 def no_builder(program: str, image: str) -> ConfigError:
-    """For programs that build no images of Dockerfiles."""
+    """Return the error for programs that build no images of Dockerfiles."""
     return ConfigError(
         f"The image {image} has to be built of a Dockerfile, which {program} cannot do.",
         hint="Build it with podman or docker and bring it as a file (++environment.container_formatter="

@@ -177,13 +177,13 @@ def load_cluster(
 
 
 def config_folders(config_dir: str | None, environ: Mapping[str, str]) -> list[Path]:
-    """Where cluster configs are looked for, first to last."""
+    """Return the folders where cluster configs are looked for, first to last."""
     own_folders = [config_dir, twin("CONFIG_DIR", environ)]
     return [*(Path(folder).expanduser() for folder in own_folders if folder), Path(FOLDER)]
 
 
 def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[str]:
-    """Clusters that can be named, built-in ones included."""
+    """Return the clusters that can be named, built-in ones included."""
     files = [
         file for folder in config_folders(config_dir, environ) if folder.is_dir() for file in folder.iterdir()
     ]
@@ -191,7 +191,7 @@ def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[st
 
 
 def twin(name: str, environ: Mapping[str, str]) -> str:
-    """NEWSKILLS_<name>, else NEMO_SKILLS_<name>, else an empty text."""
+    """Return the variable NEWSKILLS_<name>, else NEMO_SKILLS_<name>, else an empty text."""
     return environ.get(f"NEWSKILLS_{name}") or environ.get(f"NEMO_SKILLS_{name}", "")
 
 
@@ -259,7 +259,9 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
     """Return the Python interpreter for a command: this one's own where the command runs on the same machine or disk,
     else `python3`."""
-    return "python3" if image or cluster.ssh_tunnel or not cluster.properties.shares_disks else sys.executable
+    if image or cluster.ssh_tunnel or not cluster.properties.shares_disks:
+        return "python3"
+    return sys.executable
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:

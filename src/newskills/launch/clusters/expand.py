@@ -14,12 +14,12 @@ _REFERENCE = re.compile(r"\$?\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def references(text: str) -> list[str]:
-    """Names of the variables in `text`."""
+    """Return the names of the variables in `text`."""
     return _REFERENCE.findall(text)
 
 
 def expand(text: str, environ: Mapping[str, str], where: str) -> str:
-    """`${VAR}` and `{VAR}` replaced. Raises ConfigError for one that is not set.
+    """Replace `${VAR}` and `{VAR}` in `text`. Raises ConfigError for one that is not set.
 
     What cron, containers and services leave unset, the user's name and home, the system knows.
     """
@@ -50,7 +50,7 @@ def _account(variable: str) -> str | None:
 
 
 def at_home(path: str, environ: Mapping[str, str]) -> str:
-    """`~/x` below the user's home on this machine."""
+    """Expand `~/x` to a path below the user's home on this machine."""
     if path != "~" and not path.startswith("~/"):
         return path
     return environ.get("HOME", os.path.expanduser("~")) + path[1:]

@@ -28,7 +28,7 @@ class Mount(Struct, frozen=True):
 
 
 def parse_mount(text: str) -> Mount:
-    """`src:dst[:ro|rw]`. Raises ConfigError."""
+    """Parse `src:dst[:ro|rw]`. Raises ConfigError."""
     parts = text.split(":")
     if len(parts) == 3 and parts[2] in ("ro", "rw"):
         src, dst, mode = parts
@@ -45,7 +45,7 @@ def parse_mount(text: str) -> Mount:
 
 
 def parse_mounts(texts: Iterable[str]) -> tuple[Mount, ...]:
-    """All of them. Raises ConfigError, also for a destination used twice or the place of the code."""
+    """Parse all mounts. Raises ConfigError, also for a destination used twice or the place of the code."""
     by_destination: dict[str, Mount] = {}
     for text in texts:
         mount = parse_mount(text)
@@ -58,18 +58,18 @@ def parse_mounts(texts: Iterable[str]) -> tuple[Mount, ...]:
 
 
 def clean(path: str) -> str:
-    """`path` without `.`, `..`, and doubled or trailing slashes."""
+    """Return `path` without `.`, `..`, and doubled or trailing slashes."""
     return "/" + normpath(path).lstrip("/")
 
 
 def inside(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or lies below it. Both absolute."""
+    """Return whether `path` is `folder` or lies below it. Both absolute."""
     path, folder = clean(path), clean(folder)
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def reachable(path: str, mounts: Sequence[Mount]) -> bool:
-    """Whether a container with `mounts` sees the host's files at its own absolute `path`."""
+    """Return whether a container with `mounts` sees the host's files at its own absolute `path`."""
     return to_host(path, mounts) is not None
 
 
@@ -83,7 +83,8 @@ def to_host(path: str, mounts: Sequence[Mount]) -> str | None:
 
 
 def to_container(path: str, mounts: Sequence[Mount]) -> str | None:
-    """Where a container sees the host's `path`; None: nowhere (also where another mount hides it)."""
+    """Return where a container sees the host's `path`; None where it does not (also where another mount hides
+    it)."""
     over = [mount for mount in mounts if inside(path, mount.src)]
     for mount in sorted(over, key=lambda mount: -len(mount.src)):
         moved = _moved(path, mount.src, mount.dst)

@@ -14,15 +14,16 @@ _SECRET = re.compile(r"(?:\A|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CR
 
 
 def is_file_name(text: str) -> bool:
-    """Whether jobs and commands may be called so: it is part of file names, job names and host-side paths."""
+    """Return whether jobs and commands may have this name, which is part of file names, job names and host-side
+    paths."""
     return len(text) <= LONGEST and _FILE.match(text) is not None
 
 
 def is_variable(text: str) -> bool:
-    """Whether a shell takes `text` as the name of a variable."""
+    """Return whether a shell takes `text` as the name of a variable."""
     return _VARIABLE.match(text) is not None
 
 
 def looks_secret(variable: str) -> bool:
-    """Whether the variable holds a key, token or password, by its name."""
+    """Return whether the variable holds a key, token or password, by its name."""
     return _SECRET.search(variable) is not None

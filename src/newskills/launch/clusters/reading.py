@@ -93,7 +93,7 @@ def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str
 
 
 def sentence(error: msgspec.ValidationError, where: str) -> str:
-    """`error` for people, without the value, which may be private."""
+    """Describe `error` for people, without the value, which may be private."""
     text = str(error)
     place = PLACE.search(text)
     path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
@@ -101,7 +101,10 @@ def sentence(error: msgspec.ValidationError, where: str) -> str:
     if match := _TYPE_ERROR.search(text):
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")
         got = _WORDS.get(match["got"], match["got"])
-        quote = "; put it in quotes" if "text" in wanted and match["got"] in ("int", "float", "bool") else ""
+        if "text" in wanted and match["got"] in ("int", "float", "bool"):
+            quote = "; put it in quotes"
+        else:
+            quote = ""
         text = f"must be {wanted}, not {got}{quote}"
     return f"{where}: {path or 'the config'} {text[:1].lower()}{text[1:].replace('`', chr(39))}."
 

@@ -146,7 +146,7 @@ def _python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) ->
 
 
 def _needs() -> list[str]:
-    """Distributions that every installation of newskills has."""
+    """Return the distributions that every installation of newskills has."""
     names = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
     return [match[0] for match in names if match]
 
@@ -210,7 +210,8 @@ def try_engine(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str])
 
 
 def _copying(shell: Shell) -> list[ClusterTrial]:
-    """Whether rsync can work: it is on both sides, and the login shell there says nothing of its own."""
+    """Check that rsync can work: it is installed on both sides, and the remote login shell prints nothing of its
+    own."""
     trials = []
     if isinstance(shell, RemoteMachine) and (greeting := shell.greeting()):
         trials.append(
@@ -238,7 +239,7 @@ def _folders(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
 
 
 def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
-    """Whether jobs can be written there, or the folder can be made; it is left to the first submission to make it."""
+    """Check that jobs can be written to the folder, or that it can be made; the first submission makes it."""
     done = shell.run(["bash", "-c", _LOOK, "bash", folder])
     kind, may, there = (*done.out.rstrip("\n").split(" ", 2), "", "")[:3]
     if done.code != 0 or kind not in ("folder", "file"):

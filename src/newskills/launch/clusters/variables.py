@@ -29,7 +29,7 @@ class JobVariables(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def missing_variables(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[str]:
-    """Names in `required_env_vars` that are not set."""
+    """Return the names in `required_env_vars` that are not set."""
     return [entry for entry in cluster.required_env_vars if "=" not in entry and entry not in environ]
 
 
@@ -52,13 +52,16 @@ def job_variables(
             continue
         plain.pop(name, None)
         secrets.pop(name, None)
-        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if equals else environ[name]
+        if equals:
+            value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}")
+        else:
+            value = environ[name]
         hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in references(text))
         (secrets if hidden else plain)[name] = value
     return JobVariables(plain, secrets)
 
 
 def missing_sentence(cluster: ClusterConfig, missing: list[str]) -> str:
-    """For variables that `cluster` requires."""
+    """Describe the variables that `cluster` requires and the shell lacks."""
     are = "are" if len(missing) > 1 else "is"
     return f"Cluster '{cluster.name}' requires {', '.join(missing)}, which {are} not set in this shell."

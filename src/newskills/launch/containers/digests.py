@@ -33,11 +33,15 @@ _MOST = 1 << 20
 
 
 def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
-    """`sha256:…`; empty where the registry does not tell: no network, a private image, no registry at all."""
+    """Return the image's digest `sha256:…`; empty where the registry does not tell: no network, a private image,
+    no registry at all."""
     if reference.digest or reference.scheme != "docker":
         return reference.digest
     host = reference.registry or "registry-1.docker.io"
-    image = reference.image if "/" in reference.image or reference.registry else f"library/{reference.image}"
+    if "/" in reference.image or reference.registry:
+        image = reference.image
+    else:
+        image = f"library/{reference.image}"
     protocol = "http" if _LOOPBACK.match(host) else "https"
     url = f"{protocol}://{host}/v2/{image}/manifests/{reference.tag}"
     try:

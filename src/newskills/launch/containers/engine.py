@@ -70,10 +70,13 @@ class ContainerEngine:
         """The caller's user id as containers see it."""
         if self.is_podman or os.getuid() == 0 or self._own_service():
             return 0
-        return 0 if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout else os.getuid()
+        if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout:
+            return 0
+        return os.getuid()
 
     def _own_service(self) -> bool:
-        """Whether docker's client talks to a service that runs as the caller (podman's does not say so itself)."""
+        """Return whether docker's client talks to a service that runs as the caller (podman's does not say so
+        itself)."""
         socket = self._environ.get("DOCKER_HOST", "").removeprefix("unix://")
         try:
             return os.stat(socket).st_uid == os.getuid()
@@ -81,7 +84,7 @@ class ContainerEngine:
             return False
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """One call to its end; its outputs as text, decoded as UTF-8."""
+        """Run the engine with these words to its end; outputs are text, decoded as UTF-8."""
         try:
             return subprocess.run(
                 [self.name, *words],
@@ -99,11 +102,14 @@ class ContainerEngine:
         """Check that the engine answers. Raises ConfigError where it does not."""
         done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
         if done.returncode != 0:
-            remedy = "Is its service running, and do you have permission to use it?" if not self.is_podman else ""
+            if not self.is_podman:
+                remedy = "Is its service running, and do you have permission to use it?"
+            else:
+                remedy = ""
             raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=remedy)
 
     def gpus(self, wanted: bool) -> tuple[str, ...]:
-        """Options that give all GPUs of the machine, if it has any and the engine can.
+        """Return the options that give all GPUs of the machine, if it has any and the engine can.
 
         Raises ConfigError where they are `wanted` and the engine is not set up for them.
         """
@@ -134,7 +140,7 @@ class ContainerEngine:
         return (option, *visible)
 
     def privileged(self) -> tuple[str, ...]:
-        """Where the user asks for it by NEWSKILLS_PRIVILEGED_DOCKER=1."""
+        """Return the option for privileged containers where NEWSKILLS_PRIVILEGED_DOCKER=1 asks for it."""
         off = twin("PRIVILEGED_DOCKER", self._environ).lower() in ("", "0", "false", "no")
         return () if off else ("--privileged",)
 
@@ -152,7 +158,10 @@ class ContainerEngine:
             return
         if image.endswith(".sqsh"):
             raise ConfigError(f"{self.name} cannot run {image}: squashfs images are only for Slurm with Pyxis.")
-        image_id = self._build(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pull(image)
+        if image.startswith(DOCKERFILE):
+            image_id = self._build(image)
+        else:
+            image_id = self._id(image) or self._pull(image)
         words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
         done = self.run("run", "--rm", *words)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
@@ -163,7 +172,7 @@ class ContainerEngine:
         self._ids[image] = image_id
 
     def labelled(self, label: str, value: str) -> dict[str, str]:
-        """Id → what the label `value` says, of containers that have `label`."""
+        """Return id → value of the label `value`, for containers that have `label`."""
         containers = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
         if not containers:
             return {}
@@ -181,7 +190,7 @@ class ContainerEngine:
         return ("--force", "--time=0") if self.is_podman else ("--force",)
 
     def _id(self, image: str) -> str:
-        """Empty where it is not on this machine."""
+        """Return the image's id; empty where it is not on this machine."""
         return self.run("image", "inspect", "--format={{.Id}}", image).stdout.strip().removeprefix("sha256:")
 
     def _pull(self, image: str) -> str:
@@ -276,4 +285,6 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _last(text: str) -> str:
     lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
-    return re.sub(r"[^\x20-\x7e]", " ", lines[-1])[:300] if lines else "it gave no reason"
+    if lines:
+        return re.sub(r"[^\x20-\x7e]", " ", lines[-1])[:300]
+    return "it gave no reason"

@@ -62,14 +62,15 @@ class Reference(Struct, frozen=True, kw_only=True):
         return re.sub(r"[^A-Za-z0-9]+", "_", shown).strip("_")[:120] or "image"
 
     def file_name(self, digest: str = "") -> str:
-        """`<stem>-<12 hex digits>.sqsh`, of the content where `digest` is known, else of the whole reference."""
+        """Return `<stem>-<12 hex digits>.sqsh`, a hash of the content where `digest` is known, else of the whole
+        reference."""
         digest = digest or self.digest
         shown = digest.removeprefix("sha256:") or hashlib.sha256(self.text.encode()).hexdigest()
         return f"{self.stem}-{shown[:12]}.sqsh"
 
 
 def is_file(image: str) -> bool:
-    """Whether `image` is a file or folder of the cluster already: nothing has to be imported."""
+    """Return whether `image` is already a file or folder of the cluster, so that nothing has to be imported."""
     return image.startswith(("/", "./", "~")) or image.endswith(ENDINGS)
 
 
@@ -99,7 +100,7 @@ def parse_image(text: str) -> Reference:
 
 
 def _parts(rest: str) -> tuple[str, str, str]:
-    """(registry, image, tag) of `REGISTRY#IMAGE:TAG` or `REGISTRY/IMAGE:TAG`."""
+    """Split `REGISTRY#IMAGE:TAG` or `REGISTRY/IMAGE:TAG` into (registry, image, tag)."""
     registry, hash_, image = rest.rpartition("#")
     if not hash_:
         first, slash, behind = rest.partition("/")

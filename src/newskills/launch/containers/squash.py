@@ -98,7 +98,8 @@ def squash(
     force: bool = False,
     say: PrintLine = lambda text: None,
 ) -> dict[str, str]:
-    """Image → path, once all are there. Ctrl-C ends the imports and leaves nothing half done.
+    """Import all images; return image → path once all are there. Ctrl-C ends the imports and leaves nothing half
+    done.
 
     Raises RemoteError with command and output of an import that failed.
     """
@@ -111,7 +112,7 @@ def squash(
 
 
 def srun_words(place: SquashPlace) -> list[str]:
-    """Options of the one step that imports."""
+    """Return the options of the single step that imports."""
     return [
         "--job-name=newskills-squash",
         *([f"--account={place.account}"] if place.account else []),
@@ -133,11 +134,10 @@ def _planned(
     if taken and not force:
         return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
     broken = any(file.path == path and not file.whole for file in squash_files)
-    why = (
-        "will be imported on a compute node, because of --force-squash"
-        if force
-        else "will be imported on a compute node"
-    )
+    if force:
+        why = "will be imported on a compute node, because of --force-squash"
+    else:
+        why = "will be imported on a compute node"
     if broken:
         why += "; the file at its path is not a complete image"
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
@@ -146,16 +146,15 @@ def _planned(
 def _taken(
     reference: Reference, digest: str, squash_files: Sequence[_SquashFile], path: str
 ) -> tuple[str, str] | None:
-    """(path, why) of the file to take, the surest first."""
+    """Return (path, why) of the existing file to use, the surest first; None where there is none."""
     whole = [file for file in squash_files if file.whole]
     names = {reference.file_name(digest)}
     for file in whole:
         if file.path == path or os.path.basename(file.path) in names:
-            remark = (
-                ""
-                if digest
-                else (f"; its tag could not be looked up{_when(file)}, --force-squash imports it again")
-            )
+            if digest:
+                remark = ""
+            else:
+                remark = f"; its tag could not be looked up{_when(file)}, --force-squash imports it again"
             return file.path, f"exists{remark}"
     if not digest:
         own = [file for file in whole if file.side.get("image") == reference.text]
@@ -176,7 +175,7 @@ def _when(file: _SquashFile) -> str:
 
 
 def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
-    """Files that may be of these images, those in `containers/` first."""
+    """List the files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
     script = f'{resource("squash_whole")}\n{resource("squash_look")}\nsquash_look "$@"'
@@ -194,7 +193,7 @@ def _side(text: str) -> Mapping[str, object]:
 
 
 def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
-    """bash/squash.sh with its variables; everything that a user wrote is quoted."""
+    """Return bash/squash.sh with its variables; everything that a user wrote is quoted."""
     reference = parse_image(plan.image)
     side = msgspec.json.encode({"image": plan.image, "uri": reference.uri, "digest": plan.digest}).decode()
     variables = {

@@ -58,7 +58,7 @@ class Containers(Processes):
         )
 
     def prepare(self, job: Job) -> JobFolder:
-        """As `Processes.prepare`; pulls or builds missing images before.
+        """Prepare the job as `Processes.prepare` does; pull or build missing images before.
 
         Raises ConfigError as well for a missing engine, image, mounted folder or GPU set-up.
         """
@@ -77,7 +77,8 @@ class Containers(Processes):
         return super().prepare(job)
 
     def texts(self, job: Job, folder: JobFolder) -> dict[str, str]:
-        """With the script that ends containers. Raises ConfigError where the job has a file of that name."""
+        """Return the files of the job's folder, with the script that ends containers. Raises ConfigError where the
+        job has a file of that name."""
         texts = super().texts(job, folder)
         if self._containers(job):
             if CLEAN_UP in texts:
@@ -168,12 +169,12 @@ class Containers(Processes):
         )
 
     def _containers(self, job: Job) -> dict[str, str]:
-        """Command → image, of those that run in a container."""
+        """Return command → image, for commands that run in a container."""
         images = {command.name: image_of(self.cluster, command.container) for command in job.commands()}
         return {name: image for name, image in images.items() if image is not None}
 
     def _check_engine(self) -> None:
-        """Once is enough for all jobs of a pipeline."""
+        """Check the container engine and remove containers of dead jobs, once for all jobs of a pipeline."""
         if self._works:
             return
         if find_engine(self.cluster, self._site.environ) is None:
@@ -225,7 +226,7 @@ class Containers(Processes):
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether a job was there and nobody supervises it any more.
+    """Return whether a job was in `folder` and nobody supervises it any more.
 
     A folder that is not there may be in another name space than ours: that job is not ours to judge.
     """

@@ -69,7 +69,7 @@ class Processes:
         return folder
 
     def texts(self, job: Job, folder: JobFolder) -> dict[str, str]:
-        """Files of the job's folder. Raises ConfigError."""
+        """Return the files of the job's folder. Raises ConfigError."""
         return render(job, folder, self)
 
     def start(self, folder: JobFolder, *, after: Sequence[str] = ()) -> str:
@@ -109,7 +109,8 @@ class Processes:
         return {handle: _state(Path(handle)) for handle in handles}
 
     def logs(self, handle: str) -> Iterator[str]:
-        """Lines of the job's own log, then of each command's below a line with its path. Raises ConfigError."""
+        """Yield the lines of the job's own log, then of each command's below a line with its path. Raises
+        ConfigError."""
         _, logs = _supervisor(Path(handle))
         files = sorted(logs.glob("*.log"), key=lambda file: (file.name != "job.log", file.name))
         for file in files:
@@ -118,7 +119,7 @@ class Processes:
                 yield from (line.rstrip("\n") for line in lines)
 
     def cancel(self, handles: Sequence[str]) -> None:
-        """Asks the jobs to stop and returns at once: clients get TERM and may save their work, servers follow.
+        """Ask the jobs to stop and return at once: clients get TERM and may save their work, servers follow.
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error; raises ConfigError for an
         unknown handle.
@@ -195,7 +196,7 @@ def _state(folder: Path) -> str:
 
 
 def held(folder: Path) -> bool:
-    """Whether the job in `folder` has a living supervisor."""
+    """Return whether the job in `folder` has a living supervisor."""
     try:
         with (folder / "supervisor").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -212,7 +213,7 @@ def _until_free(folder: Path) -> None:
 
 
 def _supervisor(folder: Path) -> tuple[int, Path]:
-    """Process id of the supervisor (while its lock is held) and the folder of logs."""
+    """Return the process id of the supervisor (while its lock is held) and the folder of logs."""
     try:
         pid, _, logs = (folder / "supervisor").read_text("utf-8", "surrogateescape").partition("\n")
     except (FileNotFoundError, NotADirectoryError):

@@ -75,7 +75,7 @@ class RayJobs:
         return self.submit_all([PendingJob(job, tuple(after))])[job.name]
 
     def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
-        """Job name → handle. All are accepted or none.
+        """Submit the jobs; return job name → handle. All are accepted or none.
 
         Raises ConfigError for what no node of the cluster has and for an unknown handle, RemoteError, LockedError where
         jobs of that folder still run, StorageError.
@@ -110,7 +110,7 @@ class RayJobs:
         return {pending.job.name: f"{submission}/{pending.job.name}" for pending in jobs}
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
-        """Job name → handle, of jobs that were taken although their submission could not say so."""
+        """Return job name → handle, for jobs that were taken although their submission could not say so."""
         (text,) = self._shell.read([f"{self._site.folder}/{PRIVATE}/{SUBMISSION}"])
         submission = (text or "").strip()
         taken = bool(submission) and self._api.job(submission) is not None
@@ -167,7 +167,7 @@ class RayJobs:
         return ()
 
     def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        """GPUs of each group, where there are several."""
+        """Return lines that divide the GPUs among groups, where there are several."""
         if len(job.groups) == 1:
             return ()
         lines = ['IFS=, read -r -a job_gpus <<<"${CUDA_VISIBLE_DEVICES:-}"']
@@ -193,7 +193,9 @@ class RayJobs:
         return command.workdir or folder.code
 
     def host(self, job: Job, group: int) -> str | Variable:
-        return Variable(FIRST_NODE) if job.groups[group].hardware.num_nodes > 1 else HERE
+        if job.groups[group].hardware.num_nodes > 1:
+            return Variable(FIRST_NODE)
+        return HERE
 
     def first_node(self, job: Job, group: int) -> str | Variable:
         return self.host(job, group)
@@ -222,7 +224,7 @@ class RayJobs:
             )
 
     def _plan(self, jobs: Sequence[PendingJob]) -> str:
-        """jobs.json. Raises ConfigError for a handle that nobody knows."""
+        """Return the content of jobs.json. Raises ConfigError for a handle that nobody knows."""
         rows: list[dict[str, Any]] = []
         for pending in jobs:
             job, folder = pending.job, self._site.job_folder(pending.job)
@@ -291,7 +293,7 @@ class RayJobs:
         return min((_limit(self.cluster, group.hardware) for group in job.groups), key=seconds_of)
 
     def _folder(self, handle: str) -> str:
-        """Of a job; empty for one that nobody knows. Raises ConfigError for what is no handle."""
+        """Return the folder of a job; empty for an unknown one. Raises ConfigError for what is no handle."""
         folder = self._experiment(_submission(handle))
         return f"{folder}/{_name(handle)}" if folder else ""
 
@@ -311,7 +313,8 @@ class RayJobs:
 
 
 def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
-    """Of all jobs, supervisor included. Folders have the same paths in containers: the scripts of jobs name them.
+    """Return the `runtime_env` of all jobs, supervisor included. Folders have the same paths in containers: the
+    scripts of jobs name them.
 
     Raises ConfigError for a mount that has another path there.
     """
@@ -334,7 +337,7 @@ def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
 
 
 def submission_prefix(folder: str) -> str:
-    """Of the submission ids of what is submitted from `folder`: readable, and another one for each folder."""
+    """Return the prefix of the ids of jobs submitted from `folder`: readable, and different for each folder."""
     path = PurePosixPath(folder)
     words = "-".join(path.parts[-2:]).strip("/")[: LONGEST - 16]
     plain = "".join(ch if ch.isascii() and (ch.isalnum() or ch in "-_.") else "-" for ch in words)
@@ -342,7 +345,7 @@ def submission_prefix(folder: str) -> str:
 
 
 def misfit(resources: Mapping[str, float], nodes: Sequence[RayNode]) -> str:
-    """Why no node can run what needs these resources; empty where one can."""
+    """Return why no node can run what needs these resources; empty where one can."""
     if any(node.has(resources) for node in nodes):
         return ""
     wanted = ", ".join(f"{name}: {amount:g}" for name, amount in resources.items() if amount)
@@ -356,7 +359,7 @@ def misfit(resources: Mapping[str, float], nodes: Sequence[RayNode]) -> str:
 
 
 def _too_few(further: Sequence[Mapping[str, float]], nodes: Sequence[RayNode]) -> str:
-    """Why there are not enough nodes for what is wanted of each of several; empty where there are."""
+    """Return why there are too few nodes for the resources of each further one; empty where there are enough."""
     fitting = sum(node.has(further[0]) for node in nodes) if further else 0
     if fitting > len(further) or not further:
         return ""
@@ -369,7 +372,8 @@ def _node_count(job: Job) -> int:
 
 
 def _node_text(job: Job, folder: JobFolder, rank: int) -> str:
-    """job.sh of a further node: what runs on all of them. Its scripts know their rank as under Slurm."""
+    """Return the job.sh of a further node: what runs on all of them. Its scripts know their rank as under
+    Slurm."""
     names = [command.name for group in job.groups for command in group.commands if command.script.all_nodes]
     lines = [f"#!/bin/bash\n# Node {rank}: what runs on each node of the job.", "set -u"]
     lines += [f"job_folder={quote(folder.path)}", f"job_logs={quote(folder.logs)}"]

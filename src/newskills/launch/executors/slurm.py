@@ -67,7 +67,8 @@ class Slurm(SlurmPlace):
         return self.submit_all([PendingJob(job, tuple(after))])[job.name]
 
     def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
-        """Job name → handle. All scripts go over in one copy, all jobs in one trip; all are accepted or none.
+        """Submit the jobs; return job name → handle. All scripts go over in one copy, all jobs in one trip; all
+        are accepted or none.
 
         Raises ConfigError for a handle that Slurm does not know (it would start such jobs at once), RemoteError,
         StorageError.
@@ -111,7 +112,8 @@ class Slurm(SlurmPlace):
             raise
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
-        """Job name → handle, of jobs that were taken: by what the submission has noted, else by their folder."""
+        """Return job name → handle, for jobs that were taken: by what the submission has noted, else by their
+        folder."""
         limit = str(SQUEUE_SECONDS)
         ran = self._shell.run(["bash", "-c", resource("slurm_find"), "bash", self._site.folder, limit, *names])
         if ran.code != 0:
@@ -212,7 +214,7 @@ class Slurm(SlurmPlace):
         return {handle: state for handle, state in states.items() if not _ended(state)}
 
     def _ask_limits(self) -> None:
-        """Longest time limits of the partitions, where the config's default may be longer."""
+        """Query the longest time limits of the partitions, since the config's default may be longer."""
         if not self.limits:
             self._keep_limits(partitions(self._shell))
 
@@ -227,7 +229,8 @@ class Slurm(SlurmPlace):
         )
 
     def _packed(self, jobs: Sequence[PendingJob], folders: Sequence[JobFolder]) -> list[ArrayBatch]:
-        """Arrays of jobs that are alike, as large as the cluster takes them. Raises ConfigError, RemoteError."""
+        """Group jobs that are alike into arrays, as large as the cluster takes them. Raises ConfigError,
+        RemoteError."""
         requests = [self.requests(job.job, folder) for job, folder in zip(jobs, folders, strict=True)]
         groups = alike(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
         several = any(len(group) > 1 for group in groups) and self.cluster.dependency_type != "aftercorr"

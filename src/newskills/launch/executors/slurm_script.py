@@ -60,7 +60,7 @@ class SlurmPlace:
         return sbatch_lines(self.requests(job, folder))
 
     def requests(self, job: Job, folder: JobFolder) -> list[Options]:
-        """Options of each group. Raises ConfigError."""
+        """Return the options of each group. Raises ConfigError."""
         limit = min((self._limit(group) for group in job.groups), key=seconds_of)  # the first to end ends them all
         return [self._options(job, group, folder, limit) for group in job.groups]
 
@@ -135,7 +135,7 @@ class SlurmPlace:
         return [Variable(f"SLURM_MASTER_NODE_HET_GROUP_{number}") for number in range(len(job.groups))]
 
     def _options(self, job: Job, group: CommandGroup, folder: JobFolder, limit: str) -> Options:
-        """All options of one group, in the order of the lines."""
+        """Return all options of one group, in the order of the lines."""
         hardware, cluster = group.hardware, self.cluster
         partition = self._partition(group)
         exclusive = hardware.exclusive
@@ -179,7 +179,9 @@ class SlurmPlace:
         if limit := group.hardware.time_limit or self.cluster.timeouts.get(partition):
             return limit
         wanted, longest = self.cluster.default_timeout, self.limits.get(partition)
-        return longest if longest and seconds_of(longest) < seconds_of(wanted) else wanted
+        if longest and seconds_of(longest) < seconds_of(wanted):
+            return longest
+        return wanted
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
         texts = self.cluster.mounts if command.mounts is None else command.mounts
@@ -200,7 +202,7 @@ class SlurmPlace:
 
 
 def sbatch_lines(groups: Sequence[Options]) -> list[str]:
-    """`#SBATCH …` for what `requests` has found."""
+    """Return the `#SBATCH …` lines for the options of `requests`."""
     lines: list[str] = []
     for number, options in enumerate(groups):
         if number:
@@ -211,7 +213,7 @@ def sbatch_lines(groups: Sequence[Options]) -> list[str]:
 
 
 def _overridden(options: Options, kwargs: Mapping[str, object], what: str) -> Options:
-    """`options` with the user's: true is a flag, false or null takes an option away."""
+    """Override `options` by the user's: true is a flag, false or null takes an option away."""
     options = dict(options)
     for key, value in kwargs.items():
         name = key.replace("_", "-").removeprefix("--")
@@ -227,7 +229,8 @@ def _overridden(options: Options, kwargs: Mapping[str, object], what: str) -> Op
 
 
 def _wants_mpi(group: CommandGroup, command: Command) -> bool:
-    """Engines that import MPI need its wire-up even where they run alone; nothing without GPUs does."""
+    """Return whether the command needs MPI: engines import it even where they run alone; nothing without GPUs
+    does."""
     return command.script.tasks_per_node > 1 or (group.hardware.num_gpus > 0 and command.container is not None)
 
 
@@ -246,7 +249,7 @@ def _mount(source: str, target: str) -> str:
 
 
 def log_pattern(path: str) -> str:
-    """`path` as it is, in a file name in which sbatch replaces % by something.
+    """Escape `path` for a file name in which sbatch replaces % by something.
 
     Raises ConfigError for a backslash in it.
     """
@@ -256,7 +259,8 @@ def log_pattern(path: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """`text` as sbatch reads it from a script: quotes as in a shell, but backslashes escape inside of them too."""
+    """Quote `text` as sbatch reads it from a script: quotes as in a shell, but backslashes escape inside of them
+    too."""
     return shlex.quote(text).replace("\\", "\\\\")
 
 

@@ -78,7 +78,8 @@ class SlurmRecord(Struct, frozen=True):
     signal: int = 0
 
     def word(self, mark: str = "") -> str:
-        """Our state, with Slurm's reason in brackets where it says more. `mark`: text of the job's job.exit."""
+        """Return our word for the state, with Slurm's reason in brackets where it says more. `mark`: text of the
+        job's job.exit."""
         if word := ACTIVE.get(self.state):
             if word == "running" and self.state == "COMPLETING" and (ended := marked(mark)):
                 return ended
@@ -196,14 +197,15 @@ def from_sacct(text: str) -> dict[str, SlurmRecord]:
 
 
 def _signal_of(code: str) -> int:
-    """Of an exit code as squeue tells it (`15`, the status that `wait` gives), or sacct (`0:15`)."""
+    """Return the signal in an exit code as squeue prints it (`15`, the status that `wait` gives), or sacct
+    (`0:15`)."""
     exited, _, killed = code.rpartition(":")
     status = int(killed) if killed.isdigit() else 0
     return status if exited else status & 0x7F
 
 
 def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
-    """Of `found`, what speaks for `ids`."""
+    """Select the records that speak for `ids`, those of a whole array where a task has none."""
     named = {
         slurm_id: slurm_id if slurm_id in records_by_id else f"{slurm_id.partition('_')[0]}_{_ALL}"
         for slurm_id in ids
@@ -222,7 +224,7 @@ def _tasks(text: str) -> list[str]:
 
 
 def _wholes(ids: Iterable[str]) -> str:
-    """For `--jobs`: arrays are asked about as one."""
+    """Join ids for `--jobs`; an array is queried as one."""
     return ",".join(dict.fromkeys(slurm_id.partition("_")[0] for slurm_id in ids))
 
 
@@ -238,7 +240,7 @@ def chain_state(states: Sequence[str]) -> str:
 
 
 def slurm_error(what: str, ran: CommandResult, shell: Shell) -> NewskillsError:
-    """For a command of Slurm's that did not do what it should."""
+    """Return the error for a failed command of Slurm."""
     last_lines = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
     if ran.code == 127:
         return ConfigError(f"There is no {what} on {shell.name}: it cannot submit to Slurm.")
@@ -265,7 +267,8 @@ def _limited(seconds: int) -> tuple[str, ...]:
 
 
 def _query_preemption(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
-    """Says of those that wait again why: accounting keeps their earlier lives as lines of their own (-D)."""
+    """Return records that say why jobs wait again: accounting keeps their earlier lives as lines of their own
+    (-D)."""
     ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
     lives = [line.split("|")[:2] for line in ran.out.splitlines()] if ran.code == 0 else []
     preempted = {}

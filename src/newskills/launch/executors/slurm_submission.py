@@ -34,14 +34,15 @@ class ArrayBatch(Struct, frozen=True):
 
 
 def array_size(shell: Shell) -> int:
-    """How many tasks an array may have; 1 where the cluster has no arrays or does not say. Raises RemoteError."""
+    """Return how many tasks an array may have; 1 where the cluster has no arrays or does not say. Raises
+    RemoteError."""
     ran = shell.run(["scontrol", "show", "config"])
     match = re.search(r"^MaxArraySize\s*=\s*(\d+)", ran.out, re.MULTILINE | re.ASCII)
     return max(1, int(match[1]) - 1) if ran.code == 0 and match else 1
 
 
 def alike(jobs: Sequence[PendingJob], requests: Sequence[list[Options]], *, any_end: bool) -> list[list[int]]:
-    """Numbers of jobs that could be tasks of one array, each list after those that it depends on.
+    """Return lists of numbers of jobs that could be tasks of one array, each list after those that it depends on.
 
     They ask for the same (`requests`: options of each group of each job), have as many copies, and wait for the same
     jobs, or (`any_end`: it does not matter how these end) for jobs that an array can be told of one by one.
@@ -72,7 +73,7 @@ def batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch]:
 
 
 def array_text(options: Options, jobs: Sequence[PendingJob], place: str, array: int) -> str:
-    """array.sh. `options`: of the first of these jobs; place: the experiment's folder."""
+    """Return the content of array.sh. `options`: of the first of these jobs; place: the experiment's folder."""
     folder = f"{place}/.arrays/{array}"
     name = f"{options['job-name'][: LONGEST - 6]}+{len(jobs) - 1}"
     head = sbatch_lines([{**options, "job-name": name, "output": f"{log_pattern(folder)}/%A_%a.log"}])
@@ -99,7 +100,8 @@ class SlurmSubmission:
         self._batch_of = {number: batch for batch in packed for number in batch.jobs}
 
     def text(self, place: str) -> str:
-        """Bash that submits all into the folder `place`; prints `=<number> <handle>` for each. Raises ConfigError."""
+        """Return bash that submits all into the folder `place` and prints `=<number> <handle>` for each. Raises
+        ConfigError."""
         lines = [
             f"root={quote(place)}",
             f"controller_trouble={quote(TROUBLE)}",

@@ -34,12 +34,12 @@ class Partition(Struct, frozen=True):
     nodes: dict[int, int]
 
     def with_gpus(self, gpus: int) -> int:
-        """Nodes that have at least so many."""
+        """Return the number of nodes that have at least so many GPUs."""
         return sum(count for there, count in self.nodes.items() if there >= gpus)
 
 
 def partitions(shell: Shell) -> dict[str, Partition]:
-    """Name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
+    """Return name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
     ran = shell.run(["sinfo", "--all", "--noheader", "--format=%P|%l|%D|%G"])
     partitions_by_name: dict[str, Partition] = {}
     for line in ran.out.splitlines() if ran.code == 0 else []:
@@ -52,7 +52,8 @@ def partitions(shell: Shell) -> dict[str, Partition]:
 
 
 def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str:
-    """Why no partition that a group asks for can ever run it; empty where one can, or nothing is known of them."""
+    """Return why no partition that a group asks for can ever run it; empty where one can, or nothing is known of
+    them."""
     named = options.get("partition", "")
     names = [name.strip() for name in named.split(",")]
     there = ", ".join(sorted(name for name in cluster_partitions if name))
@@ -95,7 +96,7 @@ def try_scripts(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple
 
 
 def _gpus(gres: str) -> int:
-    """`gpu:h100:8(S:0-1),shard:4` → 8."""
+    """Return the number of GPUs in `gres`: `gpu:h100:8(S:0-1),shard:4` → 8."""
     counts = [re.match(r"gpu(?::[^:(,]+)?:(\d+)", part) for part in re.sub(r"\([^)]*\)", "", gres).split(",")]
     return sum(int(match[1]) for match in counts if match)
 
@@ -116,7 +117,7 @@ def _seconds(limit: str, unclear: float) -> float:
 
 
 def _reason(text: str) -> str:
-    """Its complaints in one line; a plugin of the site says more than the last of them."""
+    """Join the complaints of sbatch in one line; a plugin of the site says more than the last of them."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     reasons = [line for line in lines if _NOISE.match(line)] or lines[-1:] or ["no reason given"]
     return re.sub(r"[^\x20-\x7e]", " ", "; ".join(dict.fromkeys(_NOISE.sub("", line) for line in reasons)))[:300]

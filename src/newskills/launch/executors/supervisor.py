@@ -55,7 +55,7 @@ class JobSupervisor:
         self.waiting = False
 
     def start(self) -> int:
-        """Leaves a process behind that does the rest."""
+        """Start the supervising process and return."""
         lock = os.open(f"{self.folder}/supervisor", os.O_RDWR | os.O_CREAT, 0o600)
         if not _lock(lock):
             return RUNS_ALREADY
@@ -102,7 +102,7 @@ class JobSupervisor:
         end_children()
 
     def close(self, code: int) -> None:
-        """Leaves nothing behind of a job that has ended so, and says how it did where it could not."""
+        """Remove what is left of a job that ended with `code`, and write its end where it could not."""
         self.clean_up()
         end_children()
         if os.path.exists(f"{self.folder}/job.exit"):
@@ -160,7 +160,7 @@ class JobSupervisor:
         return job
 
     def code_of(self, job: int) -> int:
-        """Of that child, when it has ended (-N: by signal N); collects whatever else ends meanwhile."""
+        """Wait for that child and return its exit code (-N: by signal N); reap whatever else ends meanwhile."""
         while True:
             pid, status = os.wait()
             if pid == job:
@@ -195,7 +195,7 @@ class JobSupervisor:
         self.note("job.exit", f"{code} {text}")
 
     def note(self, name: str, text: str) -> None:
-        """Whoever looks sees all of the text or no file."""
+        """Write a file at once, so that a reader sees all of the text or no file."""
         new = f"{self.folder}/.{name}.{os.getpid()}"
         with open(new, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f"{text}\n")
@@ -242,7 +242,8 @@ class AttachedSupervisor(JobSupervisor):
 
 
 def tick() -> None:
-    """Interrupts system calls of this process from now on, see TICK; its children have no such clock."""
+    """Start the clock that interrupts system calls of this process from now on, see TICK; its children have no
+    such clock."""
     signal.signal(signal.SIGALRM, lambda number, frame: None)
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
 
@@ -269,7 +270,8 @@ def exit_mark(folder: str) -> str:
 
 
 def end_children() -> None:
-    """Kills all descendants: those whose parent died are children of this process, so kill until there is no child."""
+    """Kill all descendants: those whose parent died become children of this process, so kill until there is no
+    child."""
     while True:
         for pid in children():
             with contextlib.suppress(OSError):
@@ -281,7 +283,7 @@ def end_children() -> None:
 
 
 def children() -> list[int]:
-    """Process ids whose parent this process is."""
+    """Return the ids of the processes whose parent this process is."""
     child_pids, me = [], os.getpid()
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -112,7 +112,8 @@ class RemoteBash:
 
 
 def _write(fd: int, data: memoryview) -> int:
-    """Bytes taken; a reader that has gone takes all, as its end is noticed elsewhere."""
+    """Write what the pipe takes and return its bytes; a reader that has gone takes all, as its end is noticed
+    elsewhere."""
     try:
         return os.write(fd, data)
     except BlockingIOError:
@@ -122,12 +123,12 @@ def _write(fd: int, data: memoryview) -> int:
 
 
 def _whole(text: bytearray, mark: bytes, marks: int) -> bool:
-    """Whether the last line is a whole mark, and the last of them."""
+    """Return whether the last line is a whole mark, and the last of them."""
     return text.endswith(b"\n") and text.rfind(mark, len(text) - len(mark) - 8) >= 0 and text.count(mark) == marks
 
 
 def _frames(text: bytes, nonce: bytes) -> list[tuple[int, str]]:
-    """(exit code in a mark, what stands between it and the mark before)."""
+    """Split output into (exit code in a mark, what stands between it and the mark before)."""
     before, *parts = text.split(b"\n" + nonce + b" ")
     frames = []
     for part in parts:

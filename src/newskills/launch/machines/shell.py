@@ -56,19 +56,19 @@ class Shell(Protocol):
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
     ) -> CommandResult:
-        """One command, to its end."""
+        """Run one command to its end."""
         ...
 
     def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
-        """Commands one after the other, whatever their exit codes, in one trip."""
+        """Run commands one after the other, whatever their exit codes, in one trip."""
         ...
 
     def exists(self, paths: Sequence[str]) -> list[bool]:
-        """Which of the absolute `paths` are there, in one trip."""
+        """Return which of the absolute `paths` exist, in one trip."""
         ...
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
-        """Texts of small files in one trip; None for those that are not there."""
+        """Read the texts of small files in one trip; None for those that do not exist."""
         ...
 
     def put(self, source: Path, target: str) -> CopyResult:
@@ -83,7 +83,7 @@ class Shell(Protocol):
         ...
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
-        """Small files by their paths below `folder`, in one trip; new folders below it are the user's alone.
+        """Write small files by their paths below `folder`, in one trip; new folders below it are the user's alone.
 
         What is there is replaced, not rewritten. Raises StorageError.
         """

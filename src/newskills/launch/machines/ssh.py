@@ -176,7 +176,7 @@ class RemoteMachine:
 
     @contextlib.contextmanager
     def forwarded(self, local: int, host: str, port: int) -> Iterator[None]:
-        """127.0.0.1:`local` of this machine leads to `host`:`port`, as that machine sees it, inside the `with`.
+        """Forward 127.0.0.1:`local` of this machine to `host`:`port`, as that machine sees it, inside the `with`.
 
         Raises RemoteError, also where the local port is taken.
         """
@@ -240,7 +240,8 @@ class RemoteMachine:
         return f"{{ {text}\n}} >/dev/null </dev/null" if text else ""
 
     def _remote(self, script: str) -> str:
-        """For the login shell there, whichever that is: single quotes mean the same in all of them."""
+        """Wrap a script for the remote login shell, whichever that is: single quotes mean the same in all of
+        them."""
         return f"{self._tunnel.shell or 'bash'} -c '{script}'"
 
     def _broken(self, error: RemoteBashEnded) -> RemoteError:
@@ -376,7 +377,7 @@ class RemoteMachine:
 
 
 def _line(call: ShellCall) -> str:
-    """`call` as one line of bash; the builtins keep texts and secrets out of any argv."""
+    """Return `call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")
     parts = [f"cd -- {_quote(call.folder)}"] if call.folder else []
@@ -401,7 +402,8 @@ def _rsync_quote(word: str) -> str:
 
 
 def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
-    """Never a terminal, a forwarding or a fixed command, whatever the user has for sessions by hand."""
+    """Return the options of ssh: never a terminal, a forwarding or a fixed command, whatever the user has for
+    sessions by hand."""
     options = ["-T", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"]
     if path := _config_file(environ):
         options += ["-F", path]
@@ -415,7 +417,7 @@ def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
 
 
 def _config_file(environ: Mapping[str, str]) -> str:
-    """Instead of ~/.ssh/config; empty: that one."""
+    """Return the config file used instead of ~/.ssh/config; empty for that one."""
     path = environ.get("NEWSKILLS_SSH_CONFIG", "")
     return os.path.abspath(os.path.expanduser(path)) if path else ""
 
@@ -441,7 +443,7 @@ def _archive(texts: Mapping[str, str]) -> bytes:
 
 
 def _listens(path: Path) -> bool:
-    """Whether an open connection of ours answers at the socket `path`."""
+    """Return whether an open connection of ours answers at the socket `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(5.0)
         try:

@@ -15,7 +15,7 @@ QUIET = (
 
 
 def connection_error(name: str, output: str) -> RemoteError:
-    """One sentence and the next step for what `ssh` said."""
+    """Describe what `ssh` said in one sentence, with the next step."""
     for pattern, sentence, hint in _REASONS:
         if match := re.search(pattern, output, re.IGNORECASE):
             return RemoteError(sentence.format(name=name, found=match[0]), hint=hint.format(name=name))
@@ -81,5 +81,8 @@ _REASONS = (
 
 def last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1]) if lines else "it printed nothing"
+    if lines:
+        shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1])
+    else:
+        shown = "it printed nothing"
     return shown[:300].rstrip(".") + "."

@@ -73,11 +73,11 @@ class RayApi:
         self._call("POST", f"/api/jobs/{urllib.parse.quote(submission, safe='')}/stop")
 
     def version(self) -> str:
-        """Of Ray. Raises RemoteError."""
+        """Return the version of Ray. Raises RemoteError."""
         return str((self._call("GET", "/api/version") or {}).get("ray_version", ""))
 
     def nodes(self) -> list[RayNode]:
-        """Nodes that are alive. Raises RemoteError."""
+        """Return the nodes that are alive. Raises RemoteError."""
         answer = self._call("GET", "/api/v0/nodes?detail=True&limit=10000") or {}
         rows = answer.get("data", {}).get("result", {}).get("result", [])
         return [
@@ -129,7 +129,7 @@ class RayApi:
             raise RemoteError(f"What answers at {self.address} is not a Ray dashboard.") from error
 
     def _token(self) -> dict[str, str]:
-        """As Ray's own clients find it."""
+        """Return the authorization header, with the token as Ray's own clients find it."""
         token = self._environ.get(TOKEN, "")
         if not token:
             usual = Path(self._environ.get("HOME") or Path.home(), ".ray", "auth_token")
@@ -138,11 +138,13 @@ class RayApi:
             except (OSError, UnicodeDecodeError):
                 return {}
         token = token.strip()
-        return {"Authorization": f"Bearer {token}"} if token.isascii() and token.isprintable() and token else {}
+        if token.isascii() and token.isprintable() and token:
+            return {"Authorization": f"Bearer {token}"}
+        return {}
 
     @contextmanager
     def _reached(self) -> Iterator[tuple[str, int]]:
-        """Host and port here, behind which the dashboard is."""
+        """Yield a host and port of this machine that lead to the dashboard."""
         if not isinstance(self._shell, RemoteMachine):
             yield self._host, self._port
             return

@@ -18,10 +18,10 @@ WORDS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled",
 
 
 def node_folder(folder: str, rank: int) -> str:
-    """In a job's folder, what one of its further nodes runs; the first one, 0, runs the job itself."""
+    """Return the path, in a job's folder, of what a further node runs; the first node, 0, runs the job itself."""
     return f"{folder}/node-{rank}" if rank else folder
 
 
 def has_ended(state: str) -> bool:
-    """Whether `state` of a job, with or without a reason in brackets, is its last."""
+    """Return whether `state` of a job, with or without a reason in brackets, is its last."""
     return state.partition(" (")[0] in WORDS.values()

@@ -37,7 +37,7 @@ class RayPods(Struct, frozen=True, kw_only=True):
 
 
 def manifest(pods: RayPods) -> dict[str, Any]:
-    """Jobs run on workers only: the head has no CPUs to give."""
+    """Return the manifest of a Ray cluster; jobs run on workers only, since the head has no CPUs to give."""
     size = {"cpu": str(pods.cpus), "memory": pods.memory, **({GPU: str(pods.gpus)} if pods.gpus else {})}
     ports = [{"name": name, "containerPort": port} for name, port in PORTS.items()]
     spec: dict[str, Any] = {

@@ -33,7 +33,7 @@ class JobRunner:
         self._lock = threading.Lock()
 
     def node(self) -> tuple[str, str]:
-        """Answers when the job has its place: name and address of the node."""
+        """Return name and address of the node, once the job has its place."""
         import ray
 
         return socket.gethostname(), ray.util.get_node_ip_address()
@@ -69,7 +69,7 @@ class JobRunner:
                     self.tell("end")
 
     def tell(self, word: str) -> None:
-        """One of SIGNALS, to the job."""
+        """Send one of SIGNALS to the job."""
         with self._lock:
             if self._process is None:
                 self._early.append(word)

@@ -93,7 +93,7 @@ class RayJob:
         return [self.resources, *self.more]
 
     def begin_life(self, number: int) -> None:
-        """On all of its nodes: what has a smaller number ends itself."""
+        """Write the job's new life on all of its nodes: what has a smaller number ends itself."""
         for rank in range(len(self.more) + 1):
             _replace(Path(node_folder(self.folder, rank), LIFE), str(number))
 
@@ -168,7 +168,7 @@ class RaySupervisor:
                 self._watch(job)
 
     def _advance(self, job: RayJob) -> None:
-        """Asks for a node, if the job may start."""
+        """Ask for a node, if the job may start."""
         if time.monotonic() < job.not_before and not _ended_itself(job):
             return
         if why := self._obstacle(job):
@@ -198,7 +198,8 @@ class RaySupervisor:
         return bool(job.after)
 
     def _passed(self, folder: str) -> bool:
-        """Whether a job of another experiment has come so far that this one need not wait for it any more."""
+        """Return whether a job of another experiment has come so far that this one need not wait for it any
+        more."""
         state = _state(folder)
         word = state.partition(" (")[0]
         if self.kind == "after" and word == "running":
@@ -206,7 +207,7 @@ class RaySupervisor:
         return has_ended(word) and not self._forbids(word)
 
     def _obstacle(self, job: RayJob) -> str:
-        """Why this job must never start."""
+        """Return why this job must never start; empty where it may."""
         for need in job.needs:
             if self.names[need].ended and self._forbids(self.names[need].state):
                 return f"its dependency {need} is {self.names[need].state}"
@@ -262,7 +263,7 @@ class RaySupervisor:
             _say(f"{job.name} {word}, exit code {code}" + (f": {why}" if why else ""))
 
     def _followed(self, job: RayJob, ref: Any) -> None:
-        """One of its further nodes has nothing more to do, or was lost."""
+        """Handle the end or the loss of one of its further nodes."""
         job.follows.remove(ref)
         try:
             ray.get(ref)
@@ -295,7 +296,7 @@ class RaySupervisor:
         job.followers, job.follows = [], []
 
     def _watch(self, job: RayJob) -> None:
-        """Time limits, and why a job has no node."""
+        """Enforce time limits, and note why a job has no node."""
         if job.place is not None:
             if time.monotonic() - job.looked > LOOK_AROUND:
                 job.looked = time.monotonic()
@@ -350,7 +351,8 @@ def _runner(job: RayJob, rank: int) -> Any:
 
 
 def _lost_follower(job: RayJob) -> Exception | None:
-    """RayActorError of a further node that does not answer any more, which the first may have noticed before Ray."""
+    """Return the RayActorError of a further node that does not answer any more, which the first may have noticed
+    before Ray."""
     try:
         ray.get([follower.node.remote() for follower in job.followers], timeout=FENCE)
     except ray.exceptions.GetTimeoutError as error:
@@ -363,18 +365,20 @@ def _lost_follower(job: RayJob) -> Exception | None:
 
 
 def _missing(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str, float]]) -> str:
-    """In words, where not enough nodes have all that is wanted of one."""
+    """Describe the resources that too few nodes have; empty where enough do."""
     for at, resources in enumerate(wanted):
         fitting = sum(all(node.get(name, 0) >= amount for name, amount in resources.items()) for node in nodes)
         needed = len(wanted) if at else 1
         if fitting < needed:
             shown = ", ".join(f"{name}: {amount:g}" for name, amount in resources.items() if amount)
-            return f"no node has {shown}" if not fitting else f"{fitting} of {needed} nodes have {shown}"
+            if not fitting:
+                return f"no node has {shown}"
+            return f"{fitting} of {needed} nodes have {shown}"
     return ""
 
 
 def _ended_itself(job: RayJob) -> bool:
-    """Whether what ran on a lost node has said that nothing of it is left."""
+    """Return whether what ran on a lost node has said that nothing of it is left."""
     try:
         return int(Path(job.folder, "job.ended").read_text("ascii")) >= job.life
     except (OSError, ValueError):

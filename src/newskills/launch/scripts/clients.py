@@ -59,7 +59,7 @@ class ModelClientScript(JobScript):
         return tuple(path for path in (self.output_dir,) if path.startswith("/"))
 
     def words(self, context: Context) -> list[Word]:
-        """Options that say what to do."""
+        """Return the options that say what to do."""
         raise NotImplementedError
 
     def build(self, context: Context) -> Script:
@@ -193,7 +193,7 @@ class PrepareDataScript(JobScript):
 
 
 def _options(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
-    """`--name=value`; nothing for None, `--name` or `--no_name` for booleans."""
+    """Return options `--name=value`; nothing for None, `--name` or `--no_name` for booleans."""
     words: list[Word] = []
     for name, value in values.items():
         option = name if name.startswith(prefix) else f"{prefix}{name}"
@@ -209,7 +209,7 @@ def _split(words: str | Iterable[str]) -> list[str]:
 
 
 def _filled(values: Sequence[Any], count: int) -> list[Any]:
-    """One value counts for all; missing ones are None."""
+    """Fill `values` up to `count`: a single one counts for all, missing ones are None."""
     if len(values) == 1:
         return list(values) * count
     return [*values, *[None] * (count - len(values))]
@@ -223,7 +223,7 @@ def _with_option(option: str, ref: Any) -> Word:
 
 
 def around(argv: Sequence[Word], before: str | None, after: str | None) -> tuple[Word, ...]:
-    """`argv` between two shell texts; the first failure ends it all. The words themselves are in no text."""
+    """Wrap `argv` between two shell texts; the first failure ends it all. The words themselves are in no text."""
     if not before and not after:
         return tuple(argv)
     text = "\n".join(["set -e", *([before] if before else []), '"$@"', *([after] if after else [])])

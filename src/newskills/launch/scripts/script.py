@@ -116,7 +116,7 @@ class JobScript(ABC):
         """Return the script as data. Raises ConfigError."""
 
     def _script(self, argv: Sequence[Word], context: Context, **settings: Any) -> Script:
-        """`argv` with what all scripts have; markers of other scripts become references."""
+        """Add to `argv` what all scripts have; markers of other scripts become references."""
         env: dict[str, Word] = dict(settings.pop("env", {}))
         settings = {"setup": self.installation_command or "", "all_nodes": self.span_group_nodes, **settings}
         if self.num_tasks_override is not None:
@@ -227,7 +227,7 @@ class ServerScript(JobScript):
         return (self.model_path,) if self.model_path.startswith("/") else ()
 
     def get_address(self) -> str:
-        """host:port, for texts of other scripts."""
+        """Return host:port, for texts of other scripts."""
         return f"{self.hostname_ref()}:{self.port}"
 
     def build(self, context: Context) -> Script:
@@ -254,7 +254,10 @@ class ServerScript(JobScript):
         )
 
     def _spec(self, **settings: Any) -> ServeSpec:
-        args = shlex.split(self.server_args) if isinstance(self.server_args, str) else list(self.server_args)
+        if isinstance(self.server_args, str):
+            args = shlex.split(self.server_args)
+        else:
+            args = list(self.server_args)
         return ServeSpec(
             model=self.model_path,
             server_type=self.server_type,
@@ -321,7 +324,9 @@ def sandbox_secrets(context: Context) -> tuple[str, ...]:
 def server_secrets(server: ServerScript | None, context: Context) -> tuple[str, ...]:
     """Return the variable of the key that keeps others out of `server`, where the submission has one, for those that
     may use it."""
-    return (server.key_variable,) if server is not None and server.key_variable in context.environ else ()
+    if server is not None and server.key_variable in context.environ:
+        return (server.key_variable,)
+    return ()
 
 
 def _port_mark(serial: int) -> str:

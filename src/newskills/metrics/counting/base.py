@@ -122,7 +122,7 @@ class ScoreMetric(ABC):
 
     @abstractmethod
     def incorrect(self, prediction: Row) -> Row:
-        """`prediction` as a wrong one without an answer."""
+        """Return `prediction` as a wrong one without an answer."""
 
     def answer(self, record: Row) -> str | None:
         """Return the answer of the sample; None = no answer."""
@@ -294,7 +294,7 @@ class ScoreMetric(ABC):
         return tuple(mode for mode in wanted if mode in modes)
 
     def _modes(self) -> list[tuple[str, str, int]]:
-        """(mode, family, k) in the order of metrics.json."""
+        """Return (mode, family, k) in the order of metrics.json."""
         n = self._samples
         modes = [(f"pass@{k}", "pass", k) for k in range(1, n + 1)]
         modes += [(f"pass@1[avg-of-{k}]", AVERAGE, k) for k in range(2, n + 1)]
@@ -307,7 +307,7 @@ class ScoreMetric(ABC):
         return modes
 
     def _scored(self) -> list[str]:
-        """Names of the scores."""
+        """Return the names of the scores."""
         return [name for name in self._tallies if name != NO_ANSWER and name not in TOKENS]
 
     def _common(self) -> Row:
@@ -337,7 +337,8 @@ class ScoreMetric(ABC):
         return self._score_tallies[name]
 
     def _count_missing(self, answers: votes.Answers, lost: Sequence[bool]) -> None:
-        """Several samples together lack an answer where all of them do, in votes as in pass@k."""
+        """Count missing answers; several samples together lack an answer where all of them do, in votes as in
+        pass@k."""
         missing = [None if gone else answer is None for gone, answer in zip(lost, answers, strict=True)]
         together = list(accumulate((none for none in missing if none is not None), min))
         self._tally(NO_ANSWER).add(missing, {"pass": together})
@@ -379,7 +380,7 @@ class ScoreMetric(ABC):
 def together(
     samples: Sequence[float | None], answers: votes.Answers, rewards: Sequence[float | None]
 ) -> dict[str, Sequence[float]]:
-    """Family → the problem's values for k = 1, 2, … scored samples."""
+    """Return family → the problem's values for k = 1, 2, … scored samples."""
     scores = [score for score in samples if score is not None]
     if len(scores) < len(samples):
         kept = [i for i, score in enumerate(samples) if score is not None]
@@ -392,7 +393,7 @@ def together(
 
 
 def is_lost(record: Row) -> bool:
-    """No verdict can be had of this sample, whatever its other fields say.
+    """Return whether no verdict can be had of this sample, whatever its other fields say.
 
     A record of others tells so by `error` without any generated token. Where only a judge failed, the grader's
     verdict holds.
@@ -404,7 +405,7 @@ def is_lost(record: Row) -> bool:
 
 
 def _outcome(record: Row) -> Outcome | None:
-    """As our own engine wrote it; data sets may use the name for something else."""
+    """Return the outcome as our own engine wrote it; data sets may use the name for something else."""
     outcome = record.get("outcome")
     return OUTCOMES.get(outcome) if isinstance(outcome, str) else None
 
@@ -414,7 +415,8 @@ def percent(
     unscored: int,
     interval_of: Callable[[Mapping[float, int]], Interval] = mean_interval,
 ) -> Number:
-    """Mean and interval of values 0–1, in percent; `values`: value of a problem → how many problems have it."""
+    """Return mean and interval of values 0–1, in percent; `values`: value of a problem → how many problems have
+    it."""
     interval = interval_of(values)
     return Number(
         value=100.0 * mean_of(values),

@@ -65,7 +65,7 @@ def sections_jackknife(
 
 
 def mean_number(numbers: Sequence[Number]) -> Number:
-    """Of scores over the same samples: the mean of their intervals is never too narrow."""
+    """Average scores over the same samples: the mean of their intervals is never too narrow."""
     count = len(numbers)
     value, low, high = (
         math.fsum(getattr(number, bound) for number in numbers) / count for bound in ("value", "low", "high")

@@ -16,7 +16,7 @@ class SeedMetric(ScoreMetric):
 
     @abstractmethod
     def figures(self) -> Iterable[str]:
-        """Names of the figures."""
+        """Return the names of the figures."""
 
     @abstractmethod
     def figure(self, name: str, seed: int) -> Number | None:

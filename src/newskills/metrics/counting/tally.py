@@ -27,7 +27,8 @@ class Tally:
         self._run_counts = [0] * samples
 
     def add(self, scores: Sequence[float | None], values: Mapping[str, Sequence[float]]) -> None:
-        """One problem: its samples (None = unscored), and by family its values for k = 1, 2, … scored samples."""
+        """Add one problem: its samples (None if unscored), and by family its values for k = 1, 2, … scored
+        samples."""
         for family, by_k in values.items():
             self._values.setdefault(family, Counter()).update(enumerate(by_k, 1))
         ks = range(1, self.samples + 1)
@@ -43,11 +44,14 @@ class Tally:
             self._run_counts = [count + 1 for count in self._run_counts]
         self._run_sums = list(map(add, self._run_sums, filled))
         sums = list(accumulate(filled))
-        squares = sums if ZERO_ONE.issuperset(present) else list(accumulate(score * score for score in filled))
+        if ZERO_ONE.issuperset(present):
+            squares = sums
+        else:
+            squares = list(accumulate(score * score for score in filled))
         self._prefixes.update(zip(ks, counted, sums, squares, strict=True))
 
     def add_alike(self, score: float | None, values: Mapping[str, Sequence[float]], problems: int) -> None:
-        """So many problems of one sample each, all with this score and these values."""
+        """Add so many problems of one sample each, all with this score and these values."""
         for family, by_k in values.items():
             counts = self._values.setdefault(family, Counter())
             for key in enumerate(by_k, 1):
@@ -116,5 +120,5 @@ class Tally:
 
 
 def mean_of(values: Mapping[float, int]) -> float:
-    """Mean over problems; `values`: value of a problem → how many problems have it."""
+    """Return the mean over problems; `values`: value of a problem → how many problems have it."""
     return math.fsum(value * count for value, count in values.items()) / sum(values.values())

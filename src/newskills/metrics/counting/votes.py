@@ -18,14 +18,14 @@ ZERO_ONE = frozenset((0, 1))
 
 
 def passes(scores: Sequence[float]) -> Sequence[float]:
-    """pass@k: unbiased for 0/1 scores, else the best of the first k."""
+    """Compute pass@k: unbiased for 0/1 scores, else the best of the first k."""
     if ZERO_ONE.issuperset(scores):
         return _unbiased(len(scores), int(sum(scores)))
     return list(accumulate(scores, max))
 
 
 def majority(answers: Answers, scores: Sequence[float]) -> Sequence[float]:
-    """majority@k: the average score of the most frequent (answer, score) pairs; 0 without an answer."""
+    """Compute majority@k: the average score of the most frequent (answer, score) pairs; 0 without an answer."""
     counts: dict[tuple[str, float], int] = {}
     most = tied = 0
     total = value = 0.0
@@ -43,7 +43,8 @@ def majority(answers: Answers, scores: Sequence[float]) -> Sequence[float]:
 
 
 def rewarded_best(answers: Answers, scores: Sequence[float], rewards: Sequence[float | None]) -> Sequence[float]:
-    """rm_best@k: the score of the answer with the highest reward (the first of equals); 0 without an answer."""
+    """Compute rm_best@k: the score of the answer with the highest reward (the first of equals); 0 without an
+    answer."""
     best: float | None = None
     value = 0.0
     values = []
@@ -57,7 +58,8 @@ def rewarded_best(answers: Answers, scores: Sequence[float], rewards: Sequence[f
 def rewarded_majority(
     answers: Answers, scores: Sequence[float], rewards: Sequence[float | None]
 ) -> Sequence[float]:
-    """rm_majority@k: the average score of the answer with the largest summed reward; 0 without an answer."""
+    """Compute rm_majority@k: the average score of the answer with the largest summed reward; 0 without an
+    answer."""
     sums: dict[str, float] = {}
     rewards_by_answer: dict[str, list[float]] = {}
     value = 0.0

@@ -76,7 +76,7 @@ class FollowBenchMetric(ScoreMetric):
 
 
 def _counted(levels: Mapping[int, Sequence[Satisfied | None]], family: str, k: int) -> Mapping[int, Any]:
-    """Of the first k samples the best (pass@k), or all of them."""
+    """Select the best of the first k samples (pass@k), or all of them."""
     counted: dict[int, list[Satisfied | None]] = {}
     for level, samples in levels.items():
         first = samples[:k]
@@ -95,7 +95,7 @@ def _soft_rate(groups: Sequence[Group]) -> float:
 
 
 def _rate(groups: Sequence[Group], which: int) -> float:
-    """Percent; not a number without any verdict."""
+    """Return the rate in percent; not a number without any verdict."""
     values: dict[int, dict[str, list[float]]] = {}
     for kind, levels in groups:
         for level, samples in levels.items():
@@ -106,7 +106,7 @@ def _rate(groups: Sequence[Group], which: int) -> float:
 
 
 def _consistent_levels(groups: Sequence[Group]) -> float:
-    """Not a number where no instruction has all levels."""
+    """Return the mean of consistent levels; not a number where no instruction has all levels."""
     values: dict[str, list[float]] = {}
     for kind, levels in groups:
         if len(levels) == _LEVELS:
@@ -118,7 +118,7 @@ def _consistent_levels(groups: Sequence[Group]) -> float:
 
 
 def _run(levels: Sequence[Satisfied | None]) -> float | None:
-    """How many levels from the first on are kept; None where an unscored one leaves that open."""
+    """Return how many levels from the first on are kept; None where an unscored one leaves that open."""
     for number, satisfied in enumerate(levels):
         if satisfied is None:
             return None

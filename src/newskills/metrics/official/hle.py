@@ -56,21 +56,26 @@ class ExamMetric(JudgedMetric):
 
     def _confidence(self, record: Row) -> Confidence | None:
         verdict, percent = self.scores(record).get("judge_correct"), parse_confidence(record.get("judgement"))
-        return None if verdict is None or percent is None else Confidence(percent / 100, bool(verdict))
+        if verdict is None or percent is None:
+            return None
+        return Confidence(percent / 100, bool(verdict))
 
 
 class StructuredExamMetric(ExamMetric):
     """The same of verdicts as JSON objects (`++structured_output=HLE_JUDGE_AA`); any other text is none."""
 
     def scores(self, record: Row) -> Scores:
-        return {"judge_correct": structured_verdict(record["judgement"])} if "judgement" in record else {}
+        if "judgement" in record:
+            return {"judge_correct": structured_verdict(record["judgement"])}
+        return {}
 
     def incorrect(self, prediction: Row) -> Row:
         return super().incorrect(prediction) | {"judgement": '{"correct": "no"}'}
 
 
 def calibration_error(answers: Sequence[Confidence]) -> float | None:
-    """Root mean square over bins of 100 of mean confidence less share of right answers, 0–1; None below 200 answers.
+    """Return the root mean square over bins of 100 of mean confidence less share of right answers, 0–1; None below
+    200 answers.
 
     As the authors' script has it, the last bin, which takes what is left over, does not count; its weight is lost.
     Where a bin ends between equal confidences, the script takes whichever its sorting puts first, and this the mean.

@@ -86,7 +86,7 @@ def _mean_loss(rows: Sequence[_Row], coefficients: Features) -> float:
 
 
 def _fit(rows: Sequence[_Row], strength: float, start: Features = (0.0, 0.0, 0.0)) -> Features:
-    """Coefficients that minimise |w|₁ + strength · Σ weight · loss, by Newton steps with soft thresholds."""
+    """Fit coefficients that minimise |w|₁ + strength · Σ weight · loss, by Newton steps with soft thresholds."""
     coefficients = start
     value = _objective(rows, strength, coefficients)
     for _ in range(_ITERATIONS):

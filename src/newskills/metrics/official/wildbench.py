@@ -59,7 +59,7 @@ class WildBenchMetric(RatioMetric):
         super().__init__(compute_no_answer=False, answer_key="generation")
 
     def scores(self, record: Row) -> Scores:
-        """None of 0–1: a stretched mark may be negative."""
+        """Return no score of 0–1: a stretched mark may be negative."""
         return {}
 
     def counts(self, record: Row) -> Sequence[float] | None:

@@ -29,7 +29,9 @@ class SciCodeMetric(ProgramMetric):
 
     def scores(self, record: Row) -> Scores:
         is_correct = record.get("is_correct")
-        return {"problem_accuracy": is_correct} if is_correct is None or isinstance(is_correct, bool | int) else {}
+        if is_correct is None or isinstance(is_correct, bool | int):
+            return {"problem_accuracy": is_correct}
+        return {}
 
     def incorrect(self, prediction: Row) -> Row:
         status = [{**step, "passed": False} for step in prediction.get("eval_status") or []]
@@ -73,4 +75,6 @@ class SciCodeMetric(ProgramMetric):
 def _steps(record: Row) -> tuple[int, int] | None:
     """Return (passed, all) of the steps; None where the record has no list of them."""
     status = record.get("eval_status")
-    return (sum(bool(step["passed"]) for step in status), len(status)) if isinstance(status, list) else None
+    if isinstance(status, list):
+        return (sum(bool(step["passed"]) for step in status), len(status))
+    return None

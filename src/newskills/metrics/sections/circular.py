@@ -33,7 +33,7 @@ class GroupsMetric(SeedMetric):
 
     @abstractmethod
     def groups(self, record: Row) -> Iterable[tuple[str, object]]:
-        """(figure, group) for each that the sample counts in."""
+        """Yield (figure, group) for each that the sample counts in."""
 
     def value(self, record: Row) -> float | None:
         """Return the score of a sample."""

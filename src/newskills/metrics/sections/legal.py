@@ -13,7 +13,8 @@ from newskills.metrics.sections.means import SectionMetric, SectionScore
 
 
 def task_mean(sums: Mapping[str, Sums]) -> float:
-    """Of labels the mean over right answers of how often each is given; of names F1; else the share of right answers.
+    """Return the mean over tasks: of labels the mean over right answers of how often each is given; of names F1;
+    else the share of right answers.
 
     Sections are `<task>/<right answer>`; three sums are right, superfluous and missing names.
     """
@@ -41,7 +42,9 @@ class LegalBenchMetric(SectionMetric):
 
     def counts(self, record: Row) -> Sequence[float] | None:
         names = record.get("name_counts")
-        return super().counts(record) if names is None else [float(number) for number in names]
+        if names is None:
+            return super().counts(record)
+        return [float(number) for number in names]
 
     def incorrect(self, prediction: Row) -> Row:
         wrong = super().incorrect(prediction)

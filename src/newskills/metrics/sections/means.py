@@ -18,7 +18,7 @@ SectionScore = Callable[[Mapping[str, Sums]], float | None]
 
 
 def section_means(sums: Mapping[str, Sums]) -> dict[str, float]:
-    """Section → mean of its samples' values, 0–1."""
+    """Return section → mean of its samples' values, 0–1."""
     return {section: total / count for section, (total, count) in sums.items()}
 
 
@@ -65,7 +65,9 @@ class SectionMetric(SeedMetric):
             if record.get(field) is not None:
                 return float(record[field])
         outcome = record.get("outcome")
-        return float(outcome == "correct") if outcome in ("correct", "wrong", NO_ANSWER) else None
+        if outcome in ("correct", "wrong", NO_ANSWER):
+            return float(outcome == "correct")
+        return None
 
     def section(self, record: Row) -> str:
         """Return the section that the sample counts in."""

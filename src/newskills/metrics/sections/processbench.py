@@ -17,7 +17,7 @@ KINDS = ("error", "correct")
 
 
 def _by_source(sums: Mapping[str, Sums]) -> dict[str, dict[str, float]]:
-    """Source → kind (error, correct) → accuracy, 0–1."""
+    """Return source → kind (error, correct) → accuracy, 0–1."""
     sources: dict[str, dict[str, float]] = {}
     for section, value in section_means(sums).items():
         source, _, kind = section.rpartition("/")

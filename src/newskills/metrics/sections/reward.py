@@ -53,7 +53,9 @@ def section_score(section: str, sums: Mapping[str, Sums]) -> float | None:
     means, weights = section_means(sums), SECTIONS[section]
     present = [subset for subset in weights if subset in means]
     total = sum(weights[subset] for subset in present)
-    return 100.0 * math.fsum(weights[s] * means[s] for s in present) / total if total else None
+    if total:
+        return 100.0 * math.fsum(weights[s] * means[s] for s in present) / total
+    return None
 
 
 def reward_score(sums: Mapping[str, Sums]) -> float | None:
@@ -68,7 +70,9 @@ class _Preference(SectionMetric):
     guess: ClassVar[float]
 
     def value(self, record: Row) -> float | None:
-        return self.guess if record.get("outcome") == NO_ANSWER else super().value(record)
+        if record.get("outcome") == NO_ANSWER:
+            return self.guess
+        return super().value(record)
 
 
 class RewardBenchMetric(_Preference):
@@ -94,11 +98,11 @@ class RatedAnswers(Struct, frozen=True):
     wrong: list[float]
 
     def gap(self) -> float:
-        """How far the worst right answer is above the best wrong one."""
+        """Return how far the worst right answer is above the best wrong one."""
         return min(self.right) - max(self.wrong)
 
     def spread(self) -> float:
-        """How far the right answers are apart."""
+        """Return how far the right answers are apart."""
         return max(self.right) - min(self.right)
 
 
@@ -107,7 +111,8 @@ Ties = Mapping[str, Mapping[str, RatedAnswers]]
 
 
 def ties_score(ties: Ties) -> float | None:
-    """RewardBench 2's score of ties in percent (its program's `process_single_model`); None where there are none.
+    """Return RewardBench 2's score of ties in percent (its program's `process_single_model`); None where there are
+    none.
 
     0.3 · how often all right answers beat all wrong ones among tied questions, 0.3 · the same of their references,
     0.2 · how often that gap is wider than the spread of the right ones, 0.2 · the same where the gap of the reference
@@ -134,7 +139,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _stretch(gap: float, spread: float) -> float:
-    """tanh(gap / spread − 1) with the limits that division by zero has; 0 for 0 / 0."""
+    """Compute tanh(gap / spread − 1) with the limits that division by zero has; 0 for 0 / 0."""
     if spread:
         return math.tanh(gap / spread - 1)
     return float(gap > 0) - float(gap < 0)
@@ -157,7 +162,7 @@ class TiesMetric(SeedMetric):
         self._rows: list[list[Row | None]] = []
 
     def scores(self, record: Row) -> Scores:
-        """None: an answer's mark means something beside those of the others only."""
+        """Return no score: an answer's mark means something only beside those of the others."""
         return {}
 
     def update(self, predictions: Sequence[Row]) -> None:

@@ -30,7 +30,7 @@ class RubricMetric(SeedMetric):
         self._values: list[list[dict[str, float]]] = []
 
     def scores(self, record: Row) -> Scores:
-        """None of 0–1: points may be negative, and only their mean is cut."""
+        """Return no score of 0–1: points may be negative, and only their mean is cut."""
         return {}
 
     def update(self, predictions: Sequence[Row]) -> None:

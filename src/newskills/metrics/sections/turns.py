@@ -20,7 +20,8 @@ _AVERAGE = "average_accuracy"
 
 
 def turn_accuracy(turn: int, sums: Mapping[str, Sums]) -> float | None:
-    """Mean of four: prompts and instructions, strictly and loosely; None where no sample has the turn.
+    """Return the mean of four accuracies: prompts and instructions, strictly and loosely; None where no sample has
+    the turn.
 
     `sums` of a turn: samples, prompts followed strictly and loosely, instructions, those followed strictly and loosely.
     """

@@ -16,7 +16,7 @@ MOSTLY_F16 = 1
 
 
 def to_f16(source: Path, target: Path) -> None:
-    """Matrices become F16, vectors F32 (as llama.cpp's own converter leaves norms).
+    """Convert matrices to F16 and vectors to F32 (as llama.cpp's own converter leaves norms).
 
     Raises DataError for a file that is no GGUF, OSError.
     """

@@ -11,12 +11,15 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def usable_cores(sysfs: Path = SYSFS, cgroup: Path = CGROUP) -> int:
-    """Physical cores that this process may run on, at least 1.
+    """Return the number of physical cores that this process may run on, at least 1.
 
     CPU affinity, hardware threads that share a core (they also share its arithmetic units), and a container's CPU
     quota (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`) are taken into account.
     """
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    if hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+    else:
+        allowed = set(range(os.cpu_count() or 1))
     cores = {_siblings(cpu, sysfs) for cpu in allowed}
     return max(1, min(len(cores), _quota(cgroup) or len(cores)))
 
@@ -30,7 +33,7 @@ def _siblings(cpu: int, sysfs: Path) -> str:
 
 
 def _quota(cgroup: Path) -> int | None:
-    """CPUs of the quota, rounded up; None = no quota that can be read."""
+    """Return the CPUs of the quota, rounded up; None where no quota can be read."""
     try:
         quota, period = (cgroup / "cpu.max").read_text().split()[:2]
     except (OSError, ValueError):

@@ -8,7 +8,8 @@ from newskills.models.serving.spec import ServeCommand, ServeSpec, command, star
 
 
 def make(spec: ServeSpec) -> ServeCommand:
-    """`<entrypoint> --model --num_gpus --num_nodes --port <args>`. Raises ConfigError without an entry point."""
+    """Make the command `<entrypoint> --model --num_gpus --num_nodes --port <args>`. Raises ConfigError without an
+    entry point."""
     if spec.entrypoint is None:
         raise ConfigError(
             "--server_type=generic does not know how to start its server.",

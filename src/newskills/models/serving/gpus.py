@@ -24,14 +24,17 @@ def visible_gpus() -> int:
 
 
 def gpu_shares(wanted: Mapping[str, int]) -> dict[str, dict[str, str]]:
-    """Name of a server → variables that give it GPUs of its own, where several servers `wanted` some.
+    """Return name of a server → variables that give it GPUs of its own, where several servers `wanted` some.
 
     Raises ConfigError where there are too few.
     """
     if sum(count > 0 for count in wanted.values()) < 2:
         return {name: {} for name in wanted}
     chosen = os.environ.get(VISIBLE)
-    devices = [str(n) for n in range(visible_gpus())] if chosen is None else chosen.split(",")[: visible_gpus()]
+    if chosen is None:
+        devices = [str(n) for n in range(visible_gpus())]
+    else:
+        devices = chosen.split(",")[: visible_gpus()]
     if sum(wanted.values()) > len(devices):
         raise ConfigError(
             f"The servers need {sum(wanted.values())} GPUs together, but this machine has {len(devices)} for "

@@ -112,9 +112,10 @@ def _import_engine() -> Any:
     try:
         import xllamacpp
     except ImportError as error:
-        hint = (
-            "It is part of gcc: apt-get install libgomp1, or dnf install libgomp." if "gomp" in str(error) else ""
-        )
+        if "gomp" in str(error):
+            hint = "It is part of gcc: apt-get install libgomp1, or dnf install libgomp."
+        else:
+            hint = ""
         raise ConfigError(f"llama.cpp cannot be loaded: {error}.", hint=hint) from error
     return xllamacpp
 

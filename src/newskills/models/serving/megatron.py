@@ -12,7 +12,8 @@ SCRIPT = "tools/run_text_generation_server.py"
 
 
 def make(spec: ServeSpec) -> ServeCommand:
-    """Tensor parallel inside a node, pipeline parallel across, unless told. The server has no health route.
+    """Make the command: tensor parallel inside a node, pipeline parallel across nodes, unless set otherwise. The
+    server has no health route.
 
     An entry point is another script in Megatron's folder.
     """

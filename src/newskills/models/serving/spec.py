@@ -75,7 +75,8 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
 
 
 def command(spec: ServeSpec, argv: Sequence[str], **settings: object) -> ServeCommand:
-    """`argv` + the user's arguments, and the address at which a client on this node reaches the server."""
+    """Make the command of `argv`, the user's arguments, and the address at which a client on this node reaches the
+    server."""
     host = spec.host or ANY_INTERFACE
     reachable = "127.0.0.1" if host == ANY_INTERFACE else host
     settings = {"base_url": f"http://{reachable}:{spec.port}/v1", **settings}
@@ -92,7 +93,9 @@ def start_words(spec: ServeSpec, *default: str) -> list[str]:
         raise ConfigError(f"--server_entrypoint cannot be split into words: {error}.") from error
     if not words:
         raise ConfigError("--server_entrypoint is empty.")
-    return [spec.python, *words] if words[0].startswith("-") or words[0].endswith(".py") else words
+    if words[0].startswith("-") or words[0].endswith(".py"):
+        return [spec.python, *words]
+    return words
 
 
 def installed_program(spec: ServeSpec, name: str) -> str:
@@ -113,5 +116,10 @@ def told(spec: ServeSpec, *flags: str) -> str | None:
         flag, equals, value = word.partition("=")
         if flag.startswith("-") and flag.replace("_", "-") in wanted:
             following = spec.extra_args[index + 1 : index + 2]
-            text_told = value if equals else (following[0] if following else "")
+            if equals:
+                text_told = value
+            elif following:
+                text_told = following[0]
+            else:
+                text_told = ""
     return text_told

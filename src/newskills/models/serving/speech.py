@@ -28,7 +28,8 @@ SETTINGS = {
 
 
 def make(spec: ServeSpec) -> ServeCommand:
-    """`/opt/nim/start_server.sh` with its settings in the environment. Raises ConfigError for other arguments."""
+    """Make the command `/opt/nim/start_server.sh` with its settings in the environment. Raises ConfigError for
+    other arguments."""
     settings = {variable: told(spec, flag, f"--{variable}") for flag, variable in SETTINGS.items()}
     flags = {flag.replace("_", "-") for flag in (*SETTINGS, *(f"--{name}" for name in SETTINGS.values()))}
     for word in spec.extra_args:

@@ -11,7 +11,7 @@ LAYOUT = ("--tp-size", "--pp-size")
 
 
 def make(spec: ServeSpec) -> ServeCommand:
-    """Tensor parallel inside a node, pipeline parallel across, unless told."""
+    """Make the command: tensor parallel inside a node, pipeline parallel across nodes, unless set otherwise."""
     layout: list[str] = []
     if told(spec, *LAYOUT) is None:
         if spec.num_gpus:

@@ -27,7 +27,7 @@ QUIET = "--no_verbose"
 
 
 def make(spec: ServeSpec) -> ServeCommand:
-    """One replica over all GPUs of all nodes."""
+    """Make the command for a single replica over all GPUs of all nodes."""
     layout: list[str] = []
     if told(spec, *TENSOR, *PIPELINE, *DATA) is None:
         if spec.num_gpus:
@@ -40,7 +40,8 @@ def make(spec: ServeSpec) -> ServeCommand:
 
 
 def make_data_parallel(spec: ServeSpec) -> ServeCommand:
-    """Replicas behind one address: one per node, or as many as fit where `--tensor-parallel-size` is given.
+    """Make the command for replicas behind one address: one per node, or as many as fit with
+    `--tensor-parallel-size`.
 
     Raises ConfigError where replicas do not fill the nodes.
     """

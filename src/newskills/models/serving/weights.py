@@ -101,7 +101,8 @@ def require_extra(module: str) -> None:
 
 
 def packaged_weights(packaged: PackagedModel, folder: Path, *, say: PrintLine) -> Path:
-    """`folder/<member>.F16.gguf`, made if it is not there. Whole or absent; one process makes it, others wait."""
+    """Return `folder/<member>.F16.gguf`, made if it does not exist. Whole or absent; one process makes it, others
+    wait."""
     path = _file_of(packaged, folder)
     if path.is_file():
         return path

@@ -52,12 +52,13 @@ def run(parsed: Parsed[ConvertOptions]) -> int:
 
 
 def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """One job. Raises ConfigError."""
+    """Prepare one job. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)

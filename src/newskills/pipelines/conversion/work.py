@@ -40,7 +40,7 @@ def run(parsed: Parsed[ConvertOptions]) -> int:
 
 
 def _here(options: ConvertOptions, target: Path) -> None:
-    """Between Hugging Face folders and GGUF, in this process. Raises ConfigError, DataError."""
+    """Convert between Hugging Face folders and GGUF, in this process. Raises ConfigError, DataError."""
     require_train("torch", "safetensors", "gguf")
     from newskills.models.serving.weights import resolve_weights
     from newskills.train.convert.from_gguf import gguf_to_hf
@@ -53,7 +53,7 @@ def _here(options: ConvertOptions, target: Path) -> None:
 
 
 def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
-    """For Python: the experiment, where it was submitted. Raises NewskillsError."""
+    """Convert for Python, and return the experiment, where it was submitted. Raises NewskillsError."""
     options = parsed.options
     if (options.convert_from, options.convert_to) in OWN and options.cluster in (None, "none"):
         run(parsed)

@@ -66,7 +66,8 @@ def run(parsed: Parsed[AggregateAnswersOptions]) -> int:
 
 
 def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
-    """For Python: what was written, None for a dry run. Raises ConfigError, DataError, StorageError."""
+    """Aggregate for Python, and return what was written, None for a dry run. Raises ConfigError, DataError,
+    StorageError."""
     from newskills.run.reporting.aggregation import AGGREGATED, FillOptions, extract_best, fill
 
     options = parsed.options

@@ -24,7 +24,7 @@ class ProgressBar:
         self._next = 0.0
 
     def draw(self, share: float, text: str) -> None:
-        """`share` (0–1) of the work is done."""
+        """Draw the bar at `share` (0–1) of the work."""
         with self._lock:
             if not self._shown or time.monotonic() < self._next:
                 return
@@ -67,6 +67,6 @@ class DownloadProgress(ProgressBar):
             )
 
     def count_one(self) -> None:
-        """One more benchmark is done."""
+        """Count one more finished benchmark."""
         with self._lock:
             self._done += 1

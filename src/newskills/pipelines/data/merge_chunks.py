@@ -47,7 +47,7 @@ def run(parsed: Parsed[MergeChunksOptions]) -> int:
 
 
 def result(parsed: Parsed[MergeChunksOptions]) -> MergedChunks | None:
-    """For Python: what was written, None for a dry run.
+    """Merge for Python, and return what was written, None for a dry run.
 
     Raises ConfigError where the merged file exists, DataError for chunks that do not fit.
     """

@@ -44,7 +44,9 @@ class MirrorOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[MirrorOptions]) -> int:
-    return _build(parsed.options) if parsed.options.action == "build" else _check(parsed.options)
+    if parsed.options.action == "build":
+        return _build(parsed.options)
+    return _check(parsed.options)
 
 
 def _build(options: MirrorOptions) -> int:

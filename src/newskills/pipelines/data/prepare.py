@@ -60,8 +60,8 @@ def run(parsed: Parsed[PrepareDataOptions]) -> int:
 
 
 def result(parsed: Parsed[PrepareDataOptions]) -> list[PreparedData] | Experiment | None:
-    """For Python: the benchmarks that were prepared; what was submitted; None for a dry run. Raises NewskillsError
-    where any has failed."""
+    """Prepare for Python, and return the prepared benchmarks, the submitted experiment, or None for a dry run.
+    Raises NewskillsError where any has failed."""
     if (cluster := target_cluster(parsed.options, parsed.given)) is not None:
         return submit_and_wait(prepare(parsed, cluster))
     done = _prepare_here(parsed)
@@ -160,7 +160,7 @@ def _prepare_named(
 
 
 def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
-    """All published prompts, for whatever is asked with them. Raises DataError where one cannot be had."""
+    """Prepare all published prompts. Raises DataError where one cannot be had."""
     prompts, folder = shared_prompts(), data_dir(options.data_dir)
     if options.dry_run:
         show_dry_run([_prompt_step(alternatives) for alternatives in prompts])
@@ -174,7 +174,7 @@ def _prepare_prompts(options: PrepareDataOptions, fetch: FetchOptions) -> None:
 
 
 def _tell_missing_prompts(made: Sequence[PreparedData]) -> None:
-    """One note for all: whose prompts are in newskills' own words, and why."""
+    """Print one note for all benchmarks whose prompts are in newskills' own words, and why."""
     lacking = {data.benchmark: data.missing_prompts for data in made if data.missing_prompts}
     if lacking:
         why = next(iter(next(iter(lacking.values())).values()))
@@ -232,7 +232,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
 
 
 def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """One job that does the same where the data is to lie. Raises NewskillsError."""
+    """Prepare one job that prepares the data where it is to lie. Raises NewskillsError."""
     options = parsed.options
     check_names(parsed.objects)
     if parsed.explain:
@@ -285,7 +285,7 @@ def _names(options: PrepareDataOptions) -> list[str]:
 
 
 def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
-    """`--data_dir` as the job sees it; None: variables of the cluster say it. Raises ConfigError."""
+    """Return `--data_dir` as the job sees it; None where variables of the cluster name it. Raises ConfigError."""
     if options.data_dir:
         return paths.path_in_job(options.data_dir, "--data_dir")
     variables = job_variables(paths.cluster, os.environ)
@@ -307,7 +307,8 @@ def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | Non
 
 
 def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
-    """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
+    """Check a name, and return it as the job sees it; files with benchmarks may be on the cluster only. Raises
+    UnknownNameError."""
     if "/" in name or name.endswith(".py"):
         return paths.path_in_job(name, "benchmark")
     if name not in (ALL, PROMPTS) and not is_published(name):
@@ -316,7 +317,7 @@ def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> 
 
 
 def _steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> Iterator[Step]:
-    """Each split: what is there, or where it would come from. Nothing is fetched and no sum is checked."""
+    """Yield, for each split, what exists or where it would come from. Nothing is fetched and no sum is checked."""
     if benchmark.folder:
         yield "reads", benchmark.folder, f"{benchmark.name} ships with its data"
         return
@@ -347,16 +348,14 @@ def _address(source: Source) -> str:
 def _origin(source: Source, fetcher: Fetcher) -> str:
     if in_mirror(source, fetcher):
         return "on this machine" if source.path else "from the mirror"
-    return (
-        "is not in the mirror, and downloads are off (--offline)"
-        if fetcher.options.is_offline()
-        else "from the network"
-    )
+    if fetcher.options.is_offline():
+        return "is not in the mirror, and downloads are off (--offline)"
+    return "from the network"
 
 
 class _PrepareProgress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
-        """One line per split, and what is to be said about it."""
+        """Print one line per split, and its notes."""
         self.count_one()
         if isinstance(result, NewskillsError):
             self.line(f"error: {benchmark.name}: {result}", sys.stderr)

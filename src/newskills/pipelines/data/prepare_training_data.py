@@ -97,7 +97,8 @@ def result(parsed: Parsed[PrepareTrainingDataOptions]) -> Card | None:
 def settings(
     recipe: DataRecipe, overrides: Mapping[str, Any], schema: Schema | None, benchmark: str | None = None
 ) -> Resolved[TrainingDataConfig]:
-    """Defaults of the recipe, then the published set's fields, then the benchmark's prompt, then the user.
+    """Resolve the settings: defaults of the recipe, then the published set's fields, then the benchmark's prompt,
+    then the user.
 
     Raises ConfigError, UnknownNameError.
     """
@@ -168,7 +169,7 @@ def _inputs(
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether workers can read pieces of the file. Raises DataError."""
+    """Return whether workers can read pieces of the file. Raises DataError."""
     if path.suffix != ".jsonl":
         return False
     with open_for_reading(path) as file:
@@ -180,7 +181,7 @@ def _fetch(options: PrepareTrainingDataOptions) -> FetchOptions:
 
 
 def _paths(files: Files | None) -> Iterator[Path]:
-    """Files of all patterns, in order. Raises DataError where a pattern has none."""
+    """Yield the files of all patterns, in order. Raises DataError where a pattern has none."""
     for pattern in _patterns(files):
         wide = str(Path(pattern).expanduser())
         matches = sorted(glob.glob(wide, recursive=True))

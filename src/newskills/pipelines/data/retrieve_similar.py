@@ -52,7 +52,7 @@ def run(parsed: Parsed[RetrieveSimilarOptions]) -> int:
 
 
 def result(parsed: Parsed[RetrieveSimilarOptions]) -> SimilarFile | None:
-    """For Python: what was written, None for a dry run. Raises DataError, ConfigError."""
+    """Retrieve for Python, and return what was written, None for a dry run. Raises DataError, ConfigError."""
     options = parsed.options
     sources, compared = _paths(options.retrieve_from), _paths(options.compare_to)
     output = Path(options.output_file)

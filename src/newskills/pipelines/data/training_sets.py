@@ -48,7 +48,7 @@ class SplitRecord(Struct, kw_only=True):
 
 
 def split_of(schema: Schema, split: str | None) -> str:
-    """`split`, or the first that the set has. Raises ConfigError."""
+    """Return `split`, or the first that the set has. Raises ConfigError."""
     if not schema.splits:
         raise ConfigError(
             f"{schema.name} is a file format, not a data set to download.",
@@ -78,7 +78,7 @@ def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | N
 def lay_out_all(
     sets: Iterable[Schema], splits: Sequence[str], place: str | None, fetch: FetchOptions
 ) -> Iterator[str]:
-    """Lays out `splits` of each (default: the first); a line about each. Raises as `lay_out`."""
+    """Lay out `splits` of each set (default: the first), and yield a line about each. Raises as `lay_out`."""
     for schema in sets:
         for split in splits or (None,):
             path, laid = lay_out(schema, split_of(schema, split), place, fetch)
@@ -114,7 +114,7 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
 
 
 def source_of(schema: Schema, split: str) -> Source:
-    """Where the split comes from."""
+    """Return the source of the split."""
     if schema.hf:
         config, _, own = schema.splits[split].partition("/")
         return Source(split=split, hf=schema.hf, config=config, hf_split=own)
@@ -123,7 +123,7 @@ def source_of(schema: Schema, split: str) -> Source:
 
 
 def rows_of_file(path: Path) -> Iterator[Row]:
-    """Rows of a file that is not plain JSONL, by the end of its name (`.gz` or `.zst` besides).
+    """Read rows of a file that is not plain JSONL, by the end of its name (`.gz` or `.zst` besides).
 
     Raises DataError, ConfigError.
     """

@@ -29,12 +29,14 @@ ALL = "all"
 
 
 def run(parsed: Parsed[ValidateOptions]) -> int:
-    """1 where a benchmark has a problem; one that lacks a package is left out. Raises NewskillsError."""
+    """Run the command; return 1 where a benchmark has a problem; one that lacks a package is left out. Raises
+    NewskillsError."""
     return int(any(validation.problems for validation in result(parsed) or ()))
 
 
 def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
-    """For Python: what is wrong with each benchmark, in its `problems`; None for a dry run. Raises NewskillsError."""
+    """Validate for Python, and return what is wrong with each benchmark, in its `problems`; None for a dry run.
+    Raises NewskillsError."""
     options = parsed.options
     fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
     root = data_dir(options.data_dir)
@@ -83,7 +85,7 @@ def _chosen(parsed: Parsed[ValidateOptions], fetch: FetchOptions, root: Path) ->
 
 
 def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmark]:
-    """Those whose rows are here or in the mirror. Says how many are left out."""
+    """Return the benchmarks whose rows are here or in the mirror. Says how many are left out."""
     fetcher = Fetcher(root / ".downloads", fetch)
 
     def there(benchmark: Benchmark) -> bool:
@@ -118,7 +120,7 @@ def _outcome(validation: Validation) -> str:
 
 
 def _notes(validations: list[Validation]) -> dict[str, str]:
-    """Text → the benchmarks to which it applies, in one line."""
+    """Group notes: text → the benchmarks to which it applies, in one line."""
     names: dict[str, list[str]] = {}
     for validation in validations:
         for text in validation.notes:

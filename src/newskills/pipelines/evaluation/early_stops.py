@@ -19,8 +19,8 @@ from newskills.view.comparison.records import BenchmarkRecords, read_run
 
 
 def with_until(spec: EvaluationSpec, options: EvalOptions, *, elsewhere: bool) -> EvaluationSpec:
-    """`spec` with the rule of `--until`. Raises ConfigError (no rule, not for this evaluation), DataError (the other
-    run)."""
+    """Add the rule of `--until` to `spec`. Raises ConfigError (no rule, not for this evaluation), DataError (the
+    other run)."""
     if options.until is None:
         return spec
     rule = parse_until(options.until)
@@ -36,7 +36,7 @@ def with_until(spec: EvaluationSpec, options: EvalOptions, *, elsewhere: bool) -
 
 
 def _baselines(rule: UntilRule, runs: Sequence[BenchmarkRun]) -> dict[str, Mapping[str, float]]:
-    """Benchmark → problem → mean score over its samples in the other run (0-1)."""
+    """Return benchmark → problem → mean score over its samples in the other run (0-1)."""
     other = read_run(Path(rule.against), rule.against, [run.name for run in runs])
     baselines: dict[str, Mapping[str, float]] = {}
     for run in runs:
@@ -54,7 +54,8 @@ def _baselines(rule: UntilRule, runs: Sequence[BenchmarkRun]) -> dict[str, Mappi
 
 
 def _check_same_data(rule: UntilRule, run: BenchmarkRun, records: BenchmarkRecords) -> None:
-    """Problems are paired by their ids, which mean the same in the same data only, and verdicts by their grader.
+    """Check that ids mean the same problems, which holds in the same data only, and that both have the same
+    grader.
 
     Raises DataError.
     """

@@ -73,7 +73,10 @@ class Evaluation(EvaluationOutcome, kw_only=True):
         """
         from newskills.view.samples import SampleFilter, select
 
-        names = tuple(report.benchmark for report in self.reports) if benchmark is None else (benchmark,)
+        if benchmark is None:
+            names = tuple(report.benchmark for report in self.reports)
+        else:
+            names = (benchmark,)
         selection = SampleFilter(benchmarks=names, outcome=outcome, cause=cause, seed=seed, search=search)
         notes: list[str] = []
         samples = list(islice(select(self.output_dir, selection, notes), number))

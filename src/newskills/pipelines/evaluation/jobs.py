@@ -85,7 +85,7 @@ class PlannedEvaluation(Struct, frozen=True, kw_only=True):
 
 
 def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
-    """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
+    """Resolve and check everything; return None where nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     spec, judges = specification_of(parsed, paths)
@@ -173,7 +173,8 @@ def _with_prompts(unit: Unit, folder: str) -> Unit:
 def _judges(
     units: Sequence[Unit], judges: Mapping[str, JudgePlan], shared: UnitJobs, plan: Plan
 ) -> dict[Path, list[JobDict]]:
-    """For each benchmark that is judged, jobs after those of its answers; `shared`: all but model and hardware."""
+    """Add, for each benchmark that is judged, jobs after those of its answers; `shared`: all but model and
+    hardware."""
     check_addresses(units, shared.paths)
     jobs: dict[Path, list[JobDict]] = {}
     for name, judge in judges.items():
@@ -242,7 +243,7 @@ def _summaries(
     plan: Plan,
     looks: _ExistingFiles,
 ) -> list[JobDict]:
-    """After its units, each benchmark's; after these, the one of all, which is returned.
+    """Add each benchmark's summary after its units, and after these the summary of all, which is returned.
 
     What is there and up to date is left out.
     """
@@ -318,7 +319,7 @@ def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
 
 
 def _group_words(spec: EvaluationSpec, paths: ClusterPaths) -> list[str]:
-    """Where the job finds the formulas of the user's own groups."""
+    """Return the options that tell a job where the formulas of the user's own groups are."""
     places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
     folders = [paths.code(place) for place in places if place]
     return [f"--group={','.join(folders)}"] if folders else []
@@ -328,7 +329,9 @@ def _tracking_words(options: EvalOptions) -> list[str]:
     if options.wandb_name is None:
         return []
     words = [f"--wandb_name={options.wandb_name}", f"--wandb_project={options.wandb_project}"]
-    return [*words, f"--wandb_group={options.wandb_group}"] if options.wandb_group else words
+    if options.wandb_group:
+        return [*words, f"--wandb_group={options.wandb_group}"]
+    return words
 
 
 def _merged(units: Sequence[Unit]) -> list[Path]:

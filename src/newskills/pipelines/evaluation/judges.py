@@ -76,7 +76,7 @@ def judge_plans(
     *,
     elsewhere: bool,
 ) -> dict[str, JudgePlan]:
-    """Benchmark → its judge, for those that are judged; `elsewhere`: on a cluster.
+    """Return benchmark → its judge, for those that are judged; `elsewhere`: on a cluster.
 
     Of the evaluation's `++` keys, limits of how much is asked at once and the source of prompts hold
     for the judge as well.
@@ -155,7 +155,7 @@ def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judg
 
 
 def _measured(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
-    """`judge` where the benchmark has what it measures, else the benchmark's own."""
+    """Return `judge` where the benchmark has what it measures, else the benchmark's own judge."""
     knows = make_metric(options.metric_type or run.benchmark.metric).fields
     fits = "comet" in knows if judge.kind == "comet" else run.benchmark.grader == "multichoice"
     if not fits:
@@ -250,7 +250,7 @@ def _named(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overr
 
 
 def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any]) -> WorkOptions:
-    """`options` as those of a generation by the judge: the benchmark's own, then `kwargs`, then `--judge_*`."""
+    """Return `options` for a generation by the judge: the benchmark's own, then `kwargs`, then `--judge_*`."""
     server_settings: dict[str, Any] = {name: getattr(options, f"judge_{name}") for name in SERVER}
     if judge.kind in (*MEASURES, STEP):  # they run with the judge: there is no server
         server_settings |= dict.fromkeys(SERVER[1:])

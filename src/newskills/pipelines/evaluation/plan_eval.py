@@ -70,8 +70,8 @@ def run(parsed: Parsed[PlanEvalOptions]) -> int:
 
 
 def result(parsed: Parsed[PlanEvalOptions]) -> list[EvalPlan]:
-    """For Python: a plan for each benchmark. Raises ConfigError where there is nothing to plan from, and what a probe
-    raises."""
+    """Plan for Python, and return a plan for each benchmark. Raises ConfigError where there is nothing to plan
+    from, and what a probe raises."""
     from newskills.view.comparison.planning import PlanOptions, plan_from_accuracy, plan_from_runs
 
     options = parsed.options

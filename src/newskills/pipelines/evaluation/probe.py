@@ -22,7 +22,8 @@ from newskills.run.evaluate import evaluate, plan_evaluation
 def run_probe(
     options: Mapping[str, Any], problems: int, overrides: Mapping[str, Text]
 ) -> tuple[Path, tuple[str, ...]]:
-    """(folder of results, names of the benchmarks); `options` as those of `ns eval`, with `overrides` as its `++` keys.
+    """Run a probe; return (folder of results, names of the benchmarks). `options` are those of `ns eval`,
+    `overrides` its `++` keys.
 
     The same call again asks nothing; `ns eval` with the same options goes on from there. Raises NewskillsError.
     """

@@ -70,7 +70,8 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
 
 
 def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment | None:
-    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted."""
+    """Evaluate for Python, and return the summary, the experiment, or None for a dry run; raises NewskillsError
+    where work is left or the numbers cannot be trusted."""
     options = parsed.options
     if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
@@ -85,7 +86,8 @@ def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment 
 
 
 def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
-    """One pipeline: the jobs of each prompt, and one after them that compares. None: nothing is left to do."""
+    """Prepare one pipeline: the jobs of each prompt, and one after them that compares. Returns None where nothing
+    is left to do."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     wordings, judges = wordings_of(parsed, paths)
@@ -161,7 +163,7 @@ def work(
 def wordings_of(
     parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = None
 ) -> tuple[list[Wording], dict[str, JudgePlan]]:
-    """All prompts of all benchmarks, resolved and checked, and where judges run; `there`: the paths of a cluster.
+    """Resolve and check all prompts of all benchmarks, and where judges run; `there`: the paths of a cluster.
 
     Raises NewskillsError.
     """
@@ -195,7 +197,7 @@ def wordings_of(
 
 
 def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = None) -> Path:
-    """Where all results go."""
+    """Return the folder of all results."""
     options = parsed.options
     folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))
     return Path(there.path_in_job(folder, "--output_dir") if there is not None else folder)
@@ -244,7 +246,8 @@ def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> La
 
 
 def _variants(run: BenchmarkRun, prompts: PromptSet) -> Sequence[Variant]:
-    """Those of the benchmark, else those of the prompt that it is asked with, else those of its kind.
+    """Return the variants of the benchmark, else those of the prompt that it is asked with, else those of its
+    kind.
 
     Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list.
     """

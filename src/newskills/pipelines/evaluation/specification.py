@@ -34,7 +34,7 @@ SUMMARY = "summary"
 
 
 def specification(parsed: Parsed[EvalOptions], there: ClusterPaths | None = None) -> EvaluationSpec:
-    """Everything resolved and checked, nothing done; `there`: the paths of a cluster. Raises NewskillsError."""
+    """Resolve and check everything, and do nothing; `there`: the paths of a cluster. Raises NewskillsError."""
     return specification_of(parsed, there)[0]
 
 

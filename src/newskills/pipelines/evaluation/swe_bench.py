@@ -49,7 +49,10 @@ def run(parsed: Parsed[SweBenchOptions]) -> int:
         return 0
     if options.action == "grade" and options.engine != "harness":
         return _write(target, _in_containers(options, options.engine, source))
-    reports = [Path(options.reports or "")] if options.action == "report" else _run(options, source, target)
+    if options.action == "report":
+        reports = [Path(options.reports or "")]
+    else:
+        reports = _run(options, source, target)
     return _write(target, with_reports(read_rows(source), read_reports(*reports)))
 
 
@@ -64,7 +67,7 @@ def _in_containers(options: SweBenchOptions, engine: str, source: Path) -> Itera
 
 
 def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
-    """Where the reports are."""
+    """Run the harness; return the paths of its reports."""
     check_harness()
     folder = target.parent / "swe-bench-harness"
     folder.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,8 @@ def run(parsed: Parsed[EvalOptions]) -> int:
 
 
 def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
-    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted.
+    """Evaluate for Python, and return the evaluation, the experiment, or None for a dry run; raises NewskillsError
+    where work is left or the numbers cannot be trusted.
 
     On a cluster: what was submitted, None where nothing is left to do.
     """

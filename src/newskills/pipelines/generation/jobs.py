@@ -31,7 +31,7 @@ from newskills.run.planning.spec import RunSpec, Unit
 
 
 def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
-    """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
+    """Resolve and check everything; return None where nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     planned = plan_generation(parsed, there=paths)
@@ -90,7 +90,7 @@ def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared
 def _postprocess(
     options: GenerateOptions, text: str, units: Sequence[Unit], jobs: Mapping[Path, Sequence[JobDict]], plan: Plan
 ) -> None:
-    """Once per output file, after all of its chunks, and only where it is complete."""
+    """Add `--postprocess_cmd` once per output file, after all of its chunks, and only where it is complete."""
     names = {unit.merged: unit for unit in units}
     for output, unit in names.items():
         done = f"{output}.done"

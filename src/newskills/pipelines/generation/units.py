@@ -38,7 +38,7 @@ CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
 
 def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | None = None) -> list[PlannedUnit]:
-    """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
+    """Resolve all units; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     if there is None:
         parsed = at_repository(parsed)
     options = parsed.options
@@ -65,7 +65,10 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
-        source = there.path_in_job(options.input_dir, "--input_dir") if there is not None else options.input_dir
+        if there is not None:
+            source = there.path_in_job(options.input_dir, "--input_dir")
+        else:
+            source = options.input_dir
         planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
     else:
         planned = file_units(passed or _input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
@@ -75,7 +78,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | No
 
 
 def generation_kind(options: GenerateOptions) -> str | None:
-    """`--generation_type`, or the kind that a module of NeMo-Skills stands for. Raises ConfigError."""
+    """Return `--generation_type`, or the kind that a module of NeMo-Skills stands for. Raises ConfigError."""
     solver = solver_of_module(options.generation_module or "")
     kind = solver if solver in (MATH_JUDGE, CONTAMINATION, *LEAN_PROMPTS) else None
     if solver is not None and options.generation_type not in (None, kind):
@@ -103,7 +106,9 @@ def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]
     solver = solver_of_module(module)
     if solver is None:
         return [*layers, module_layer(module, there)]
-    return layers if solver in (kind, CHAT) else [Layer("--generation_module", {"solver": solver})]
+    if solver in (kind, CHAT):
+        return layers
+    return [Layer("--generation_module", {"solver": solver})]
 
 
 def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
@@ -115,7 +120,9 @@ def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
 def _speech(choice: ModelChoice) -> list[Layer]:
     """Return a layer with the solver and prompt for a speech service; no layer for other servers."""
     kind = MODELS.properties(str(choice.layer.values["server.server_type"])).solver
-    return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
+    if kind:
+        return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})]
+    return []
 
 
 def _check_models(config: GenerationConfig) -> None:
@@ -150,7 +157,7 @@ def _seeds(options: GenerateOptions) -> tuple[int, ...] | None:
 
 
 def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
-    """Whether the input is the prepared data of a benchmark (`++dataset`)."""
+    """Return whether the input is the prepared data of a benchmark (`++dataset`)."""
     own_input = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
     return not own_input and "dataset" in parsed.overrides
 

@@ -61,13 +61,14 @@ def run(parsed: Parsed[GenerateOptions]) -> int:
 
 
 def _done(unit: UnitResult) -> str:
-    """`3 rows`, or `1 of 3 rows` where some have no record yet."""
+    """Format what is done as `3 rows`, or `1 of 3 rows` where some have no record yet."""
     done, rows = unit.kept + unit.generated, counted(unit.rows, "row")
     return rows if done == unit.rows else f"{done} of {rows}"
 
 
 def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
-    """For Python: None for a dry run; raises NewskillsError where anything is left undone.
+    """Generate for Python, and return the run, the experiment, or None for a dry run; raises NewskillsError where
+    anything is left undone.
 
     On a cluster: what was submitted, None where nothing is left to do.
     """

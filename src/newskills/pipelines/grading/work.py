@@ -44,7 +44,9 @@ class Graded(Struct, kw_only=True):
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows with their verdicts, in the order of the input. Raises DataError where the file is gone."""
-        return iter(self.kept) if self.output_file is None else read_rows(self.output_file)
+        if self.output_file is None:
+            return iter(self.kept)
+        return read_rows(self.output_file)
 
 
 class _Settings(Struct, frozen=True):
@@ -73,7 +75,8 @@ def run(parsed: Parsed[GradeOptions]) -> int:
 
 
 def result(parsed: Parsed[GradeOptions]) -> Graded | None:
-    """For Python: the rows with their verdicts, None for a dry run. The rows may be objects of this process.
+    """Grade for Python, and return the rows with their verdicts, None for a dry run. The rows may be objects of
+    this process.
 
     Raises DataError (rows), ConfigError, GraderError, and NewskillsError where more samples were lost than
     `accept_lost` allows.
@@ -170,7 +173,7 @@ def _grade(rows: Iterator[tuple[str, Row]], options: GradeOptions, settings: _Se
 
 
 def _rows(files: list[str]) -> Iterator[tuple[str, Row]]:
-    """(file and line, row) of each."""
+    """Yield (file and line, row) of each input row."""
     if files and STDIN in files[1:]:
         raise ConfigError("--input_files: - (standard input) cannot be combined with files.")
     if not files or files == [STDIN]:

@@ -37,7 +37,8 @@ def run(parsed: Parsed[GymRolloutsOptions]) -> int:
 
 
 def result(parsed: Parsed[GymRolloutsOptions]) -> Experiment | None:
-    """For Python: what was submitted (None: nothing was left to do); on this machine, once it has ended well.
+    """Submit for Python, and return the experiment (None where nothing was left to do); on this machine, once it
+    has ended well.
 
     Raises NewskillsError.
     """

@@ -47,7 +47,7 @@ def run(parsed: Parsed[CancelOptions]) -> int:
 
 
 def result(parsed: Parsed[CancelOptions]) -> list[JobState] | None:
-    """For Python: the jobs of an experiment that were cancelled, as they were before; None for a dry run. Raises
+    """Cancel for Python, and return the jobs that were cancelled, as they were before; None for a dry run. Raises
     UnknownNameError, ConfigError, RemoteError."""
     options = parsed.options
     if options.dry_run:

@@ -23,9 +23,12 @@ class ExperimentsOptions(Struct, frozen=True, kw_only=True):
 
 
 def result(parsed: Parsed[ExperimentsOptions]) -> list[Experiment]:
-    """For Python: what was submitted from this machine, the latest first."""
+    """List for Python what was submitted from this machine, the latest first."""
     records = ExperimentRecords(os.environ)
-    experiments = records.latest() if parsed.options.name is None else iter(records.all_of(parsed.options.name))
+    if parsed.options.name is None:
+        experiments = records.latest()
+    else:
+        experiments = iter(records.all_of(parsed.options.name))
     return list(itertools.islice(experiments, parsed.options.last))
 
 

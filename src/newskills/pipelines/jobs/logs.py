@@ -39,6 +39,6 @@ def run(parsed: Parsed[LogsOptions]) -> int:
 
 
 def result(parsed: Parsed[LogsOptions]) -> None:
-    """For Python: raises NewskillsError where the jobs have failed."""
+    """Show logs for Python; raises NewskillsError where the jobs have failed."""
     if code := run(parsed):
         raise NewskillsError(f"The jobs of '{parsed.options.name}' ended with exit code {code}.")

@@ -66,8 +66,8 @@ def run(parsed: Parsed[StatusOptions]) -> int:
 
 
 def result(parsed: Parsed[StatusOptions]) -> list[JobState]:
-    """For Python: the jobs of an experiment and what they do; without a name, those of the latest experiments. Raises
-    UnknownNameError, ConfigError, RemoteError."""
+    """Return, for Python, the jobs of an experiment and what they do; without a name, those of the latest
+    experiments. Raises UnknownNameError, ConfigError, RemoteError."""
     options = parsed.options
     if options.name is not None:
         return find_submitted(options.name).states(options.job)
@@ -96,5 +96,8 @@ def _overview(last: int) -> int:
 def _title(experiment: Experiment) -> str:
     package = experiment.package
     code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
-    changed = f" ({counted(len(package.uncommitted), 'file')} not committed)" if package.uncommitted else ""
+    if package.uncommitted:
+        changed = f" ({counted(len(package.uncommitted), 'file')} not committed)"
+    else:
+        changed = ""
     return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"

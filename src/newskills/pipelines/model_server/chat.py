@@ -20,7 +20,7 @@ OPTION = "--extra_chat_args"
 
 
 def chat_options(text: str) -> ChatOptions:
-    """`++port=7861 ++inference.temperature=0.7`, or the same with `--`. Raises ConfigError."""
+    """Parse `++port=7861 ++inference.temperature=0.7`, or the same with `--`. Raises ConfigError."""
     try:
         words = shlex.split(text)
     except ValueError as error:

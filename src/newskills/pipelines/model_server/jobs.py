@@ -70,7 +70,7 @@ def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
 
 
 def _watch(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
-    """Until the server has ended."""
+    """Follow the server until it has ended."""
     over = threading.Event()
     server = server_script(serve_spec(options, elsewhere=not cluster.properties.this_machine), options)
     watcher = threading.Thread(target=_announce, args=(experiment, options, server, over), daemon=True)
@@ -83,7 +83,7 @@ def _watch(experiment: Experiment, options: StartServerOptions, cluster: Cluster
 
 
 def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """One job, which lasts as long as the server. Raises ConfigError."""
+    """Prepare one job, which lasts as long as the server. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
@@ -103,7 +103,7 @@ def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepa
 def _announce(
     experiment: Experiment, options: StartServerOptions, server: ServerScript, over: threading.Event
 ) -> None:
-    """Says where the server and the sandbox listen, once they have ports, and opens the tunnels to them."""
+    """Print where the server and the sandbox listen, once they have ports, and open the tunnels to them."""
     shell = shell_of(experiment.cluster, os.environ)
     ports = {SERVER: options.server_tunnel_port, SANDBOX: options.sandbox_tunnel_port}
     [job] = experiment.jobs

@@ -36,12 +36,15 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
     if options.dry_run:
         sys.stdout.write("\n".join(command.argv) + "\n")
         return 0
-    folder = Path(options.log_dir) if options.log_dir else Path(tempfile.mkdtemp(prefix="newskills-server-"))
+    if options.log_dir:
+        folder = Path(options.log_dir)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="newskills-server-"))
     return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say, beside=beside)
 
 
 def result(parsed: Parsed[StartServerOptions]) -> None:
-    """For Python: raises NewskillsError where the server ended with another code than 0."""
+    """Serve for Python; raises NewskillsError where the server ended with another code than 0."""
     if code := run(parsed):
         raise NewskillsError(f"The server ended with exit code {code}.")
 

@@ -30,7 +30,7 @@ def show_compiled(compiled: CompiledConfig, hidden: Collection[str]) -> None:
 
 
 def show_tasks(compiled: CompiledConfig, calls: Sequence[EvalCall | None]) -> None:
-    """One line a task: what will run it; then what people should know."""
+    """Print one line a task with what will run it, then notes."""
     for task, call in zip(compiled.tasks, calls, strict=True):
         what = "NeMo Evaluator" if call is None else f"ns {shlex.join(call.evaluate)}"
         sys.stdout.write(f"task {task.index} {printable(task.name)}: {printable(what)}\n")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def meant(name: str) -> list[InvocationJob] | None:
-    """Jobs of the invocation (or the one job) that `name` means; None: it is an experiment, or nothing.
+    """Return the jobs of the invocation (or the single job) that `name` means; None where it is an experiment, or
+    nothing.
 
     Experiments come first: their names meant something before there were invocations. Raises ConfigError where several
     invocations begin so.
@@ -50,7 +51,8 @@ def invocation(name: str) -> list[InvocationJob]:
 
 
 def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False) -> int | None:
-    """Has NeMo Evaluator's launcher do it for jobs that are its own, and returns its exit code; None: they are not.
+    """Let NeMo Evaluator's launcher act on jobs that are its own, and return its exit code; None where they are
+    not.
 
     `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
     """
@@ -87,11 +89,10 @@ def print_jobs(looked: Sequence[JobStatus]) -> None:
     rows: list[tuple[str, ...]] = []
     for invocation in looked:
         done = progress(invocation.entry)
-        why = (
-            f": {printable(invocation.job.why)}"
-            if invocation.job is not None and invocation.job.why and invocation.job.code
-            else ""
-        )
+        if invocation.job is not None and invocation.job.why and invocation.job.code:
+            why = f": {printable(invocation.job.why)}"
+        else:
+            why = ""
         rows.append(
             (
                 invocation.entry.job_id,
@@ -106,7 +107,7 @@ def print_jobs(looked: Sequence[JobStatus]) -> None:
 
 
 def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
-    """Of the tasks; with `follow` until they have ended, and with their exit code then."""
+    """Show the logs of the tasks; with `follow` until they have ended, and return their exit code then."""
     from newskills.interop.oversight import experiment_of, log_lines
 
     if (code := launched(entries, "logs", here=True)) is not None:
@@ -150,7 +151,7 @@ def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
 
 
 def follow_foreign(entries: Sequence[InvocationJob]) -> int:
-    """Jobs of the launcher on this machine, until they have ended; they go on after Ctrl-C."""
+    """Follow jobs of the launcher on this machine until they have ended; they go on after Ctrl-C."""
     from newskills.interop.oversight import follow_launched
 
     looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
@@ -159,7 +160,8 @@ def follow_foreign(entries: Sequence[InvocationJob]) -> int:
 
 
 def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
-    """Until the jobs have ended; returns the first exit code that is not 0. `stop`: Ctrl-C stops the jobs."""
+    """Follow the jobs until they have ended; return the first exit code that is not 0. `stop`: Ctrl-C stops the
+    jobs."""
     from contextlib import nullcontext
 
     from newskills.interop.remote import follow_tasks

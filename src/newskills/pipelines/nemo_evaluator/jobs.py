@@ -104,12 +104,13 @@ def run(parsed: Parsed[NemoEvaluatorOptions]) -> int:
 
 
 def result(parsed: Parsed[NemoEvaluatorOptions]) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """One job for each task. Raises ConfigError, DataError."""
+    """Prepare one job for each task. Raises ConfigError, DataError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
@@ -248,7 +249,8 @@ def _run_config(
 
 
 def _keys(config: Row) -> tuple[str, ...]:
-    """Names of the variables that hold keys, as far as they are set here: their values travel by the environment."""
+    """Return the names of the variables that hold keys, as far as they are set here: their values travel by the
+    environment."""
     judge = ((config["config"].get("params") or {}).get("extra") or {}).get("judge") or {}
     named = (config["target"]["api_endpoint"].get("api_key_name"), judge.get("api_key"))
     return tuple(name for name in dict.fromkeys(named) if isinstance(name, str) and name in os.environ)

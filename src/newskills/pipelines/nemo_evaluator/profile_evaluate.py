@@ -127,7 +127,7 @@ def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
 
 
 def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool) -> None:
-    """Everything but the doing: panels, tasks, what becomes of images, the text of each job's script."""
+    """Print everything that a run would do: panels, tasks, images, the text of each job's script."""
     show_compiled(made.config, made.hidden)
     _show_notes(made)
     for key in made.open:
@@ -205,7 +205,7 @@ def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> 
 
 
 def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """With the key, project and entity of W&B, where results go there and a login is found."""
+    """Add the key, project and entity of W&B to the variables, where results go there and a login is found."""
     if "wandb" not in compiled.execution.auto_export and "wandb" not in compiled.export:
         return environ
     detected = detect(environ, compiled.wandb)

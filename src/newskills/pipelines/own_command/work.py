@@ -82,12 +82,13 @@ def run(parsed: Parsed[RunCmdOptions]) -> int:
 
 
 def result(parsed: Parsed[RunCmdOptions]) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
 def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSubmission:
-    """One job. Raises ConfigError."""
+    """Prepare one job. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
@@ -136,7 +137,8 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
 
 
 def _inline(options: RunCmdOptions) -> list[str] | str:
-    """Words are a program and its arguments, as they are; a single one that no program is called like is for bash."""
+    """Return the words of a program and its arguments, or a single text for bash where no program has that
+    name."""
     if len(options.words) == 1 and _SHELL.search(options.words[0]) and shutil.which(options.words[0]) is None:
         return options.words[0]
     return options.words or options.command or ""

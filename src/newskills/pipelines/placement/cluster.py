@@ -83,7 +83,7 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
     packaged: PackagedCode
 
     def path_in_job(self, path: str, option: str) -> str:
-        """`path` of the user's as clients see it: absolute. Raises ConfigError."""
+        """Return a path of the user's as clients see it: absolute. Raises ConfigError."""
         if is_code(path):
             return self._packaged(path, option)
         if os.path.isabs(path):
@@ -128,10 +128,12 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         path = self.host(container_path)
         if self.in_code(container_path):
             return self.packaged.source(container_path)
-        return path if self.cluster.ssh_tunnel is None and os.path.exists(path) else None
+        if self.cluster.ssh_tunnel is None and os.path.exists(path):
+            return path
+        return None
 
     def in_code(self, container_path: str) -> bool:
-        """Whether clients know a packaged file as `seen`."""
+        """Return whether clients would see a packaged file at this path."""
         return is_code(container_path) or inside(
             container_path, f"{job_root(self.cluster, os.environ)}/{PACKAGES}"
         )
@@ -145,7 +147,7 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
 
 
 def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> ClusterPaths:
-    """`container`: that of the clients. Raises UnknownNameError."""
+    """Return the paths of a cluster; `container`: that of the clients. Raises UnknownNameError."""
     from newskills.launch.clusters.config import image_of
 
     contained = image_of(cluster, container) is not None
@@ -153,7 +155,7 @@ def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions |
 
 
 def make_mount_sources(cluster: ClusterConfig, environ: Mapping[str, str]) -> None:
-    """`--check_mounted_paths`: makes the folders that are missing. Raises ConfigError."""
+    """Make the missing folders of mounts, for `--check_mounted_paths`. Raises ConfigError."""
     from newskills.launch.machines.ssh import shell_of
 
     sources = [mount.src for mount in parse_mounts(cluster.mounts)]

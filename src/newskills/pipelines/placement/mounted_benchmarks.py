@@ -25,7 +25,7 @@ _DEEPEST = 4
 
 
 def mounted_benchmarks(paths: ClusterPaths) -> dict[Path, Path | None]:
-    """Folder of this machine to look in → the same as jobs see it; None: they find it by the mounts.
+    """Return folder of this machine to look in → the same as jobs see it; None where they find it by the mounts.
 
     Behind ssh it is a copy of the code there, without the data. Raises DataError for a folder of unreasonable size,
     RemoteError.
@@ -59,7 +59,7 @@ def _is_known(name: str, benchmark: Benchmark | Group) -> bool:
 
 
 def _variable(paths: ClusterPaths) -> str:
-    """As the cluster's jobs get it, else as it is set here."""
+    """Return the variable with the folders of benchmarks, as the cluster's jobs get it, else as it is set here."""
     # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
     lacking = missing_variables(paths.cluster, os.environ)
     variables = JobVariables() if lacking else job_variables(paths.cluster, os.environ)

@@ -28,7 +28,7 @@ S = TypeVar("S", bound=Struct)
 
 
 def is_code(path: str) -> bool:
-    """Whether the path is one of the packaged code, as containers call it."""
+    """Return whether the path is inside the packaged code, as containers call it."""
     return path.startswith("/") and inside(path, CODE)
 
 
@@ -53,7 +53,7 @@ class PackagedCode:
         return content_package, None if in_place(cluster) else frozenset(content.files())
 
     def place(self, path: str) -> str:
-        """Where a path below /nemo_run/code lies for the machine that submits; it may not be there yet."""
+        """Return where a path below /nemo_run/code lies on the submitting machine; it may not exist yet."""
         return os.path.normpath(f"{self._found[0].path}/{_rest(path)}")
 
     def source(self, path: str) -> str | None:
@@ -69,10 +69,14 @@ class PackagedCode:
         rest = _rest(path)
         if files is None:
             here = self.place(path)
-            return here if self._cluster.ssh_tunnel is None and os.path.exists(here) else None
+            if self._cluster.ssh_tunnel is None and os.path.exists(here):
+                return here
+            return None
         here = os.path.normpath(f"{package.repository}/{rest}")
         changed = any(inside(f"/{name}", f"/{rest}") for name in package.uncommitted)
-        return here if package.repository and not changed and os.path.exists(here) else None
+        if package.repository and not changed and os.path.exists(here):
+            return here
+        return None
 
     def check(self, path: str, option: str) -> None:
         """Raise ConfigError where the package does not have `path`."""
@@ -102,8 +106,8 @@ class PackagedCode:
         )
 
     def read_here(self, text: str, option: str) -> str:
-        """For what is read before anything is submitted: comma-separated names, with files of this machine in place of
-        those of the package. Raises ConfigError."""
+        """Replace packaged files in comma-separated names by those of this machine, for what is read before
+        anything is submitted. Raises ConfigError."""
         parts = []
         for part in text.split(","):
             path, ending, rest = part.strip().partition(".py")
@@ -120,7 +124,8 @@ class PackagedCode:
 
 
 def at_repository(parsed: Parsed[O]) -> Parsed[O]:
-    """For work of this process: paths below /nemo_run/code are those of the repository that the user stands in.
+    """Replace paths below /nemo_run/code by those of the repository that the user stands in, for work of this
+    process.
 
     Within a job they are what they say, or those of the package that it starts in.
     """
@@ -147,21 +152,21 @@ def at_repository(parsed: Parsed[O]) -> Parsed[O]:
 
 
 def within_repository(text: str) -> str:
-    """For work of this process: a text, such as a command of the user's, with the repository that the user stands in
-    in place of /nemo_run/code."""
+    """Replace /nemo_run/code in a text, such as a command of the user's, by the repository that the user stands
+    in, for work of this process."""
     if CODE not in text or os.path.isdir(CODE):
         return text
     return with_code_at(text, str(repository_of(Path.cwd()) or Path.cwd()))
 
 
 def renamed(struct: S, change: Callable[[str], str]) -> S:
-    """`struct` with `change` made to all texts in it."""
+    """Return `struct` with `change` made to all texts in it."""
     plain = walked(msgspec.json.decode(msgspec.json.encode(struct)), change)
     return msgspec.json.decode(msgspec.json.encode(plain), type=type(struct))
 
 
 def walked(value: Any, change: Callable[[str], str]) -> Any:
-    """JSON-like `value` with `change` made to all texts in it, keys aside."""
+    """Return JSON-like `value` with `change` made to all texts in it, keys aside."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
@@ -172,7 +177,8 @@ def walked(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
-    """`struct` with files of this machine in place of those of the packaged code, and whether all of them are here.
+    """Return `struct` with files of this machine in place of those of the packaged code, and whether all of them
+    are here.
 
     Raises ConfigError where the package lacks one.
     """
@@ -192,7 +198,7 @@ def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
 
 
 def code_paths(struct: Struct) -> bool:
-    """Whether any text in `struct` begins like a path of the packaged code."""
+    """Return whether any text in `struct` begins like a path of the packaged code."""
     return f'"{CODE}/'.encode() in msgspec.json.encode(struct)
 
 
@@ -207,5 +213,5 @@ def below_working_folder(text: str) -> str:
 
 
 def _rest(path: str) -> str:
-    """Below /nemo_run/code; empty: that folder itself."""
+    """Return the part of a path below /nemo_run/code; empty for that folder itself."""
     return clean(path)[len(CODE) + 1 :]

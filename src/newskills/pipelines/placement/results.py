@@ -67,7 +67,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
             self.remote.put(Path(scratch), self.folder)
 
     def listing(self) -> list[tuple[str, str]]:
-        """(path, bytes) of the records there. Raises DataError, RemoteError."""
+        """List (path, bytes) of the remote records. Raises DataError, RemoteError."""
         if self.remote is None:
             return []
         tests = ["-name", "output*.jsonl", "!", "-name", "*_chunk_*", "!", "-path", "*-logs*/*"]
@@ -79,7 +79,8 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
 
 
 def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
-    """Where the results are that jobs of `--cluster` know as `results_dir`. Raises ConfigError, UnknownNameError."""
+    """Return where the results are that jobs of `--cluster` know as `results_dir`. Raises ConfigError,
+    UnknownNameError."""
     cluster = cluster_of(options)
     if cluster.ssh_tunnel is None:
         return ResultsPlace(folder=_host(results_dir, cluster) if os.path.isabs(results_dir) else results_dir)

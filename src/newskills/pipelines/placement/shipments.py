@@ -37,7 +37,8 @@ class Shipment(Struct, frozen=True, kw_only=True):
 
 
 def shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipment:
-    """Nothing is copied yet. Raises ConfigError for a folder that is too large, StorageError."""
+    """Describe how a folder is shipped; nothing is copied yet. Raises ConfigError for a folder that is too large,
+    StorageError."""
     digest, size = _digest(folder)
     if size > LARGEST:
         raise ConfigError(
@@ -57,7 +58,7 @@ def shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipmen
 
 
 def with_mount(cluster: ClusterConfig, shipments: Iterable[Shipment]) -> ClusterConfig:
-    """`cluster`, whose containers see the shipments."""
+    """Return `cluster` with mounts that show the shipments to its containers."""
     roots = {str(Path(shipment.place).parents[1]) for shipment in shipments if shipment.seen != shipment.place}
     return replace(cluster, mounts=[*cluster.mounts, *(f"{root}:{DATA}:ro" for root in sorted(roots))])
 
@@ -80,7 +81,8 @@ def ship(shipments: Mapping[str, Shipment], shell: Shell) -> None:
 
 @cache
 def _digest(folder: str) -> tuple[str, int]:
-    """Of the names and contents of its files, hidden ones aside, and their bytes. Raises StorageError."""
+    """Return a digest of the names and contents of its files, hidden ones aside, and their bytes. Raises
+    StorageError."""
     whole, size = blake2b(digest_size=12), 0
     try:
         for path in sorted(Path(folder).rglob("*")):

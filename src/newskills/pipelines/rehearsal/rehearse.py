@@ -95,7 +95,7 @@ def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Pr
 
 
 def _small(parsed: Parsed[P]) -> Parsed[P]:
-    """Few jobs, as if nothing were done."""
+    """Reduce the work to few jobs, as if nothing were done."""
     options = parsed.options
     if isinstance(options, WorkOptions):
         few = JOBS if options.num_jobs in (None, -1) else min(options.num_jobs, JOBS)
@@ -143,7 +143,7 @@ def _names(jobs: Sequence[str]) -> str:
 
 
 def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
-    """Whether what jobs run after is known, and may still come to the end that they wait for."""
+    """Check that what jobs run after is known, and may still come to the end that they wait for."""
     submission = ready.submission
     names = dict.fromkeys(name for job in submission.pipeline.jobs for name in job.run_after)
     if not names:
@@ -167,7 +167,7 @@ def _settings(ready: PreparedSubmission) -> SubmitOptions:
 
 
 def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
-    """Files are looked for; what an engine or Pyxis would fetch is only named."""
+    """Check images: files are looked for; what an engine or Pyxis would fetch is only named."""
     images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
     files = sorted(image for image in images if image and image.startswith("/"))
     named = sorted(image for image in images if image and not image.startswith("/"))
@@ -256,7 +256,7 @@ class _LocalPlan:
         return replace(command, script=script, container=None, mounts=None, workdir=None, paths=())
 
     def argv(self, command: Command) -> tuple[Word, ...]:
-        """Our own programs run, with results elsewhere; what is the user's is left out."""
+        """Return the words to run: our own programs, with results elsewhere; what is the user's is left out."""
         words = command.script.argv
         at = next((at for at, word in enumerate(words) if word in (NS_RUN, NS)), 0)
         if at < 2 or words[at - 1] != "-m":
@@ -267,7 +267,8 @@ class _LocalPlan:
         return (sys.executable, "-m", *(self.moved(word) for word in words[at:]))
 
     def spec(self, text: str) -> str:
-        """run.json with few rows, the input as it is called here, and the output in the temporary folder."""
+        """Return run.json with few rows, the input as it is called here, and the output in the temporary
+        folder."""
         spec = msgspec.json.decode(text, type=RunSpec)
         units = []
         for unit in spec.units:
@@ -298,7 +299,7 @@ class _LocalPlan:
         return f"{self.folder}/results{os.path.normpath(folder)}"
 
     def moved(self, word: Word) -> Word:
-        """Absolute paths of results in words of our own commands."""
+        """Move absolute paths of results in words of our own commands."""
         if isinstance(word, Ref):
             return word
         option, equals, value = word.partition("=")

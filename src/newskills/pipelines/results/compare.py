@@ -61,7 +61,7 @@ def run(parsed: Parsed[CompareCommandOptions]) -> int:
 
 
 def result(parsed: Parsed[CompareCommandOptions]) -> Comparison:
-    """For Python: the figures; raises GateError where a condition of `fail_if` holds."""
+    """Compare for Python, and return the figures; raises GateError where a condition of `fail_if` holds."""
     from newskills.view.comparison import gate
 
     conditions = [gate.parse_condition(text) for text in parsed.options.fail_if]

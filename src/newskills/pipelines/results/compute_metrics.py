@@ -39,7 +39,8 @@ def run(parsed: Parsed[ComputeMetricsOptions]) -> int:
 
 
 def result(parsed: Parsed[ComputeMetricsOptions]) -> list[Report] | None:
-    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    """Compute metrics for Python, and return the reports, None for a dry run; raises NewskillsError where the
+    numbers cannot be trusted."""
     reports = _reports(parsed.options)
     if reports is not None:
         require_trust(reports, parsed.options.accept_lost)
@@ -47,7 +48,8 @@ def result(parsed: Parsed[ComputeMetricsOptions]) -> list[Report] | None:
 
 
 def _reports(options: ComputeMetricsOptions) -> list[Report] | None:
-    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read, and for an unknown benchmark."""
+    """Return the reports; None for a dry run, which was shown. Raises NewskillsError for what cannot be read, and
+    for an unknown benchmark."""
     files = [Path(name) for name in options.prediction_jsonl_files]
     for file in files:
         if not file.is_file():

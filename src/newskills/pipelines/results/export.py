@@ -120,7 +120,8 @@ def _kept(config: Row | None, dest: str) -> Row:
 
 
 def _changes(parsed: Parsed[ExportOptions], dests: Sequence[str]) -> dict[str, Row]:
-    """ExportOptions, and words such as `export.wandb.project=name`. Raises ConfigError for other words."""
+    """Read changes of destinations from ExportOptions and words such as `export.wandb.project=name`. Raises
+    ConfigError for other words."""
     from newskills.interop.compile.overrides import value_of
 
     options = parsed.options

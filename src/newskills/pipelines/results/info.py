@@ -79,7 +79,7 @@ def _config(entry: InvocationJob) -> int:
 
 
 def _scores(entry: InvocationJob) -> None:
-    """Of a task whose results lie on this machine."""
+    """Print the scores of a task whose results lie on this machine."""
     from newskills.interop.export_results import flattened
     from newskills.interop.results_yml import task_results
 

@@ -58,7 +58,7 @@ def run(parsed: Parsed[RegradeCommandOptions]) -> int:
 
 
 def result(parsed: Parsed[RegradeCommandOptions]) -> list[Regraded]:
-    """For Python: what changed in each benchmark."""
+    """Regrade for Python, and return what changed in each benchmark."""
     return _regraded(parsed, [])
 
 

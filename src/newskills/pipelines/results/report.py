@@ -34,7 +34,7 @@ def run(parsed: Parsed[ReportCommandOptions]) -> int:
 
 
 def result(parsed: Parsed[ReportCommandOptions]) -> list[Path]:
-    """For Python: the files that were written, HTML first."""
+    """Write the report for Python, and return the files, HTML first."""
     from newskills.view.documents.report import ReportOptions
     from newskills.view.documents.writing import write_report
 

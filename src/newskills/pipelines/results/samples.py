@@ -54,7 +54,7 @@ def run(parsed: Parsed[SamplesOptions]) -> int:
 
 
 def result(parsed: Parsed[SamplesOptions]) -> list[SelectedSample]:
-    """For Python: the samples that fit, `number` at most."""
+    """Return, for Python, the samples that fit, `number` at most."""
     return _selected(parsed.options, [], parsed.options.number)
 
 
@@ -74,7 +74,7 @@ def _selected(options: SamplesOptions, notes: list[str], most: int) -> list[Sele
 
 
 def _page(text: str) -> None:
-    """By $PAGER or less where a person reads; as it is in pipes and files."""
+    """Show a text by $PAGER or less where a person reads, and as it is in pipes and files."""
     if sys.stdout.isatty():
         import pydoc
 

@@ -45,7 +45,8 @@ def metric_for(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def group_for(own: Sequence[str]) -> GroupFor:
-    """Name → group; `own`: where some are defined. Raises ConfigError for what is no group."""
+    """Return the lookup of groups by name; `own`: where some are defined. Raises ConfigError for what is no
+    group."""
     groups = {}
     for place in own:
         if (group := get_group(place)) is None:
@@ -72,7 +73,8 @@ def run(parsed: Parsed[SummarizeResultsOptions]) -> int:
 
 
 def result(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
-    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    """Summarize for Python, and return the summary, None for a dry run; raises NewskillsError where the numbers
+    cannot be trusted."""
     summary = make_summary(parsed)
     if summary is not None:
         _require_numbers(summary)
@@ -87,7 +89,7 @@ def _require_numbers(summary: Summary) -> None:
 
 
 def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
-    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
+    """Make the summary; None for a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
     from newskills.pipelines.placement.results import results_place
 
@@ -124,11 +126,10 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
 def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
     """Yield each file that is read, with its benchmark and metric. Raises NewskillsError for what cannot be read."""
     for result in wanted(folder, how):
-        name = (
-            choose_metric(result.benchmark, result.files, metric_for, how)[0]
-            if result.files
-            else "no output files"
-        )
+        if result.files:
+            name = choose_metric(result.benchmark, result.files, metric_for, how)[0]
+        else:
+            name = "no output files"
         for file in result.files or (result.folder,):
             yield "reads", file, f"{result.benchmark}: {name}"
 

@@ -45,7 +45,8 @@ def run(parsed: Parsed[SummarizeRobustnessOptions]) -> int:
 
 
 def result(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | None:
-    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    """Summarize for Python, and return the summary, None for a dry run; raises NewskillsError where the numbers
+    cannot be trusted."""
     summary = make_summary(parsed)
     if summary is not None:
         _require_trust(summary, parsed.options.accept_lost)
@@ -53,7 +54,7 @@ def result(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | No
 
 
 def make_summary(parsed: Parsed[SummarizeRobustnessOptions]) -> RobustnessSummary | None:
-    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
+    """Make the summary; None for a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
     from newskills.pipelines.placement.results import results_place
 

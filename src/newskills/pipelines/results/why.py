@@ -36,7 +36,7 @@ def run(parsed: Parsed[WhyOptions]) -> int:
 
 
 def result(parsed: Parsed[WhyOptions]) -> list[Explanation]:
-    """For Python: one explanation for each benchmark that both runs have."""
+    """Return, for Python, one explanation for each benchmark that both runs have."""
     from newskills.view.comparison.why import explain
 
     options = parsed.options

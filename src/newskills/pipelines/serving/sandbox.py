@@ -118,7 +118,7 @@ def run(parsed: Parsed[SandboxOptions]) -> int:
 
 
 def result(parsed: Parsed[SandboxOptions]) -> None:
-    """For Python: raises NewskillsError where code cannot be isolated on this machine."""
+    """Start the sandbox for Python; raises NewskillsError where code cannot be isolated on this machine."""
     if run(parsed):
         raise NewskillsError("Code cannot be isolated on this machine.")
 

@@ -99,7 +99,7 @@ class ClusterEvaluation(Struct, frozen=True, kw_only=True):
 
 
 def _wait(experiment: Experiment, supervision: Supervision) -> None:
-    """Until all its jobs have ended; a stop cancels them."""
+    """Wait until all its jobs have ended; a stop cancels them."""
     about = ask_about(experiment)
     watch = JobWatch(experiment.jobs, about.executor, about.shell)
     while not watch.over():
@@ -129,7 +129,7 @@ class EvalPlanner:
             raise ConfigError(f"--eval_args: {error}.") from error
 
     def check(self) -> None:
-        """Refuses options that no evaluation could be begun with. Raises NewskillsError."""
+        """Refuse options with which no evaluation could begin. Raises NewskillsError."""
         parsed = parse_words(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
         resolve_config([user_layer(parsed.overrides, consumed=(SPLIT,))])
         target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)

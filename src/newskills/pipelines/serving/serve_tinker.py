@@ -77,7 +77,7 @@ def run(parsed: Parsed[ServeTinkerOptions]) -> int:
 
 
 def _names(options: ServeTinkerOptions) -> list[tuple[str | None, str]]:
-    """(name, model) of each. Raises ConfigError where their numbers differ."""
+    """Return (name, model) of each model. Raises ConfigError where their numbers differ."""
     models = [part.strip() for part in options.model.split(",")]
     model_names = options.model_name.split(",") if options.model_name else []
     if model_names and len(model_names) != len(models):
@@ -103,7 +103,9 @@ def _token(options: ServeTinkerOptions, environ: Mapping[str, str]) -> str:
 
 
 def _who(token: str) -> str:
-    return "Clients need the key." if token else "No key is set: anyone who can reach this port can use it."
+    if token:
+        return "Clients need the key."
+    return "No key is set: anyone who can reach this port can use it."
 
 
 def _say(text: str) -> None:

@@ -16,7 +16,8 @@ Open = Annotated[bool, doc("accept clients from other machines although no token
 
 
 def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usual: str) -> str:
-    """Empty where none is set. `usual`: the variable that need not be there.
+    """Return the token; empty where none is set. `usual`: the variable that need not be set. Raises AuthError
+    where another one is not, ConfigError for a file that cannot be read.
 
     Raises AuthError where a token was asked for and is not there, ConfigError for a file that cannot be read.
     """
@@ -46,4 +47,6 @@ def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
 
 def who(token: str) -> str:
     """Return the sentence about who may use a server."""
-    return "Clients need the token." if token else "No token is set: anyone who can reach this port can use it."
+    if token:
+        return "Clients need the token."
+    return "No token is set: anyone who can reach this port can use it."

@@ -36,8 +36,9 @@ class ListedBenchmark(NamedTuple):
 
 
 def show_benchmarks(category: str | None = None, search: str = "", *, prepared: bool = False) -> None:
-    """Built-in ones and groups, those of installed packages, and what else is prepared here; on a terminal by category,
-    in a pipe a line for each. Raises UnknownNameError for an unknown category, or if nothing fits `search`."""
+    """List built-in benchmarks and groups, those of installed packages, and what else is prepared here; on a
+    terminal by category, in a pipe a line for each. Raises UnknownNameError for an unknown category, or if nothing
+    fits `search`."""
     root = data_dir()
     files = prepared_files(root)
     splits = {(file.name, file.split) for file in files}
@@ -46,9 +47,12 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
     for entry in entries:
         state = state_of(entry, root)
         here = (entry.data or entry.name, entry.split) in splits
-        rows = (
-            counted(len(entry.members), "member") if entry.members else f"{entry.items:,}" if entry.items else ""
-        )
+        if entry.members:
+            rows = counted(len(entry.members), "member")
+        elif entry.items:
+            rows = f"{entry.items:,}"
+        else:
+            rows = ""
         needs = ", ".join(entry.needs())
         listed.append(ListedBenchmark(entry.name, entry.category, entry.title, rows, needs, state, here))
     if category is None:
@@ -68,7 +72,7 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
 
 
 def holds_all(text: str, words: str) -> bool:
-    """Whether all of `words` occur in `text`, in any order; case, `-` and `_` do not matter."""
+    """Return whether all of `words` occur in `text`, in any order; case, `-` and `_` do not matter."""
     if not words:
         return True
     folded = _folded(text)
@@ -130,7 +134,7 @@ def _state(item: ListedBenchmark) -> str:
 
 
 def _explain(listed: Sequence[ListedBenchmark], files: Sequence[PreparedFile], root: str) -> None:
-    """Beside the table: how many there are, what is prepared, and what the states mean."""
+    """Print what stands beside the table: how many there are, what is prepared, and what the states mean."""
     here = [item.name for item in listed if item.prepared]
     names = ", ".join(here[:_NAMED]) + (", …" if len(here) > _NAMED else "")
     lines = [f"{counted(len(listed), 'benchmark')} listed. Figures: rows of the default split."]
@@ -146,7 +150,8 @@ def _explain(listed: Sequence[ListedBenchmark], files: Sequence[PreparedFile], r
 
 
 def _some_package_declares(section: str) -> bool:
-    """Whether any installed package has such entry points: told without the 20 ms that importlib.metadata costs."""
+    """Return whether any installed package has such entry points, without the 20 ms that importlib.metadata
+    costs."""
     for place in sys.path:
         try:
             names = os.listdir(place or ".")

@@ -117,7 +117,10 @@ def _keys() -> list[DoctorFinding]:
 
     names = (*service_keys(), "HF_TOKEN")
     present = [name for name in names if os.environ.get(name)]
-    text = ", ".join(present) if present else f"none is set; only hosted services need one ({names[0]}, …)"
+    if present:
+        text = ", ".join(present)
+    else:
+        text = f"none is set; only hosted services need one ({names[0]}, …)"
     return [DoctorFinding("API keys", "ok" if present else "note", text)]
 
 
@@ -169,13 +172,16 @@ def _endpoint(address: str) -> DoctorFinding:
 
 
 def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
-    """Which configs there are; for the one that was named, whether it keeps what it promises."""
+    """Check which cluster configs there are, and of the named one, whether it keeps what it promises."""
     from newskills.launch.clusters.config import BUILT_IN, cluster_names, load_cluster
     from newskills.launch.clusters.variables import missing_variables
 
     names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
     if options.cluster is None:
-        known_clusters = f"{', '.join(names)}; not tested: ns doctor --cluster={names[0]}" if names else ""
+        if names:
+            known_clusters = f"{', '.join(names)}; not tested: ns doctor --cluster={names[0]}"
+        else:
+            known_clusters = ""
         return [DoctorFinding("clusters", "note", known_clusters or "no cluster config: ns setup writes one")]
     try:
         cluster = load_cluster(options.cluster, options.config_dir, os.environ)

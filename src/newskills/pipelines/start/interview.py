@@ -64,10 +64,12 @@ class Interview:
     def where_to_look(self) -> str:
         """What else to type where `ns` would not look into the folder by itself."""
         searched = [folder.absolute() for folder in config_folders(None, self.environ)]
-        return "" if self.folder.absolute() in searched else f" --config_dir={self.folder}"
+        if self.folder.absolute() in searched:
+            return ""
+        return f" --config_dir={self.folder}"
 
     def answers(self) -> Answers:
-        """All of them, checked. Raises ConfigError, also where the input ends."""
+        """Collect all answers, checked. Raises ConfigError, also where the input ends."""
         answers: Answers = {}
         for question in _questions(self.environ):
             if question.name in self.given:
@@ -111,7 +113,7 @@ class Interview:
                 self.say(f"  {error}")
 
     def check_free(self, name: str) -> None:
-        """Asks before another file is replaced. Raises ConfigError."""
+        """Ask before another file is replaced. Raises ConfigError."""
         path = self.folder / f"{name}{ENDINGS[0]}"
         if not path.exists() or self.options.overwrite:
             return
@@ -144,7 +146,7 @@ def compose_config(answers: Answers, folder: Path, environ: Mapping[str, str]) -
 
 
 def config_keys(answers: Answers) -> dict[str, Any]:
-    """Answers as the keys of a cluster config; what is empty is left out."""
+    """Return the answers as the keys of a cluster config; empty ones are left out."""
     keys: dict[str, Any] = {"executor": answers["executor"]}
     tunnel = {key: answers.get(f"ssh_{key}") or None for key in ("host", "user", "identity", "port")}
     if tunnel["host"]:
@@ -179,7 +181,7 @@ def config_keys(answers: Answers) -> dict[str, Any]:
 def try_and_tell(
     cluster: ClusterConfig, environ: Mapping[str, str], *, say: PrintLine, pull: bool = False
 ) -> bool:
-    """Whether everything that the config promises is there."""
+    """Test the cluster and print each result; return whether everything that the config promises is there."""
     trials = try_cluster(cluster, environ)
     for trial in trials:
         say(f"  [{trial.state}] {trial.what}: {trial.text}")
@@ -208,7 +210,7 @@ def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) ->
 
 
 def _questions(environ: Mapping[str, str]) -> list[Question]:
-    """In the order in which they are asked."""
+    """Return the questions in the order in which they are asked."""
     home = "${HOME}" if environ.get("HOME") else ""
     return [
         Question(

@@ -29,7 +29,7 @@ def run(parsed: Parsed[SetupOptions]) -> int:
 
 
 def result(parsed: Parsed[SetupOptions]) -> None:
-    """For Python: raises NewskillsError where the cluster lacks what its config promises."""
+    """Set up a cluster for Python; raises NewskillsError where it lacks what its config promises."""
     if run(parsed):
         raise NewskillsError("The config was written, but some of what it names does not exist.")
 

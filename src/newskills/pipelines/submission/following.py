@@ -64,7 +64,7 @@ class StoppedByUser(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def stopped_by_ctrl_c(experiment: Experiment) -> Iterator[None]:
-    """Ctrl-C in the body cancels the jobs, waits for their ends, and is raised then as Stopped.
+    """Cancel the jobs where Ctrl-C comes in the body, wait for their ends, and raise it then as Stopped.
 
     A second one lets jobs give up what they are waiting for.
     """
@@ -84,7 +84,7 @@ def stopped_by_ctrl_c(experiment: Experiment) -> Iterator[None]:
 
 
 def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
-    """Until all jobs have ended; returns 0, or the exit code of the first one that did not end well.
+    """Follow all jobs until they have ended; return 0, or the exit code of the first one that did not end well.
 
     `show` names commands whose logs are printed as they are written. Ctrl-C: as `stopped_by_ctrl_c`.
     """

@@ -34,7 +34,7 @@ def groups_of(
     sandbox: SandboxScript | None,
     **needs: Any,
 ) -> list[CommandGroup]:
-    """Server, sandbox and client on the same nodes, or (`--heterogeneous`) the server on nodes of its own.
+    """Put server, sandbox and client on the same nodes, or (`--heterogeneous`) the server on nodes of its own.
 
     needs  further settings of the client's hardware
     """
@@ -67,7 +67,7 @@ def sandbox_mounts(texts: Sequence[str]) -> list[str] | None:
 
 
 def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) -> list[CommandGroup]:
-    """Servers of further models, by role, each on nodes of its own."""
+    """Return the servers of further models, by role, each on nodes of its own."""
     groups = []
     for role, server in servers.items():
         number = 0 if role.startswith(REPLICA) else int(role.removeprefix(ROLE))
@@ -79,7 +79,7 @@ def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) ->
 
 
 def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> CommandGroup:
-    """One client alone; `needs`: settings of its hardware."""
+    """Return a group of one client; `needs`: settings of its hardware."""
     client = Command(script, container=main_container(options), name=MAIN)
     return CommandGroup([client], hardware=hardware(options, **needs), name=MAIN)
 
@@ -109,7 +109,7 @@ def server_script(spec: ServeSpec, options: ModelOptions) -> ServerScript:
 
 
 def sandbox_script(options: ModelOptions) -> SandboxScript:
-    """Clients find it by reference: an address in the overrides would be another one's."""
+    """Return the sandbox's script; clients find it by reference, so an address in the overrides is left out."""
     overrides = [
         word
         for word in options.sandbox_env_overrides
@@ -119,7 +119,7 @@ def sandbox_script(options: ModelOptions) -> SandboxScript:
 
 
 def sandbox_env(sandbox: SandboxScript | None, context: Context) -> dict[str, Word]:
-    """How clients are told where the sandbox is."""
+    """Return the variables that tell clients where the sandbox is."""
     if sandbox is None:
         return {}
     return {HOST_VARIABLE: context.ref(sandbox, "host"), PORT_VARIABLE: context.ref(sandbox, "port")}

@@ -33,7 +33,7 @@ class Plan(Struct, kw_only=True):
     def add(
         self, name: str, groups: Sequence[CommandGroup], needs: Sequence[JobDict] = (), **extra: Any
     ) -> JobDict:
-        """`name` with a number behind it where it is taken."""
+        """Add a job called `name`, with a number behind it where the name is taken."""
         name = f"{self.prefix}{name}"
         wanted, number = name, 2
         while name in self.extras:
@@ -45,10 +45,10 @@ class Plan(Struct, kw_only=True):
 
 
 def unique(jobs: Sequence[JobDict]) -> list[JobDict]:
-    """Each once."""
+    """Return each job once."""
     return list({job["name"]: job for job in jobs}.values())
 
 
 def job_name(label: str) -> str:
-    """`gsm8k-rs0 chunk 3` → `gsm8k-rs0-chunk-3`."""
+    """Turn a label into the name of a job: `gsm8k-rs0 chunk 3` → `gsm8k-rs0-chunk-3`."""
     return _STRANGE.sub("-", label).strip("-.") or "run"

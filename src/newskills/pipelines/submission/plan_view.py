@@ -44,7 +44,7 @@ def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
 
 
 def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
-    """Jobs, groups and commands."""
+    """Print jobs, groups and commands as a tree."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
@@ -58,7 +58,7 @@ def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
 
 
 def show_scripts(ready: PreparedSubmission, experiment: Experiment) -> None:
-    """Every file that a job's folder would have."""
+    """Print every file that a job's folder would have."""
     submission = ready.submission
     site = site_of(
         experiment.cluster,
@@ -90,7 +90,10 @@ def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
         notes.append(f"{job.copies} follow-up jobs resume after the time limit")
     branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
     for group in job.groups:
-        place = branch.add(Text(f"group {group.name}: {_needs(group)}")) if len(job.groups) > 1 else branch
+        if len(job.groups) > 1:
+            place = branch.add(Text(f"group {group.name}: {_needs(group)}"))
+        else:
+            place = branch
         if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
             place = branch.add(Text(_needs(group)))
         for command in group.commands:
@@ -121,7 +124,7 @@ def _short(words: tuple[Word, ...]) -> str:
 
 
 def argv_text(words: tuple[Word, ...]) -> str:
-    """As a shell would have it; what the job fills in stands in braces."""
+    """Join words as a shell would have them; what the job fills in stands in braces."""
     shown = []
     for word in words:
         if isinstance(word, Ref):

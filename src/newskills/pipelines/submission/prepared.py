@@ -34,7 +34,7 @@ class PreparedSubmission(Struct, frozen=True, kw_only=True):
 def prepared(
     name: str, plan: Plan, cluster: ClusterConfig, options: PlacementOptions, shown: Mapping[str, Any]
 ) -> PreparedSubmission:
-    """`plan` as one pipeline. Raises ConfigError."""
+    """Make one pipeline of `plan`. Raises ConfigError."""
     cluster = with_mount(cluster, plan.shipments.values())
     pipeline = Pipeline(
         name=name,
@@ -57,7 +57,8 @@ def prepared(
 
 
 def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
-    """`--log_dir` as the scheduler knows it, which writes the logs: the user may have said it as containers see it."""
+    """Return `--log_dir` as the scheduler, which writes the logs, knows it: the user may have named it as
+    containers see it."""
     path = options.log_dir
     if cluster.properties.containers != "command":
         return path

@@ -51,7 +51,8 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
 
 
 def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
-    """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
+    """Submit for the command line. On this machine the jobs are waited for; `show` names commands whose logs are
+    printed."""
     if not ready.submission.cluster.properties.this_machine:
         if (experiment := submit_prepared(ready)) is not None:
             say_submitted(experiment)
@@ -66,7 +67,8 @@ def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
 
 
 def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     experiment = submit_prepared(ready)
     if experiment is not None and experiment.cluster.properties.this_machine:
         from newskills.pipelines.submission.following import follow
@@ -77,7 +79,7 @@ def submit_and_wait(ready: PreparedSubmission) -> Experiment | None:
 
 
 def say_submitted(experiment: Experiment) -> None:
-    """Which jobs there are, and the next commands to type."""
+    """Print which jobs there are, and the next commands to type."""
     shown = experiment.jobs if len(experiment.jobs) <= SCREENFUL else experiment.jobs[: SCREENFUL // 2]
     print_table([(job.name, job.handle, _after(job)) for job in shown], ("job", "id", "after"))
     if left := len(experiment.jobs) - len(shown):
@@ -91,4 +93,6 @@ def say_submitted(experiment: Experiment) -> None:
 
 def _after(job: JobRecord) -> str:
     names = job.depends_on
-    return " ".join(names) if len(names) <= SCREENFUL else f"{names[0]} … {names[-1]} ({len(names):,} jobs)"
+    if len(names) <= SCREENFUL:
+        return " ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names):,} jobs)"

@@ -31,7 +31,7 @@ class SubmittedExperiment(Struct, frozen=True):
     shell: Shell
 
     def states(self, job: str | None = None) -> list[JobState]:
-        """Of the job called `job`, or of all. Raises ConfigError, RemoteError."""
+        """Return the states of the job called `job`, or of all. Raises ConfigError, RemoteError."""
         wanted = {job.name for job in chosen_jobs(self.experiment, job)}
         return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
 
@@ -96,7 +96,7 @@ def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
 
 
 def screenful(jobs: Sequence[JobState]) -> list[JobState]:
-    """As many as a screen shows: those that ended badly, then what runs, then what waits."""
+    """Select as many jobs as a screen shows: those that ended badly, then what runs, then what waits."""
     if len(jobs) <= SCREENFUL:
         return list(jobs)
     ranked = sorted(range(len(jobs)), key=lambda number: (_rank(jobs[number]), number))
@@ -106,10 +106,14 @@ def screenful(jobs: Sequence[JobState]) -> list[JobState]:
 def _rank(job: JobState) -> int:
     if job.ended and job.state != "completed":
         return 0
-    return 3 if job.ended else 1 if job.state == "running" else 2
+    if job.ended:
+        return 3
+    if job.state == "running":
+        return 1
+    return 2
 
 
 def summary(jobs: Sequence[JobState]) -> str:
-    """`2 running, 5 completed`, as far as there are jobs."""
+    """Summarize states as `2 running, 5 completed`."""
     counts = Counter(job.state for job in jobs)
     return ", ".join(f"{count:,} {printable(state)}" for state, count in counts.most_common()) or "no jobs"

@@ -59,7 +59,10 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
     """Prepare the same command as one job, which resumes in the ones after it. Raises ConfigError, UnknownNameError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
-    config = paths.here(paths.path_in_job(options.config, "--config")) if options.config is not None else None
+    if options.config is not None:
+        config = paths.here(paths.path_in_job(options.config, "--config"))
+    else:
+        config = None
     read_config(config, parsed.overrides)
     target = paths.path_in_job(options.output_dir, "--output_dir")
     script = CommandScript(NAME, typed_words(parsed, paths), installation_command=options.installation_command)
@@ -68,7 +71,7 @@ def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedS
 
 
 def result(parsed: Parsed[ImproveOptions]) -> Improvement | Experiment | None:
-    """For Python: what came of it, or the experiment that was submitted; None for a dry run.
+    """Improve a model for Python, and return the outcome, or the submitted experiment; None for a dry run.
 
     Raises as `run`, and NewskillsError for an improvement that was stopped.
     """
@@ -162,8 +165,11 @@ def _steps(spec: ImproveSpec) -> Iterator[Step]:
 
 
 def _amount(stage: ImproveStage) -> str:
-    """How much it trains."""
+    """Describe how much the stage trains."""
     keys = stage.keys
     length = counted(keys.steps, "step") if stage.method == "grpo" else f"{keys.epochs:g} epochs"
-    problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, " if keys.samples else ""
+    if keys.samples:
+        problems = f"at most {keys.problems} problems × {counted(keys.samples, 'sample')}, "
+    else:
+        problems = ""
     return f"{problems}{length}"

@@ -28,7 +28,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def with_inputs(units: Sequence[Unit], paths: ClusterPaths, plan: Plan, shell: Shell) -> list[Unit]:
-    """`units` of prepared data, whose files are called as the clients of jobs see them.
+    """Return `units` of prepared data with their files named as the clients of jobs see them.
 
     What these do not see is added to what `plan` copies. Raises ConfigError, RemoteError, StorageError.
     """
@@ -64,13 +64,15 @@ def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
         return unit
 
     def change(text: str) -> str:
-        return new + text[len(old) :] if text == old or text.startswith(f"{old}/") else text
+        if text == old or text.startswith(f"{old}/"):
+            return new + text[len(old) :]
+        return text
 
     return replace(unit, config=renamed(unit.config, change))
 
 
 def with_code(units: Sequence[Unit], paths: ClusterPaths) -> list[Unit]:
-    """`units` whose files of the packaged code are called as the clients of jobs find them."""
+    """Return `units` with files of the packaged code named as the clients of jobs find them."""
     if paths.contained or not any(code_paths(unit.config) for unit in units):
         return list(units)
     return [replace(unit, config=renamed(unit.config, below_working_folder)) for unit in units]
@@ -113,7 +115,7 @@ def check_inputs(
 
 
 def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
-    """Says it where an address means another machine for a job than for the user."""
+    """Warn where an address means another machine for a job than for the user."""
     if not paths.cluster.properties.this_machine:
         servers = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         for url in dict.fromkeys(server.base_url for server in servers):
@@ -172,7 +174,8 @@ def _check(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) ->
 
 
 def _mounted(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
-    """`config` whose own code and prompt, where they lie below a mount, are called as this machine calls them."""
+    """Return `config` with its own code and prompt, where they lie below a mount, named as this machine names
+    them."""
 
     def local(text: str | None) -> str | None:
         file, colons, name = (text or "").partition("::")
@@ -189,7 +192,8 @@ def _mounted(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
 
 
 def _with_solutions(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
-    """`config` with the folder of stored solutions as this machine calls it; without it where it is not there yet."""
+    """Return `config` with the folder of stored solutions as this machine names it; without it where it does not
+    exist yet."""
     thinking = config.parallel_thinking
     if thinking.generation_dir is None:
         return config

@@ -23,7 +23,8 @@ class _ExitRecord(msgspec.Struct):
 
 
 def cut_files(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> set[Path]:
-    """Files of finished units that have another size than their exit records tell, or are empty; in two trips.
+    """Return the files of finished units that have another size than their exit records say, or are empty; in two
+    trips.
 
     The job itself counts the rows, and has nothing to do where they are all there.
     """
@@ -37,7 +38,7 @@ def cut_files(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> set[P
 
 
 def _sizes(units: Sequence[Unit], texts: Sequence[str | None]) -> Mapping[Path, int]:
-    """File → bytes that it had in the end, a merged one those of all its chunks; 0 = not known."""
+    """Return file → bytes that it had in the end, a merged one those of all its chunks; 0 if unknown."""
     parts: dict[Path, list[int]] = {}
     chunks: dict[Path, int] = {}
     for unit, text in zip(units, texts, strict=True):

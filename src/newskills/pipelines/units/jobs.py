@@ -109,8 +109,8 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         return jobs_by_folder
 
     def _add_queue(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
-        """All units for each job, which begin at different ones. What a job makes is its place at the queue, so that
-        the same command with more jobs adds only those."""
+        """Add jobs that share all units and begin at different ones. What a job makes is its place at the queue,
+        so that the same command with more jobs adds only those."""
         few, chunks = queue_of(units)
         count = min(self.parts, len(units))
         files = list(dict.fromkeys(unit.merged for unit in units))
@@ -162,7 +162,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
 
 
 def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
-    """Contiguous shares of nearly the same length; -1 = one each. Raises ConfigError."""
+    """Split units into contiguous shares of nearly the same length; -1 means one each. Raises ConfigError."""
     if parts == 0 or parts < -1:
         raise ConfigError(f"--num_jobs={parts}: expected 1 or more, or -1 for one job per unit.")
     count = len(units) if parts == -1 else min(parts, len(units))
@@ -171,19 +171,19 @@ def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
 
 
 def first_place(units: int, jobs: int, number: int) -> int:
-    """At which of so many units, which all jobs share, the job `number` begins."""
+    """Return at which of the units, which all jobs share, the job `number` begins."""
     return units * number // jobs
 
 
 def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
-    """`--num_jobs`, or what is usual there."""
+    """Return `--num_jobs`, or the cluster's default."""
     if options.num_jobs is not None:
         return options.num_jobs
     return 1 if cluster.properties.this_machine else -1
 
 
 def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
-    """Units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
+    """Return units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
 
     The merged file will do for a chunk.
     """

@@ -33,7 +33,8 @@ TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 def sandbox_layer(options: WorkOptions) -> Layer:
-    """`--sandbox_env_overrides` as settings. Raises ConfigError, UnknownNameError for a variable that none reads."""
+    """Return `--sandbox_env_overrides` as settings. Raises ConfigError, UnknownNameError for a variable that none
+    reads."""
     values: dict[str, object] = {}
     for word in options.sandbox_env_overrides:
         name, equals, value = word.partition("=")
@@ -54,7 +55,8 @@ def sandbox_layer(options: WorkOptions) -> Layer:
 
 
 def check_sandbox(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
-    """Code of a model runs where somebody has said so. Raises ConfigError; says which settings do nothing."""
+    """Check that code of a model runs only where somebody has said so. Raises ConfigError; says which settings do
+    nothing."""
     configs = [unit.unit.config for unit in planned]
     if not any(config.needs_sandbox or grades_by_running(config) for config in configs):
         _notice_idle(options, planned)

@@ -118,7 +118,9 @@ class _OfficialReader:
     def _parts_of(self, value: str) -> Sequence[str]:
         """Return the parts of the user's text for rows with `value` in the field that decides."""
         case = self.entry.cases[value]
-        return [part.replace(CASE, case) for part in self.entry.user] if isinstance(case, str) else case
+        if isinstance(case, str):
+            return [part.replace(CASE, case) for part in self.entry.user]
+        return case
 
     def _text(self, parts: Sequence[str]) -> str:
         return "".join(self._converted(part) if part.startswith(("@", "=@")) else part for part in parts)
@@ -140,7 +142,7 @@ class _OfficialReader:
         return renamed(text, self._place, self.entry.fields)
 
     def _marks_filled(self, text: str) -> str:
-        """Each mark becomes a field, everything else stays as it is."""
+        """Replace each mark by a field, and leave everything else as it is."""
         marks = self.entry.fields
         if not marks:
             return escaped(text)

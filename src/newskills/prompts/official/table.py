@@ -71,7 +71,7 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return f"https://raw.githubusercontent.com/{self.repository}/{self.revision}/{path}"
 
     def places(self, folder: Path) -> dict[str, Path]:
-        """Path in the repository → where the file lies below `folder`."""
+        """Return path in the repository → where the file lies below `folder`."""
         own = folder.joinpath(*self.prompt.split("/"))
         return {path: own / PurePosixPath(path).name for path in self.files}
 
@@ -95,7 +95,7 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def is_official(source: str) -> bool:
-    """Whether the `source` of a prompt says that its wording is a published one, if changed."""
+    """Return whether the `source` of a prompt says that its wording is a published one, if changed."""
     return source.startswith("official ")
 
 
@@ -112,7 +112,7 @@ def entries_of(prompt: str) -> list[OfficialPrompt]:
 
 
 def worded_otherwise(prompt: str) -> bool:
-    """Whether something is published for `prompt` that is not the library's own text."""
+    """Return whether something is published for `prompt` that is not the library's own text."""
     return any(not entry.same for entry in entries_of(prompt))
 
 

@@ -42,8 +42,8 @@ class RunBudget:
         return self.tokens is not None or self.cost is not None
 
     async def admit(self) -> bool:
-        """Whether one more row may begin; waits while that depends on rows under way. Raises ConfigError where the
-        server does not count tokens."""
+        """Return whether one more row may begin; wait while that depends on rows under way. Raises ConfigError
+        where the server does not count tokens."""
         while self.used_up is None:
             spent = self._spent()
             if self._fits(spent):

@@ -173,7 +173,10 @@ class RunBuilder:
 
     def for_prompts_of(self, config: GenerationConfig, server: ServerConfig, model: Model) -> Model:
         """Return `model` as `config` asks it: a text that a chat template has rendered gets no second mark."""
-        tokenizer = self._tokenizer(config, needed=False) if config.inference.endpoint_type == "text" else None
+        if config.inference.endpoint_type == "text":
+            tokenizer = self._tokenizer(config, needed=False)
+        else:
+            tokenizer = None
         if tokenizer is None:
             return model
         return for_rendered_prompts(model, MODELS.resolve(server.server_type), tokenizer)
@@ -216,7 +219,7 @@ class RunBuilder:
         return PoolGrading(pool, f"{grader.name}@{grader.version}", on_broken)
 
     def sandbox(self, config: SandboxConfig) -> Sandbox:
-        """Not yet started. Raises ConfigError."""
+        """Make the sandbox of the settings without starting it. Raises ConfigError."""
         from newskills.sandbox.make import make_sandbox
 
         return make_sandbox(config, self.environ)
@@ -371,7 +374,7 @@ def agent_options(config: GenerationConfig) -> AgentOptions | None:
 
 
 def _check_sampling(config: GenerationConfig) -> None:
-    """Refuses to draw the same answer again and again. Raises ConfigError."""
+    """Refuse sampling at temperature 0, which draws the same answer again and again. Raises ConfigError."""
     greedy = config.inference.temperature == 0 and not is_reasoning_model(config.server.model or "")
     if greedy and config.solved_by != SC_TIR:
         raise ConfigError(
@@ -381,7 +384,7 @@ def _check_sampling(config: GenerationConfig) -> None:
 
 
 def _check_code(config: GenerationConfig) -> None:
-    """Refuses what would only show in every single sample. Raises ConfigError."""
+    """Refuse settings of code execution that would fail in every single sample. Raises ConfigError."""
     execution = config.server.code_execution
     try:
         language(execution.code_execution_language)
@@ -406,7 +409,7 @@ def grader_id(config: GenerationConfig) -> str:
 
 
 def grades_by_running(config: GenerationConfig) -> bool:
-    """Whether the grader needs the sandbox. Raises UnknownNameError, ConfigError."""
+    """Return whether the grader needs the sandbox. Raises UnknownNameError, ConfigError."""
     if config.eval_type is None:
         return False
     return _executes(config.eval_type, msgspec.json.encode(config.eval_config, order="deterministic"))
@@ -414,11 +417,11 @@ def grades_by_running(config: GenerationConfig) -> bool:
 
 @cache
 def _executes(grader: str, settings: bytes) -> bool:
-    """Of thousands of units most have the same grader."""
+    """Return whether the grader needs the sandbox; cached, since most units have the same grader."""
     return needs_sandbox(make_grader(grader, msgspec.json.decode(settings)))
 
 
 def grader_label(config: GenerationConfig) -> str:
-    """`name@version`. Raises UnknownNameError, ConfigError."""
+    """Return the grader as `name@version`. Raises UnknownNameError, ConfigError."""
     grader = make_grader(config.eval_type or "", config.eval_config)
     return f"{grader.name}@{grader.version}"

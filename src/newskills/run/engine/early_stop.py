@@ -66,7 +66,7 @@ class EarlyStop:
         self._settle(position)
 
     def book_failure(self, position: int) -> None:
-        """No reply could be had; the problem does not count."""
+        """Book a problem that got no reply; it does not count."""
         self._failed.add(position)
         self._settle(position)
 
@@ -88,13 +88,13 @@ class EarlyStop:
         self._change = asyncio.Event()
 
     def count_all(self) -> None:
-        """All problems have their answers, those too that were under way when the rule was met."""
+        """Count all problems once they have their answers, also those under way when the rule was met."""
         for position in self.order[self.counted :]:
             self._count(position)
         self.counted = self.rows
 
     def positions(self) -> list[int]:
-        """Of the problems that count and have all their answers, in the order of the file."""
+        """Return the positions of the problems that count and have all their answers, in the order of the file."""
         return sorted(position for position in self.order[: self.counted] if position not in self._failed)
 
     def record(self) -> UntilRecord:

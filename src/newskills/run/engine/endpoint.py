@@ -267,7 +267,7 @@ class Endpoint:
             self._patience = None
 
     def _book_failure(self, error: HttpError, pending: PendingRequest) -> None:
-        """Adapts to a failure. Raises `error` if retrying is pointless."""
+        """Adapt the pace to a failure. Raises `error` if retrying is pointless."""
         started = pending.started
         if isinstance(error, AuthError | ModelNotFoundError):
             return
@@ -299,7 +299,7 @@ class Endpoint:
             self._open_breaker()
 
     async def _weigh(self, error: HttpError, failed_at: float) -> None:
-        """Of a refused key, account or model: raises it as the request's own fault, or as the end of the run.
+        """Raise the refusal of a key, account or model as the request's own fault, or end the run with it.
 
         Returns where the endpoint as a whole is in trouble: a router that is being set up anew knows no model.
         """
@@ -355,14 +355,15 @@ class Endpoint:
             self._on_fatal(error)
 
     def _excused(self, error: HttpError) -> bool:
-        """Whether a failed try says nothing about its request: it met a limit of the endpoint."""
+        """Return whether a failed try says nothing about its request, since it met a limit of the endpoint."""
         if isinstance(error, RateLimitError):
             return True
         lately = time.monotonic() - self._last_reply < 10 * self.policy.first_delay
         return error.status == 503 and self._load.limited and lately
 
     def _delay(self, error: HttpError, tries: int) -> float:
-        """Seconds until the next try, beyond what the server says. At a limit the gate is what slows down."""
+        """Return the seconds until the next try, beyond what the server says. At a limit the gate is what slows
+        down."""
         quick, longest = QUICK * self.policy.first_delay, self.policy.longest_delay
         if isinstance(error, RateLimitError) or error.status == 503:
             return backoff(min(tries, 4), base=quick, cap=longest)
@@ -379,7 +380,8 @@ class Endpoint:
             self._give_up(error)
 
     def _in_trouble(self, error: HttpError, started: float) -> None:
-        """From here on patience runs; a connection that never stood has failed since it was asked for."""
+        """Note the endpoint's trouble and start the clock of patience; a connection that never stood has failed
+        since it was asked for."""
         now = time.monotonic()
         if self._trouble is None:
             self._trouble_since = started if isinstance(error, ConnectError) else now
@@ -391,7 +393,7 @@ class Endpoint:
             self._patience = loop.call_later(max(0.0, self._left(now)), self._out_of_patience)
 
     def _left(self, now: float) -> float:
-        """Seconds of patience with the trouble at hand."""
+        """Return the seconds of patience left for the present trouble."""
         error, patience = self._trouble, self.policy.patience
         if isinstance(error, ConnectError) and error.certificate:
             patience = min(patience, 60.0) if self._proven else 0.0
@@ -478,7 +480,8 @@ class Endpoint:
             self._reopen()
 
     async def _probe(self) -> HttpError | None:
-        """None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
+        """Probe the endpoint; return None if it is alive: it answers a request above suspicion, or refuses it as
+        it is."""
         request = self._good or greeting(self._asked)
         inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         probe = msgspec.structs.replace(request, inference=inference)

@@ -43,7 +43,8 @@ SIGNALLED = 128
 
 
 def claim(keys: Iterable[K], tried: set[K], take: Callable[[K], T]) -> Iterator[tuple[K, T]]:
-    """One pass over work that several processes share: each key that this one has not `tried` and that `take` gets.
+    """Yield each key of work shared by several processes that is not in `tried` and that `take` locks, with what
+    it took.
 
     `take` raises LockedError for what another process has; a later pass may get it.
     """
@@ -176,7 +177,7 @@ def _check_promises(until: Mapping[str, StopPlan], units: Sequence[PreparedUnit 
 def _of_benchmark(
     name: str, units: Sequence[PreparedUnit | UnitResult]
 ) -> tuple[list[PreparedUnit | UnitResult], list[PreparedUnit]]:
-    """(units of this name, those of them that have work left)."""
+    """Return (units of this benchmark, those of them that have work left)."""
     own = [unit for unit in units if (unit.name if isinstance(unit, UnitResult) else unit.run.unit.name) == name]
     return own, [unit for unit in own if isinstance(unit, PreparedUnit)]
 
@@ -188,7 +189,8 @@ def _one_by_one(
     environ: Mapping[str, str] | None,
     begin: Callable[[], object] | None,
 ) -> RunResult:
-    """Each unit by itself. A failure does not keep the next from its turn, a signal does; the last failure counts."""
+    """Run each unit by itself. A failure does not keep the next from its turn, a signal does; the last failure
+    counts."""
     total = RunResult(units=[])
     for unit in spec.units:
         alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
@@ -228,7 +230,8 @@ def _tidy(spec: RunSpec) -> None:
 
 
 def _save(spec: RunSpec) -> None:
-    """Leaves `run.json`, so that `python -m newskills.run DIR` can go on. Of two runs in one folder, the last wins."""
+    """Save `run.json`, so that `python -m newskills.run DIR` can go on. Of two runs in one folder, the last
+    wins."""
     if spec.output_dir:
         with suppress(StorageError):  # what matters meets the same trouble and says so
             here = msgspec.structs.replace(spec, working_dir=spec.working_dir or str(Path.cwd()))
@@ -271,14 +274,18 @@ def _onward(engine: Engine, command: str) -> str:
     if isinstance(engine.fatal, ModelNotFoundError):
         return "Run the command again with a model that this server has."
     if engine.fatal is None and engine.used_up is not None:
-        return f"Resume with a larger budget: {command}" if command else "Run it with a larger budget to resume."
+        if command:
+            return f"Resume with a larger budget: {command}"
+        return "Run it with a larger budget to resume."
     if isinstance(engine.fatal, AuthError):
         return f"Set a key that the server accepts, then resume with: {command or 'the same command.'}"
-    return f"Resume with: {command}" if command else "Run the same command to resume from here."
+    if command:
+        return f"Resume with: {command}"
+    return "Run the same command to resume from here."
 
 
 def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
-    """(exit code, what went wrong)."""
+    """Return (exit code, what went wrong)."""
     if engine.fatal is not None:
         return engine.fatal.exit_code, str(engine.fatal)
     if all(run.status in ("done", "stopped_early") for run in runs):

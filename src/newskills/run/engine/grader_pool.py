@@ -51,11 +51,12 @@ class Grading(ABC):
 
     @abstractmethod
     def submit(self, record: Row, on_score: OnScore) -> None:
-        """`on_score` is called on the loop with the verdict; a failed grading is an `unscored` verdict."""
+        """Queue a record for grading; `on_score` is called on the loop with the verdict, `unscored` where grading
+        failed."""
 
     @abstractmethod
     def close(self) -> None:
-        """No verdict is delivered any more."""
+        """Stop delivering verdicts."""
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Return when `condition` holds; it is looked at whenever verdicts have come."""
@@ -183,7 +184,9 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
         return await once()
 
     result = await guarded(patiently())
-    return result if isinstance(result, Score) else unscored(result, f"{grader.name}@{grader.version}", {})
+    if isinstance(result, Score):
+        return result
+    return unscored(result, f"{grader.name}@{grader.version}", {})
 
 
 def as_score(result: Score | Failure, grader: str) -> Score:
@@ -200,7 +203,8 @@ def as_score(result: Score | Failure, grader: str) -> Score:
 
 
 def unscored(failure: Failure, grader: str, fields: Row) -> Score:
-    """No verdict could be had; what is nobody's fault in particular is the grader's."""
+    """Return the score of a sample without a verdict; a failure that is nobody's fault in particular is the
+    grader's."""
     cause: Cause = failure.cause if failure.cause in INSTRUMENT - {"harness"} else "grader"
     return Score(outcome="unscored", fields=fields, grader=grader, why=failure.message, cause=cause)
 

@@ -115,7 +115,8 @@ class Engine:
         return sum(endpoint.retries for endpoint in self._endpoints.values())
 
     async def run(self) -> None:
-        """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
+        """Run all units to their end. Trouble with the work ends in `fatal`; anything that is raised is a defect
+        of this program."""
         disk = self._disk
         with disk, self._signals(), self._supervision.listening(self._request_stop):
             ticker = asyncio.create_task(self._tick())
@@ -153,7 +154,8 @@ class Engine:
         return Lane(prepared, kit, self._grading(config))
 
     async def _start_instruments(self) -> None:
-        """Before the first request, so that no answer is lost to a sandbox or a tool that cannot be had."""
+        """Start sandboxes and tools before the first request, so that no answer is lost to one that cannot
+        start."""
         for lane in self._lanes:
             config = lane.run.config
             sandbox = self._sandboxes.get(config.sandbox)
@@ -278,7 +280,7 @@ class Engine:
                 self._finish_if_complete(lane)
 
     def _together(self) -> list[list[Lane]]:
-        """Lanes one by one; all seeds of a watched benchmark go side by side, problem by problem."""
+        """Group the lanes that run together: one by one, but all seeds of a watched benchmark side by side."""
         groups: dict[object, list[Lane]] = {}
         for lane in self._lanes:
             name = lane.run.unit.name
@@ -315,7 +317,7 @@ class Engine:
                 return
 
     async def _attempt(self, lane: Lane, pending: PendingRow) -> bool:
-        """Whether it got an answer."""
+        """Ask for one row and book the result; return whether it got an answer."""
         run = lane.run
         if isinstance(pending.request, Failure):
             self._book_failure(run, pending, pending.request)
@@ -348,7 +350,7 @@ class Engine:
                 raise outcome
 
     async def _finish_early(self) -> None:
-        """Units whose rule is met, and which have rows left."""
+        """Finish units whose stopping rule is met and which have rows left."""
         watched = [lane for lane in self._lanes if lane.run.unit.name in self._stops]
         for lane in watched:
             if not self._stopping:
@@ -379,7 +381,7 @@ class Engine:
         return self.fatal is not None or self.signal is not None
 
     def _stop(self, error: NewskillsError) -> None:
-        """Nothing more can be done: in-flight requests are given up, finished work is kept.
+        """Give up requests in flight after a fatal error; finished work is kept.
 
         Without a sandbox or a worker process nothing more can be graded, either: that waits for the next process.
         """
@@ -395,7 +397,8 @@ class Engine:
             worker.cancel()
 
     def _abandon(self) -> None:
-        """Grading and final files can wait for the next process, too; nobody waits for space on a full disk."""
+        """Cancel grading and final files, which the next process can do, and stop waiting for space on a full
+        disk."""
         self._cancel()
         self._disk.give_up()
         for lane in self._lanes:
@@ -423,7 +426,7 @@ class Engine:
             self._abandon()
 
     def _interrupt(self, number: signal.Signals) -> None:
-        """Once: requests in flight may finish. Twice: they are given up."""
+        """Handle a signal: the first lets requests in flight finish, the second gives them up."""
         now = time.monotonic()
         if self.signal is number is signal.SIGTERM and now - self._signalled_at < ECHO:
             return
@@ -451,7 +454,7 @@ class Engine:
                 self._cancel()
 
     def _spent(self) -> Spending:
-        """So far, in all processes of this run."""
+        """Return the spending so far, in all processes of this run."""
         runs, before = [unit.run for unit in self._prepared], self._before
         return Spending(
             rows=before.rows + sum(run.index.done for run in runs),
@@ -486,6 +489,7 @@ class Engine:
         )
 
     def _rows_to_ask(self, run: UnitRun) -> int:
-        """Rows that a run has in the end: a rule may want fewer than there are, but none that is there is lost."""
+        """Return the number of rows that a run has in the end: a rule may want fewer than there are, but keeps all
+        that are answered."""
         stop = self._stops.get(run.unit.name)
         return run.index.rows if stop is None else max(run.index.done, stop.most)

@@ -51,7 +51,8 @@ class Pace:
             self._ended[_class_of(seconds)] += 1
 
     def left(self, waiting: int) -> float | None:
-        """Seconds until all rows are done, of which `waiting` have not begun; None while nobody can tell.
+        """Estimate the seconds until all rows are done, of which `waiting` have not begun; None while too little
+        is known.
 
         As many rows stay under way as are now.
         """
@@ -78,7 +79,7 @@ def _seconds(kind: int) -> float:
 
 
 def _survival(ended: Counter[int], ages: Counter[int]) -> list[float]:
-    """By class, the share of rows that take longer, up to the longest class that was seen."""
+    """Return, by class of duration, the share of rows that take longer, up to the longest class seen."""
     longest = max([*ended, *ages])
     at_risk = ended.total() + ages.total()
     shares, share = [], 1.0
@@ -91,7 +92,7 @@ def _survival(ended: Counter[int], ages: Counter[int]) -> list[float]:
 
 
 def _mean(survival: list[float]) -> float:
-    """Of all rows; those that take longer than any that was seen are taken to need twice that."""
+    """Return the mean seconds of a row; rows longer than any seen are taken to need twice the longest."""
     edges = [0.0, *(_seconds(kind) for kind in range(len(survival)))]
     widths = [upper - lower for lower, upper in pairwise(edges)]
     mean = sum(share * width for share, width in zip([1.0, *survival], widths, strict=False))

@@ -62,7 +62,7 @@ class PreparedUnit(Struct):
 
 
 def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) -> PreparedUnit | UnitResult:
-    """Locks the unit's file and decides what is left; a finished unit is a result at once.
+    """Lock the unit's file and plan what is left; a finished unit is a result at once.
 
     Raises DataError (input, first row, changed settings), LockedError, StorageError, ConfigError.
     """
@@ -134,7 +134,7 @@ def is_finished(unit: Unit) -> bool:
 
 
 def asks_nothing(unit: Unit) -> bool:
-    """Whether no model is needed for what is left of it. Raises DataError."""
+    """Return whether the rest of the unit needs no model. Raises DataError."""
     if not unit.config.skip_filled or not is_finished(unit):
         return False
     state = load_state(unit.paths.state)
@@ -146,7 +146,7 @@ def asks_nothing(unit: Unit) -> bool:
 
 
 def check_same_run(unit: Unit, builder: RunBuilder) -> None:
-    """Refuses a finished chunk that was made with other settings, or from another input. Raises DataError."""
+    """Refuse a finished chunk that was made with other settings, or from another input. Raises DataError."""
     state = load_state(unit.paths.state)
     if state is None or state.status != "done":
         return
@@ -156,7 +156,7 @@ def check_same_run(unit: Unit, builder: RunBuilder) -> None:
 
 
 def check_begun(unit: Unit, builder: RunBuilder) -> None:
-    """For an input that is not complete yet: refuses settings unlike those of rows that are done. Raises DataError."""
+    """Refuse settings unlike those of finished rows, for an input that is not complete yet. Raises DataError."""
     state = load_state(unit.paths.state)
     if state is None or not unit.config.skip_filled or not _binds(unit, state):
         return
@@ -187,17 +187,18 @@ def first_request(unit: Unit, builder: RunBuilder) -> Request:
 
 
 def _binds(unit: Unit, state: RunState) -> bool:
-    """Whether there is a row that was made with the settings of `state`."""
+    """Return whether any row was made with the settings of `state`."""
     return state.status == "done" or next(lines(unit.paths.log), None) is not None
 
 
 def _graded_otherwise(unit: Unit, state: RunState) -> bool:
-    """Whether another grader is asked for now. A run without a grader leaves verdicts as they are."""
+    """Return whether another grader is now requested. A run without a grader leaves verdicts as they are."""
     return unit.config.eval_type is not None and state.grader != grader_id(unit.config)
 
 
 def _reopens(unit: Unit, state: RunState) -> bool:
-    """Whether a finished file has more to do: verdicts of another grader, or judgements that were refused."""
+    """Return whether a finished file has more to do: verdicts of another grader, or judgements that were
+    refused."""
     return _graded_otherwise(unit, state) or (unit.config.judges and state.unjudged > 0)
 
 
@@ -299,7 +300,7 @@ def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) ->
 
 
 def _start_over(unit: Unit) -> None:
-    """Forgets logs and markers, in this order; the old file stays until the new one replaces it."""
+    """Remove logs and markers, in this order; the old file stays until the new one replaces it."""
     unit.paths.remove_logs()
     for path in (unit.paths.done, done_path(unit.merged)):
         path.unlink(missing_ok=True)

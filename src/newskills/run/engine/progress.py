@@ -122,7 +122,7 @@ class Progress:
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        """One sentence, at once."""
+        """Print a sentence at once and write it to the journal."""
         self.journal.write(text)
         self._print(text)
 
@@ -150,7 +150,8 @@ class Progress:
 
 
 def describe(snapshot: Snapshot, seconds: float) -> str:
-    """`120/5,000 rows · 35.0 rows/s · 2 min left · 12,345 tokens (850/s) · 512 in flight`, and what went wrong.
+    """Describe a run in one line (`120/5,000 rows · 35.0 rows/s · 2 min left · 12,345 tokens (850/s) · 512 in
+    flight`), with its faults.
 
     `seconds`: since the first request.
     """
@@ -189,7 +190,7 @@ def _speed(snapshot: Snapshot, seconds: float) -> Iterator[str]:
 
 
 def _by_kind(counts: Mapping[str, int], singular: str, plural: str) -> str:
-    """`14 retries (rate limit 9, timeout 5)`."""
+    """Format counts by kind, as in `14 retries (rate limit 9, timeout 5)`."""
     total = sum(counts.values())
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     return f"{total:,} {singular if total == 1 else plural} ({kinds})"
@@ -201,15 +202,17 @@ def error_kind(error: HttpError) -> str:
 
 
 def clock_time(seconds_ahead: float) -> str:
-    """`14:05:33`, the local time in so many seconds; with the date where that is another day."""
+    """Format the local time in so many seconds as `14:05:33`, with the date where that is another day."""
     moment = datetime.now().astimezone() + timedelta(seconds=seconds_ahead)
     today = datetime.now().astimezone().date() == moment.date()
     return moment.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M")
 
 
 def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3 h 20 min`."""
+    """Format seconds as `45 s`, `12 min` or `3 h 20 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

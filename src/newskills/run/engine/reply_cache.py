@@ -39,7 +39,7 @@ class CachedModel:
         return reply
 
     def _key(self, line: bytes) -> str:
-        """Empty for a damaged line: that reply is asked for again."""
+        """Return the key of a line; empty for a damaged one, whose reply is asked for again."""
         try:
             return self._decoder.decode(line).key
         except (msgspec.MsgspecError, UnicodeDecodeError):

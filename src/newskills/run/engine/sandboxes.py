@@ -49,7 +49,7 @@ class SharedSandbox:
         self._proven = False
 
     async def start(self, patience: float = 0.0) -> None:
-        """`patience`: seconds that it may take until a sandbox answers that is not up yet.
+        """Start the sandbox once; `patience`: seconds to wait for one that is not up yet.
 
         Raises ConfigError, SandboxError.
         """
@@ -81,7 +81,7 @@ class SharedSandbox:
             await self._sandbox.delete_session(session_id)
 
     async def close(self) -> None:
-        """Idempotent."""
+        """Close the sandbox; further calls do nothing."""
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             await sandbox.close()

@@ -56,7 +56,7 @@ class SharedLimit:
             raise
 
     def release(self) -> None:
-        """Any thread."""
+        """Release the turn and grant it to the next who waits; callable from any thread."""
         with self._lock:
             while self._waiting:
                 loop, turn = self._waiting.popleft()
@@ -89,7 +89,8 @@ class Supervision:
         self._interrupt: Callable[[bool], None] | None = None
 
     def stop(self, *, at_once: bool = False) -> None:
-        """As SIGTERM does for a process: requests in flight may finish (unless `at_once`), what is done is on disk.
+        """Stop the run as SIGTERM does: requests in flight may finish (unless `at_once`), finished work is on
+        disk.
 
         Any thread, also before the run has begun and between its parts.
         """
@@ -109,7 +110,8 @@ class Supervision:
 
     @contextlib.contextmanager
     def listening(self, interrupt: Callable[[bool], None]) -> Iterator[None]:
-        """Inside, on the running loop, `interrupt(at_once)` is called for each `stop`, also for one before."""
+        """Call `interrupt(at_once)` on the running loop for each `stop` within the context, also for an earlier
+        one."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._interrupt = lambda at_once: _soon(loop, interrupt, at_once)
@@ -127,7 +129,7 @@ def _soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at
 
 
 def is_unattended() -> bool:
-    """Whether a program holds the supervision of this run, and no person waits for it."""
+    """Return whether a program supervises this run, so that no person waits for it."""
     holder = _current.get()
     return holder is not None and not holder.attended
 

@@ -52,4 +52,6 @@ def _json(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"
+    if len(text) <= SHOWN:
+        return text
+    return f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"

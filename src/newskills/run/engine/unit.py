@@ -140,8 +140,8 @@ class UnitRun:
         self._grades = self._new_log(self.paths.grades) if grading else None
 
     async def watch(self, watcher: EarlyStop) -> None:
-        """Asks rows in the order of `watcher` from here on, and tells it of every verdict, those of earlier processes
-        first. The unit is open and has a grader."""
+        """Ask for rows in the order of `watcher` from here on, and report every verdict to it, those of earlier
+        processes first. The unit is open and has a grader."""
         self._watcher = watcher
         with contextlib.ExitStack() as stack:
             if not self.index.done:
@@ -167,7 +167,7 @@ class UnitRun:
             await grading.until(lambda: not grading.full and self._in_grading < most)
 
     def cached(self, model: Model) -> Model:
-        """`model`, remembering its replies where that was asked for."""
+        """Wrap `model` so that it remembers its replies, where the settings say so."""
         if not self.config.enable_litellm_cache:
             return model
         return CachedModel(model, self.paths.replies, self._new_log(self.paths.replies))
@@ -185,7 +185,8 @@ class UnitRun:
             await log.flush()
 
     def pending_rows(self) -> Iterator[PendingRow | None]:
-        """Rows without an answer, in order; None now and then, to let others work while many are skipped.
+        """Yield rows without an answer, in order, and sometimes None, so that others work while many rows are
+        skipped.
 
         Raises DataError if one of the finished rows that are looked at would now be asked something else. All are,
         unless there are so many that it would hold up the first request: what differs without a difference in the
@@ -217,7 +218,7 @@ class UnitRun:
         self.exhausted = True
 
     def _parts(self, stride: int) -> Iterator[range]:
-        """Positions to look at where most rows are done: what is not, and each `stride`th row."""
+        """Yield the positions to look at where most rows are done: those not done, and each `stride`th row."""
         for first in range(0, self.index.rows, MARK):
             last = min(first + MARK, self.index.rows)
             if not self.index.all_done(first, last):
@@ -226,7 +227,7 @@ class UnitRun:
                 yield range(first, first + 1)
 
     def book_answer(self, sample: Sample, attempt: Attempt) -> None:
-        """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
+        """Book an answer: log, index, and the grader if it has room (else it is graded at the end)."""
         record = record_of(self.config, sample, attempt.fields)
         line = log_line(record, self.config.async_position_key, sample.position, attempt.key, self._settings)
         offset = self._log.append(line)
@@ -246,7 +247,8 @@ class UnitRun:
             self._grade(sample.position, record)
 
     def book_failure(self, pending: PendingRow, failure: Failure) -> None:
-        """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
+        """Book a failure: an unscored record where failures are accepted, else nothing, so that a resumed run asks
+        again.
 
         What a content filter withholds is no failure to be tried again: its record says so. Neither is a prompt that
         exceeds the context, where the benchmark counts it as an empty answer.
@@ -284,7 +286,8 @@ class UnitRun:
             self._watcher.book_failure(pending.sample.position)
 
     async def finish(self) -> None:
-        """All rows are answered: grades the rest, writes the final file, its marker, and merges chunks."""
+        """Grade the remaining answers once all rows have one, write the final file and its marker, and merge
+        chunks."""
         await self.flush()
         if self._grading is not None:
             await self._grade_rest(self._grading)
@@ -314,7 +317,7 @@ class UnitRun:
                 file.close()
 
     def end(self, status: Status, *, exit_code: int, error: str) -> None:
-        """Leaves an exit record that says how far it got. Raises StorageError."""
+        """Save an exit record that says how far the unit got. Raises StorageError."""
         self.status = status
         self._save_state(status, exit_code=exit_code, error=error)
 
@@ -365,7 +368,8 @@ class UnitRun:
             self._watcher.book(position, record | verdict_fields(record, score))
 
     def _finalise(self) -> None:
-        """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
+        """Write, in a thread, the final file, then the exit record, then `.done`, then remove logs; a kill
+        anywhere can be resumed."""
         tally = self._write_final(range(self.index.rows))
         self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
         stat = self.paths.output.stat()

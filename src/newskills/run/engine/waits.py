@@ -45,8 +45,8 @@ class RequestInFlight(Struct, eq=False):
             self.task.cancel()
 
     def take_back(self) -> bool:
-        """Whether nobody else cancelled the task; what `expire` did to it is undone. As `asyncio.timeout` does, which
-        costs more than all else that is done here for a request."""
+        """Return whether nobody else cancelled the task, after undoing what `expire` did to it. As
+        `asyncio.timeout` does, which costs more than all else that is done here for a request."""
         return self.expired and self.task.uncancel() <= self.cancelled
 
 
@@ -87,7 +87,7 @@ class Waits:
         return reply
 
     def timeout(self, request: Request, timeouts: int) -> float:
-        """Seconds that its next try may take."""
+        """Return the seconds that the next try of a request may take."""
         own_timeout = request.inference.timeout
         if not self._seen:
             return own_timeout
@@ -99,7 +99,7 @@ class Waits:
         return min(own_timeout, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
 
     def slow(self) -> SlowRequests | None:
-        """None while nothing takes much longer than others did."""
+        """Describe requests that take much longer than others did; None where there are none."""
         if not self._seen:
             return None
         now, usual = time.monotonic(), max(self._shortest / LONGER, SAFE * self._longest) * self._doubt

@@ -51,7 +51,8 @@ class OpenPlaces(NamedTuple):
 def execute_shared(
     spec: RunSpec, *, environ: Mapping[str, str] | None = None, begin: Callable[[], object] | None = None
 ) -> RunResult:
-    """As `execute`, for the units that this process can take; returns when none is left, or enough others wait.
+    """Execute, as `execute` does, the units that this process can take; return when none is left, or enough others
+    wait.
 
     A unit that failed here is left to others. Raises NewskillsError for what can be refused before the first request.
     """
@@ -114,8 +115,8 @@ def offers(
 
 
 def look_at(queue: ChunkQueue, tried: Collection[int], *, closely: bool) -> OpenPlaces:
-    """By one listing of each folder. Chunks of a whole file are finished with it, unless rows were lost since, which is
-    seen by counting them (`closely`).
+    """Find open places by one listing of each folder. Chunks of a merged file are finished with it, unless rows
+    were lost since, which counting them (`closely`) shows.
 
     Chunks that are all finished and that nobody has joined are taken up again.
     """
@@ -144,12 +145,12 @@ def look_at(queue: ChunkQueue, tried: Collection[int], *, closely: bool) -> Open
 
 
 def staying(taken: int) -> int:
-    """How many jobs wait for `taken` units that other jobs have; the others end, and give their nodes back."""
+    """Return how many jobs wait for `taken` units of other jobs; the others end, and release their nodes."""
     return 1 + taken // TAKEN_FOR_EACH
 
 
 def _check_finished(queue: ChunkQueue, environ: Mapping[str, str]) -> None:
-    """Chunks that are finished already must be of this run: they are joined with what is made now. Raises DataError."""
+    """Refuse finished chunks of another run, since they are joined with what is made now. Raises DataError."""
     with closing(RunBuilder(environ)) as builder:
         for places in queue.files():
             unit = queue[places.start]
@@ -169,7 +170,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def _rotated(places: list[int]) -> list[int]:
-    """Another beginning at each look, so that all come to be tried."""
+    """Rotate the places to begin elsewhere at each look, so that all are tried."""
     start = int(time.monotonic() * 1000) % len(places) if len(places) > TRIES else 0
     return [*places[start:], *places[:start]]
 

@@ -42,12 +42,12 @@ class BenchmarkEvaluation(Struct, kw_only=True):
         return str(Path(self.output_dir) / LOG_FILE)
 
     def outline(self) -> Row:
-        """As the answer has it among its `runs`."""
+        """Return the entry of this benchmark in an answer's `runs`."""
         places = {"command": self.command, "output_dir": self.output_dir, "log_path": self.log_path}
         return {"benchmark": self.name, **places}
 
     def log_tail(self) -> str:
-        """Its last lines; empty where there is no log."""
+        """Return the last lines of the log; empty where there is none."""
         try:
             with Path(self.log_path).open("rb") as file:
                 file.seek(0, 2)
@@ -98,7 +98,7 @@ class EvaluationJob(Struct, kw_only=True):
         write_json(Path(self.output_dir) / JOB_FILE, self)
 
     def answer(self) -> tuple[int, Row]:
-        """(HTTP status, body) for a client of `/evaluate`, once the job has ended.
+        """Return (HTTP status, body) for a client of `/evaluate`, once the job has ended.
 
         What passed is always delivered: an error only where nothing did.
         """
@@ -130,7 +130,7 @@ class EvaluationJob(Struct, kw_only=True):
         return "\n".join(tails)
 
     def outline(self) -> Row:
-        """For lists of jobs."""
+        """Return the job's entry in lists of jobs."""
         return {
             "job_id": self.job_id,
             "status": self.state,
@@ -142,7 +142,7 @@ class EvaluationJob(Struct, kw_only=True):
         }
 
     def status(self) -> Row:
-        """queued, running, completed with `raw_metrics`, or what it is besides with `error`."""
+        """Return the job's status: queued, running, completed with `raw_metrics`, or another end with `error`."""
         status: Row = {"job_id": self.job_id, "status": self.state}
         if self.state == "completed":
             status |= self.answer()[1]
@@ -160,7 +160,7 @@ def load_job(path: Path) -> EvaluationJob:
 
 
 def read_metrics(folder: Path, name: str) -> dict[str, Any]:
-    """`eval-results/<name>/metrics.json` at the key `name`, else all of it. Raises DataError."""
+    """Read `eval-results/<name>/metrics.json` at the key `name`, else all of it. Raises DataError."""
     path = folder.joinpath("eval-results", *name.split("."), "metrics.json")
     try:
         metrics = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])

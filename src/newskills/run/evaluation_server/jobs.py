@@ -56,7 +56,7 @@ _COUNT = re.compile(r"[0-9]+(?=\]?$)")
 
 
 def last_sign(root: Path) -> float:
-    """When a server that had this root was last alive, in seconds since 1970; 0: there was none."""
+    """Return when a server with this root was last alive, in seconds since 1970; 0 if there was none."""
     try:
         return (root / ALIVE).stat().st_mtime
     except OSError:
@@ -70,7 +70,7 @@ class BenchmarkWork(Protocol):
     def command(self) -> str: ...
 
     def run(self, supervision: Supervision) -> None:
-        """Blocks until its metrics.json is there. Raises NewskillsError."""
+        """Run the benchmark; block until its metrics.json is there. Raises NewskillsError."""
         ...
 
 
@@ -81,7 +81,8 @@ class Planner(Protocol):
     def settings(self) -> str: ...
 
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
-        """Nothing is written yet. Raises NewskillsError for what cannot be done."""
+        """Plan a benchmark's evaluation without writing anything. Raises NewskillsError for what cannot be
+        done."""
         ...
 
 
@@ -121,7 +122,7 @@ class EvaluationJobs:
         self._threads = ThreadPoolExecutor(AT_ONCE, "newskills-evaluation")
 
     def restore(self, ended: float) -> None:
-        """Jobs of earlier servers, the last of which `ended` then (seconds since 1970).
+        """Restore jobs of earlier servers, the last of which `ended` then (seconds since 1970).
 
         What they had not finished is interrupted; clients that waited left when that server did.
         """
@@ -146,7 +147,7 @@ class EvaluationJobs:
         return self._known.get(job_id)
 
     def progress(self, job: EvaluationJob) -> dict[str, dict[str, int]]:
-        """Benchmark → rows and how many of them are done, for those that run."""
+        """Return benchmark → rows and how many of them are done, for the benchmarks that run."""
         progress = {}
         for part in job.parts:
             supervision = self._supervisions.get((job.job_id, part.name))
@@ -200,7 +201,7 @@ class EvaluationJobs:
         await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Every run is told to stop and comes to its end; nothing is begun any more."""
+        """Stop every run, wait for its end, and begin no other."""
         self.closing = True
         for job in self._known.values():
             self._stop(job, at_once=False)
@@ -216,7 +217,7 @@ class EvaluationJobs:
             self._stop(job, at_once=True)
 
     def alive(self) -> None:
-        """Leaves a sign of life, for the next server."""
+        """Touch the sign of life that the next server reads."""
         guard(lambda: os.utime(self.root / ALIVE))
 
     # Beginning
@@ -235,7 +236,8 @@ class EvaluationJobs:
         return job if time.time() - job.contact <= patience else None
 
     async def _begin(self, request: EvaluationRequest, key: str, before: EvaluationJob | None) -> EvaluationJob:
-        """`before`: the job to go on with; None: a new one. An old one of the same key is stopped."""
+        """Begin a job: `before` is the job to go on with, None a new one. An old job of the same key is
+        stopped."""
         if before is None and (old := self._known.get(self._latest.get(key, ""))) is not None:
             self._stop(old, at_once=True)
         folder = Path(before.output_dir) if before else self._new_folder(request)
@@ -295,7 +297,7 @@ class EvaluationJobs:
         return await asyncio.get_running_loop().run_in_executor(self._planning, plan)
 
     def _new_folder(self, request: EvaluationRequest) -> Path:
-        """`<unix seconds>-rollout-N`, which nobody else has. Raises StorageError."""
+        """Create the folder `<unix seconds>-rollout-N`, unique to this job. Raises StorageError."""
         stem, number = f"{int(time.time())}-rollout-{request.rollout_id}", 1
         while True:
             folder = self.root / (stem if number == 1 else f"{stem}-{number}")
@@ -347,7 +349,7 @@ class EvaluationJobs:
         self._save(job)
 
     def _log_metrics(self, job: EvaluationJob, part: BenchmarkEvaluation) -> None:
-        """One line for each kind of mode: `pass@4`, not `pass@2`."""
+        """Log one line for each kind of mode: `pass@4`, not `pass@2`."""
         deepest = {_COUNT.sub("", mode): mode for mode in part.metrics}
         for mode in deepest.values():
             if isinstance(metrics := part.metrics[mode], dict):
@@ -388,7 +390,7 @@ class EvaluationJobs:
 def _do(
     work: BenchmarkWork, part: BenchmarkEvaluation, supervision: Supervision, begun: Callable[[], object]
 ) -> dict[str, Any]:
-    """In a thread of its own: runs the work with its log; returns the metrics. Raises NewskillsError."""
+    """Run the work in a thread of its own with its log; return the metrics. Raises NewskillsError."""
     from rich.console import Console
 
     folder = Path(part.output_dir)
@@ -410,7 +412,7 @@ def _do(
 
 
 def _writable(text: str) -> str:
-    """Lone surrogates, which text of a model may have, as `?`: JSON cannot hold them."""
+    """Replace lone surrogates, which a model's text may have and JSON cannot hold, by `?`."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -79,7 +79,12 @@ class EvaluationServer:
         except NewskillsError as error:
             return error_response(400, str(error))
         if not wait:
-            status = "running" if job.state == "running" else "queued" if job.state in OPEN else job.state
+            if job.state == "running":
+                status = "running"
+            elif job.state in OPEN:
+                status = "queued"
+            else:
+                status = job.state
             return json_response(
                 {"job_id": job.job_id, "status": status, "status_url": f"{STATUS}/{job.job_id}"}, 202
             )

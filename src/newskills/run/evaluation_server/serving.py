@@ -35,7 +35,7 @@ class EvaluationServerSettings(Struct, frozen=True, kw_only=True):
 async def serve_until_stopped(
     planner: Planner, place: EvaluationServerSettings, limits: JobLimits, *, say: Callable[[str], None]
 ) -> None:
-    """Until SIGINT or SIGTERM: then what runs may finish the requests in flight, and is saved; a second one hurries.
+    """Serve until SIGINT or SIGTERM; then let requests in flight finish and save them; a second signal hurries.
 
     Raises ConfigError, LockedError where another server has the same root, StorageError, ServerStartError.
     """

@@ -65,7 +65,8 @@ class EvaluationRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def read_request(body: bytes) -> EvaluationRequest:
-    """With the defaults worked in. Raises ConfigError with the sentence for the client."""
+    """Decode a request, with its defaults applied to each benchmark. Raises ConfigError with the sentence for the
+    client."""
     try:
         request = msgspec.json.decode(body, type=EvaluationRequest)
     except msgspec.ValidationError as error:

@@ -87,7 +87,7 @@ async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> 
 
 
 def accuracy(answer: Row) -> Number:
-    """In percent, of all problems; those that its own judge or time lost count as unscored."""
+    """Return the accuracy of all problems, in percent; those lost by its own judge or time count as unscored."""
     lost = sum(int(answer.get(name) or 0) for name in ("judge_error_count", "server_timeout_count"))
     share = float(answer["accuracy"])
     share = share / 100 if share > 1 else share

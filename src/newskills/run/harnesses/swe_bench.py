@@ -129,7 +129,8 @@ def grade_in_containers(
 
 
 def read_reports(*places: Path) -> dict[str, Row]:
-    """Instance → its report, or `{"error": …}` where it was not judged; of folders of a run, or single report files.
+    """Return instance → its report, or `{"error": …}` where it was not judged; from folders of a run or single
+    report files.
 
     What is said of one instance counts for more than the lists of a whole run. Raises DataError.
     """
@@ -176,7 +177,8 @@ def _of_run(run_report: Row) -> dict[str, Row]:
 
 
 def _of_log(log: Path) -> Row:
-    """Of an instance without a report: a patch that does not apply, or tests without end, are the answer's doing."""
+    """Derive the report of an instance that has none from its log: a patch that does not apply, or tests without
+    end, are the answer's fault."""
     text = log.read_text("utf-8", "replace")
     if _NOT_APPLIED in text:
         return {"patch_exists": True, "patch_successfully_applied": False, "resolved": False}
@@ -203,7 +205,10 @@ def _score(record: Row, report: Row | None) -> Score:
     if not patch_of(record).strip() and (report is None or "error" in report):
         report = {"patch_exists": False, "resolved": False}
     if report is None or "error" in report or report.get("infra_failure"):
-        why = "the harness has no report" if report is None else str(report.get("error") or "its container failed")
+        if report is None:
+            why = "the harness has no report"
+        else:
+            why = str(report.get("error") or "its container failed")
         return Score(outcome="unscored", fields={}, grader=_GRADER, why=why, cause="harness")
     if report["resolved"]:
         return Score(outcome="correct", fields={}, grader=_GRADER, why="all tests pass", cause=None)

@@ -63,7 +63,7 @@ def _end_with(server: subprocess.Popen[bytes]) -> None:
 
 
 def signal_group(number: int) -> None:
-    """Signals the guard's whole process group, itself included."""
+    """Send a signal to the guard's whole process group, itself included."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(0, number)
 

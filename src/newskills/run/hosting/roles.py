@@ -39,7 +39,9 @@ class HostedServers(Struct, frozen=True, kw_only=True):
         return {**({MAIN: self.spec} if self.spec is not None else {}), **self.more}
 
     def log_of(self, role: str) -> Path:
-        return self.log if role == MAIN else self.log.with_name(f"{self.log.stem}-{role}{self.log.suffix}")
+        if role == MAIN:
+            return self.log
+        return self.log.with_name(f"{self.log.stem}-{role}{self.log.suffix}")
 
 
 @contextlib.contextmanager
@@ -72,7 +74,7 @@ def hosted(
 
 
 def at_servers(planned: Sequence[PlannedUnit], servers: Mapping[str, RunningServer]) -> list[PlannedUnit]:
-    """`planned`, whose clients ask `servers` (by role)."""
+    """Return `planned` with clients that ask `servers` (by role)."""
     if not servers:
         return list(planned)
     return [
@@ -99,7 +101,7 @@ def _client(client: EndpointConfig, server: RunningServer) -> EndpointConfig:
 
 
 def check_units(planned: Sequence[PlannedUnit], hosting: HostedServers | None) -> None:
-    """Refuses what can be refused before a server is started: keys, settings, first prompts.
+    """Check what can be checked before a server is started: keys, settings, first prompts.
 
     The text endpoint may need the server's own tokenizer; then the run itself checks the prompt, once the server is
     there. Raises NewskillsError.

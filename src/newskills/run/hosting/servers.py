@@ -120,7 +120,7 @@ def serve_foreground(
 
 
 def stop(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:
-    """SIGTERM to the whole group, SIGKILL after `grace` seconds; returns once it is gone."""
+    """Send SIGTERM to the whole group and SIGKILL after `grace` seconds; return once it is gone."""
     try:
         _signal_group(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -217,9 +217,10 @@ def _answers(command: ServeCommand, timeout: float) -> bool:
 
 def _start_error(command: ServeCommand, server: RunningServer, what: str) -> ServerStartError:
     lines = _last_lines(server.log_path)
-    last_lines = (
-        "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It printed nothing."
-    )
+    if lines:
+        last_lines = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)])
+    else:
+        last_lines = "It printed nothing."
     words = [word.partition("\n")[0] for word in command.argv[:3]]  # one may be a program of several lines
     return ServerStartError(
         f"The server for {server.model_name} {what} ({' '.join(words)} ...).\n{last_lines}\n",

@@ -84,7 +84,8 @@ def judge_units(
 
 
 def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
-    """Refuses what can be refused before there are answers: keys, settings, prompts, judgements made by other settings.
+    """Check what can be checked before there are answers: keys, settings, prompts, judgements made with other
+    settings.
 
     Raises NewskillsError.
     """
@@ -100,7 +101,7 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
 
 
 def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
-    """Judges all answers, by one server after the other where several are to be started. `spec`: without units.
+    """Judge all answers, by one server after the other where several are started. `spec`: without units.
 
     One that does not come to its end does not keep the others from theirs, a signal does; all messages are told.
     Raises NewskillsError as `execute`.
@@ -125,7 +126,7 @@ def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit]
 
 
 def judge_spec(spec: RunSpec, planned: Sequence[PlannedUnit]) -> RunSpec:
-    """`spec` for these units, which need their answers to be complete."""
+    """Return `spec` for these units, which need their answers to be complete."""
     units = tuple(piece.unit for piece in planned)
     waiting = [Path(unit.config.input_file) for unit in units if not asks_nothing(unit)]
     return replace(spec, units=units, needs=tuple(str(done_path(path)) for path in waiting))

@@ -64,7 +64,7 @@ TEXT_VERDICTS: Mapping[str, TextVerdict] = {
 
 
 def text_verdict(metric: str, file: Path) -> TextVerdict | None:
-    """How the records of `file` are to be read; None where a grader has seen them. Raises DataError."""
+    """Return how to read the records of `file`; None where a grader has seen them. Raises DataError."""
     how = TEXT_VERDICTS.get(metric)
     first = next(read_output(file), None) if how is not None else None
     if how is None or first is None or how.verdict in first or isinstance(first.get("grader"), str):

@@ -43,7 +43,7 @@ class TextIndex(Protocol):
     texts: list[str]
 
     def best(self, queries: Sequence[str], count: int) -> list[list[tuple[str, float]]]:
-        """For each query at most `count` texts and their similarity, best first. Ties by position."""
+        """Return, for each query, at most `count` texts and their similarity, best first. Ties by position."""
         ...
 
 
@@ -88,7 +88,7 @@ class SimilarTexts:
                 self._postings.setdefault(term, []).append((at, weight))
 
     def best(self, queries: Sequence[str], count: int) -> list[list[tuple[str, float]]]:
-        """As `Index`; similarities are 0–1, and no text is given that shares nothing."""
+        """Return the most similar texts with scores in 0–1; texts without a common term are omitted."""
         return [self._best(query, count) for query in queries]
 
     def _best(self, query: str, count: int) -> list[tuple[str, float]]:
@@ -102,7 +102,8 @@ class SimilarTexts:
         return [(self.texts[at], round(min(1.0, score), 4)) for at, score in best]
 
     def _vector(self, count: Counter[str]) -> list[tuple[str, float]]:
-        """Of length 1. Words that no text of the index has make it less similar to all."""
+        """Return the weighted vector of length 1. Words that no text of the index has make it less similar to
+        all."""
         weighted = [(t, (1 + math.log(tf)) * self._weights.get(t, self._rarest)) for t, tf in count.items()]
         length = math.sqrt(sum(weight * weight for _, weight in weighted))
         return [(term, weight / length) for term, weight in weighted if weight]
@@ -116,7 +117,8 @@ def retrieve_similar(
     top_k: int,
     index_of: Callable[[Iterable[str]], TextIndex] = SimilarTexts,
 ) -> Iterator[Row]:
-    """For each distinct text `key` of `compare_to`: `{key, similar_items, similarities}`, of `retrieve_from`.
+    """Yield `{key, similar_items, similarities}` for each distinct text `key` of `compare_to`, with items of
+    `retrieve_from`.
 
     Raises DataError for a row without the text, and where there is nothing to retrieve from.
     """
@@ -130,7 +132,7 @@ def retrieve_similar(
 
 
 def _distinct(texts: Iterable[str]) -> Iterator[str]:
-    """Each text once; 12 bytes of it are kept."""
+    """Yield each text once; 12 bytes of it are kept."""
     seen: set[bytes] = set()
     for text in texts:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
@@ -155,5 +157,5 @@ def _words(text: str) -> list[str]:
 
 
 def _terms(words: Sequence[str]) -> Counter[str]:
-    """Words, and pairs of neighbours."""
+    """Count words and pairs of neighbouring words."""
     return Counter(itertools.chain(words, (f"{a} {b}" for a, b in itertools.pairwise(words))))

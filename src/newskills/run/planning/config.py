@@ -89,7 +89,7 @@ class EndpointConfig(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fie
         return msgspec.structs.replace(self, more_base_urls=(*self.more_base_urls, *urls))
 
     def endpoint(self) -> EndpointConfig:
-        """Equal for all that share an endpoint."""
+        """Return the settings of the endpoint, equal for all units that share it."""
         return msgspec.structs.replace(self, code_execution=CodeExecution())
 
 

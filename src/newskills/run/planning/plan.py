@@ -94,7 +94,8 @@ def parse_benchmarks(
     mounted: Mapping[Path, Path | None] = MappingProxyType({}),
     objects: Mapping[str, Benchmark | Group] = MappingProxyType({}),
 ) -> list[BenchmarkRun]:
-    """`gsm8k:4,math-500` → runs; a group gives those of its members. `:0` or nothing = the benchmark's own default.
+    """Parse `gsm8k:4,math-500` into runs; a group gives those of its members. `:0` or nothing means the
+    benchmark's own default.
 
     `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here. `mounted`: more folders of
     benchmarks → the same as jobs see them, where their data lies and is not looked for here, either; None: it is here.
@@ -163,14 +164,16 @@ def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
 def benchmark_units(
     run: BenchmarkRun, *, results: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
-    """All (seed, chunk) units of one benchmark, below the folder `results`; `layers` win over the benchmark's."""
+    """Plan all (seed, chunk) units of one benchmark, below the folder `results`; `layers` win over the
+    benchmark's."""
     task = task_layer(run.benchmark, run.input_file.parent, run.name)
     folder = results / Path(*run.name.split("."))
     return _units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 
 def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
-    """How a benchmark is asked, solved and graded, where its prepared file is in `folder`."""
+    """Return the layer that says how a benchmark, whose prepared file is in `folder`, is asked, solved and
+    graded."""
     return Layer(
         f"benchmark {name or benchmark.name}",
         {
@@ -198,7 +201,7 @@ def _placed(value: Any, folder: str) -> Any:
 def file_units(
     input_file: Path, *, output_dir: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
-    """All (seed, chunk) units of a generation over one file."""
+    """Plan all (seed, chunk) units of a generation over one file."""
     return _units("generate", input_file, output_dir, pieces, layers)
 
 
@@ -236,7 +239,7 @@ def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
 
 
 def _takes(grader: str, setting: str) -> bool:
-    """Whether the grader has that setting. Raises UnknownNameError."""
+    """Return whether the grader has that setting. Raises UnknownNameError."""
     settings = getattr(GRADERS.get(grader), "Config", None)
     return setting in getattr(settings, "__struct_fields__", ())
 

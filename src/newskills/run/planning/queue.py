@@ -41,14 +41,16 @@ class ChunkQueue:
 
     def __getitem__(self, place: int) -> Unit:
         unit, chunk = self._at(place)
-        return unit if chunk is None else replace(unit, config=replace(unit.config, chunk_id=chunk))
+        if chunk is None:
+            return unit
+        return replace(unit, config=replace(unit.config, chunk_id=chunk))
 
     def name(self, place: int) -> str:
-        """Of the unit there."""
+        """Return the name of the unit at this place."""
         return self._at(place)[0].name
 
     def paths(self, place: int) -> OutputPaths:
-        """Of the unit there."""
+        """Return the output paths of the unit at this place."""
         unit, chunk = self._at(place)
         return OutputPaths(unit.merged if chunk is None else chunk_path(unit.merged, chunk))
 
@@ -66,7 +68,7 @@ class ChunkQueue:
         return files
 
     def turn(self) -> list[int]:
-        """All places, from the one where this process begins, all around."""
+        """Return all places, beginning with the one where this process starts."""
         return [*range(self.first, len(self)), *range(self.first)]
 
     def _at(self, place: int) -> tuple[Unit, int | None]:
@@ -76,7 +78,7 @@ class ChunkQueue:
 
 
 def queue_of(units: Sequence[Unit]) -> tuple[tuple[Unit, ...], tuple[Ranges, ...]]:
-    """`units` and `chunks` of a RunSpec for chunks whose settings differ in nothing but the number of the chunk."""
+    """Group units whose settings differ only in the number of the chunk into `units` and `chunks` of a RunSpec."""
     alike: list[list[Unit]] = []
     for unit in units:
         first = alike[-1][0] if alike else None

@@ -106,7 +106,7 @@ def load_spec(folder: Path) -> RunSpec:
 
 
 def masked(text: str) -> str:
-    """`text` without the user names and passwords of the addresses in it."""
+    """Replace user names and passwords of addresses in `text`."""
     return _CREDENTIALS.sub("://***@", text)
 
 
@@ -201,7 +201,7 @@ class RunResult(Struct, kw_only=True):
 
 
 def count(ledger: Ledger, outcome: Outcome, cause: Cause | None) -> None:
-    """Books one attempt."""
+    """Count one attempt in the ledger."""
     setattr(ledger, outcome, getattr(ledger, outcome) + 1)
     if cause is not None:
         ledger.causes = {**ledger.causes, cause: ledger.causes.get(cause, 0) + 1}
@@ -218,6 +218,6 @@ def add_ledger(total: Ledger, more: Ledger) -> None:
 
 
 def count_finish(ledger: Ledger, reason: object, n: int = 1) -> None:
-    """Books `n` replies that ended for `reason`, as the endpoint calls it; None: it told nothing."""
+    """Count `n` replies that ended for `reason`, in the endpoint's words; None where it gave none."""
     if isinstance(reason, str):
         ledger.finish_reasons = {**ledger.finish_reasons, reason: ledger.finish_reasons.get(reason, 0) + n}

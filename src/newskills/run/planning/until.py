@@ -62,7 +62,9 @@ class UntilRule(Struct, frozen=True, kw_only=True):
         """Return that, and why, all `rows` problems with so many samples each may not meet the rule; empty where they
         can."""
         if self.rows is not None:
-            return "" if self.rows <= rows else f"cannot be met: there are only {rows:,} problems."
+            if self.rows <= rows:
+                return ""
+            return f"cannot be met: there are only {rows:,} problems."
         if self.points is None:
             if any(self.met({1.0: number}) for number in range(1, rows + 1)):
                 return ""
@@ -83,7 +85,8 @@ class UntilRule(Struct, frozen=True, kw_only=True):
 
 
 def _half_width(right: int, rows: int) -> float:
-    """In points, of the interval where so many of `rows` problems are right and the others wrong."""
+    """Return half the width, in points, of the interval with `right` of `rows` problems right and the others
+    wrong."""
     low, high, _ = anytime_interval({1.0: right, 0.0: rows - right})
     return 100 * (high - low) / 2
 
@@ -125,7 +128,8 @@ class UntilRecord(Struct, kw_only=True):
     order_seed: int = ORDER_SEED
 
     def sentence(self) -> str:
-        """`'ci<2' was met after 812 of 1,319 problems: 81.2 [79.3, 83.1], an interval that …`."""
+        """Describe the outcome: `'ci<2' was met after 812 of 1,319 problems: 81.2 [79.3, 83.1], an interval that
+        …`."""
         if self.value is None or self.low is None or self.high is None:
             figures = ""
         else:
@@ -146,7 +150,7 @@ class UntilRecord(Struct, kw_only=True):
 
 
 def _fixed_half_width(values: Mapping[float, float]) -> float:
-    """Of the 95 % interval for a number of problems that was fixed before."""
+    """Return half the width of the 95 % interval for a number of problems that was fixed before."""
     n = sum(values.values())
     mean = sum(value * count for value, count in values.items()) / n
     return Z95 * math.sqrt(sum((value - mean) ** 2 * count for value, count in values.items())) / n

@@ -21,7 +21,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def count_lines(path: Path) -> int:
-    """Lines that hold something. Raises DataError for a last line without its newline."""
+    """Count the lines that are not blank. Raises DataError for a last line without its newline."""
     lines = 0
     last = b"\n"
     with open_for_reading(path) as file:
@@ -125,7 +125,7 @@ def _is_done(chunk: Path) -> bool:
 
 
 def _scattered(chunks: int, first: int) -> Iterator[int]:
-    """All chunks, some of them twice. Neighbours are mostly finished at about the same time: steps of the golden ratio
-    come upon an open one among few after a few, whatever the order in which they are finished."""
+    """Yield all chunks, some of them twice, in scattered order. Neighbours mostly finish at about the same time:
+    steps of the golden ratio find an open one after a few steps, whatever the order in which chunks finish."""
     steps = (int((first / chunks + turn * _GOLDEN) % 1 * chunks) for turn in range(chunks))
     return chain(steps, range(chunks))

@@ -37,7 +37,8 @@ _head = msgspec.json.Decoder(_RowHead)
 
 
 def row_count(path: Path) -> int:
-    """Lines that end as lines do; 0 where there is no file. Raises DataError for what cannot be read."""
+    """Count the lines that end with a newline; 0 where there is no file. Raises DataError for what cannot be
+    read."""
     if not path.exists():
         return 0
     stat = path.stat()
@@ -51,7 +52,8 @@ def _row_count(path: Path, changed: int, size: int) -> int:
 
 
 def expected_rows(output: Path) -> int | None:
-    """How many rows `output` was finished with, by its exit record or those of its chunks; None: nothing says so."""
+    """Return the number of rows `output` was finished with, by its exit record or those of its chunks; None where
+    none says so."""
     whole, chunk = _finished_state(output), _finished_state(chunk_path(output, 0))
     if whole is not None and (chunk is None or (chunk.ended or 0) < (whole.ended or 0)):
         return whole.rows
@@ -64,7 +66,8 @@ def _finished_state(output: Path) -> RunState | None:
 
 
 def is_marked(unit: Unit) -> bool:
-    """Whether a marker says that the unit is finished, and its file is there; for a chunk, the merged file will do."""
+    """Return whether a marker says that the unit is finished, and its file exists; for a chunk, the merged file
+    will do."""
     merged = done_path(unit.merged).exists() and unit.merged.exists()
     return merged or (unit.paths.done.exists() and unit.paths.output.exists())
 
@@ -174,7 +177,7 @@ def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
 
 
 def _missing(output: Path, unit: Unit) -> list[tuple[int, str]]:
-    """(row of the input from 1, id) of what `output` lacks; empty where the input is not to be had any more."""
+    """Return (row of the input from 1, id) of each row missing from `output`; empty where the input is gone."""
     try:
         source = scan(Path(unit.config.input_file))
     except DataError:
@@ -193,7 +196,7 @@ def _ids(path: Path) -> Iterator[str]:
 
 
 def _told(missing: list[tuple[int, str]]) -> str:
-    """`rows 601-1319 (ids a, b, c, …)`."""
+    """Format missing rows as `rows 601-1319 (ids a, b, c, …)`."""
     runs = []
     for _, group in groupby(enumerate(missing), key=lambda pair: pair[1][0] - pair[0]):
         numbers = [row for _, (row, _) in group]

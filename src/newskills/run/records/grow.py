@@ -62,7 +62,7 @@ def keep_answers(unit: Unit, source: Input, rows: range, drop: frozenset[str], s
 
 
 def _offsets(unit: Unit) -> dict[int, int]:
-    """Position of a row → where its record begins in the log, else in the finished file."""
+    """Return position of a row → where its record begins in the log, else in the finished file."""
     if not unit.paths.log.exists():
         damage = damage_of(unit.paths.output)
         return {
@@ -79,7 +79,8 @@ def _offsets(unit: Unit) -> dict[int, int]:
 
 
 def _same(unit: Unit, sample: Sample, line: bytes, drop: frozenset[str]) -> bool:
-    """Whether the record in `line` is that of the row as it is now; what an answer writes over cannot be compared."""
+    """Return whether the record in `line` is that of the row as it is now; fields that an answer overwrites are
+    not compared."""
     record: Any = sound(record_decoder, line)
     if record is None:
         return False

@@ -39,7 +39,7 @@ class InputMap(Struct):
 
 
 def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None = None) -> Input:
-    """As `scan`, but what an earlier process has kept in `folder` is used while the file is the same. Raises
+    """Scan the input, using what an earlier process has kept in `folder` while the file is the same. Raises
     DataError."""
     if folder is None:
         return scan(path, distinct)
@@ -56,7 +56,7 @@ def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None
 
 
 def keep_input(source: Input, folder: Path) -> None:
-    """Leaves in `folder`, which exists, what `read_input` uses; for large inputs, and where it pays."""
+    """Save in `folder`, which exists, what `read_input` uses; only for large inputs, where it pays."""
     if source.rows < MANY or not source.version or not source.distinct or not source.marks:
         return
     path = _map_of(source.path, folder)
@@ -70,7 +70,8 @@ def _map_of(path: Path, folder: Path) -> Path:
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Of the file as it is opened: a network file system asks its server then. Raises DataError."""
+    """Return the version of the file by opening it: a network file system asks its server then. Raises
+    DataError."""
     with open_for_reading(path) as file:
         status = os.fstat(file.fileno())
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -28,7 +28,7 @@ class Journal:
         self.path = Path(folder) / LOG_FILE if folder else None
 
     def write(self, text: str) -> None:
-        """One entry; it is in the file at once."""
+        """Write one entry; it is in the file at once."""
         if self.path is None:
             return
         stamp = f"{time.strftime('%Y-%m-%d %H:%M:%S%z')} {os.getpid()} "
@@ -38,7 +38,7 @@ class Journal:
                 file.write("".join(f"{stamp}{line}\n" for line in printable(masked(text)).splitlines()))
 
     def begin(self, spec: RunSpec, labels: Sequence[str]) -> None:
-        """Which units are worked on, and with which model."""
+        """Write which units are worked on, and with which model."""
         models = dict.fromkeys(str(unit.config.server.model) for unit in spec.units)
         self.write(f"newskills {__version__} on {os.uname().nodename} begins: model {', '.join(models)}")
         for label in labels:

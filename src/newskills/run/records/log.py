@@ -76,7 +76,7 @@ class Disk:
             self._say("The disk has space again; the run continues.")
 
     def give_up(self) -> None:
-        """No log waits for space any longer."""
+        """Stop all logs from waiting for disk space."""
         self._given_up = True
 
     def __enter__(self) -> Disk:
@@ -121,7 +121,7 @@ class GroupLog:
         return self._starved or (len(self._lines) >= LINES and time.monotonic() - self._oldest > LATE)
 
     def append(self, line: bytes) -> int:
-        """`line` as `encode_line` makes it → the byte offset it will have."""
+        """Queue a line made by `encode_line` for writing; return the byte offset it will have."""
         offset = self._end
         if not self._broken:
             if not self._lines:
@@ -154,7 +154,7 @@ class GroupLog:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """May be called twice."""
+        """Flush and close the log; further calls do nothing."""
         await self.flush()
         if self._closed:
             return
@@ -252,7 +252,7 @@ class GroupLog:
         return error is not None
 
     def _with_loss(self, error: StorageError) -> StorageError:
-        """`error`, and how much work it costs."""
+        """Return `error` with the amount of work it costs in its hint."""
         lost = self._log.waiting + len(self._lines)
         if not lost:
             return error
@@ -340,7 +340,7 @@ def sound(decoder: Any, line: bytes) -> Any:
 
 
 def content_key(identity: str, key: str) -> int:
-    """64 bits of a sample's identity and what it asks the model."""
+    """Return 64 bits of a hash of a sample's identity and what it asks the model."""
     return int.from_bytes(hashlib.blake2b(f"{identity}\0{key}".encode("utf-8", "replace"), digest_size=8).digest())
 
 
@@ -373,7 +373,7 @@ def restore_log(
 
 
 def ungraded(record: Row, drop: frozenset[str]) -> Row:
-    """`record` without the fields `drop` of its grading; a failed generation keeps its outcome."""
+    """Return `record` without the fields `drop` of its grading; a failed generation keeps its outcome."""
     raw = {name: value for name, value in record.items() if name not in drop}
     if record.get("outcome") == "unscored" and "error" in record:
         raw |= {name: record[name] for name in ("outcome", "outcome_cause") if name in record}
@@ -381,8 +381,8 @@ def ungraded(record: Row, drop: frozenset[str]) -> Row:
 
 
 def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """(byte offset, line) of a log from byte `start`; blank lines and a torn last one are left out, a missing file is
-    empty."""
+    """Yield (byte offset, line) of a log from byte `start`; blank lines and a torn last one are left out, a
+    missing file is empty."""
     if not path.exists():
         return
     with open_for_reading(path) as file:

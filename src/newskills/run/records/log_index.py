@@ -43,7 +43,7 @@ class LogIndex:
         self.clear()
 
     def clear(self) -> None:
-        """Nothing is known any more."""
+        """Reset the index to the state without any record."""
         self.done = 0
         self.offsets = array("q", [ABSENT]) * self.rows
         self.sums = array("I", bytes(4)) * self.rows
@@ -68,7 +68,7 @@ class LogIndex:
         return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grade_at(p) == ABSENT)
 
     def all_done(self, first: int, last: int) -> bool:
-        """Whether there is a record of each row from `first` to before `last`."""
+        """Return whether there is a record of each row from `first` to before `last`."""
         return min(self.offsets[first:last], default=0) >= 0
 
     def load(self, log: Path, position_key: str, kept: IndexFile | None = None) -> list[Damage]:
@@ -148,7 +148,7 @@ class LogIndex:
         return good
 
     def clear_grades(self) -> None:
-        """No verdict of the grades log is known any more."""
+        """Reset all verdicts of the grades log."""
         self._grades = array("q", (min(at, ABSENT) for at in self._grades))
 
 
@@ -181,7 +181,7 @@ class IndexFile:
         return end
 
     def add(self, position: int, offset: int, checksum: int, *, gradable: bool = True) -> None:
-        """Of a line that is or will be in the log."""
+        """Append the entry of a line that is or will be in the log."""
         if self._file is None:
             return
         words = array("Q", [position | checksum << 32, offset | (0 if gradable else _OWN_OUTCOME)])
@@ -204,7 +204,8 @@ class IndexFile:
             self.path.unlink(missing_ok=True)
 
     def _read(self, index: LogIndex, log: Path) -> tuple[int, int]:
-        """(bytes of the log, bytes of this file) that are known and right; nothing where the last line is not."""
+        """Read entries into `index`; return (bytes of the log, bytes of this file) that are sound, (0, 0) where
+        the last line is not."""
         try:
             size = os.path.getsize(log)
             with self.path.open("rb", buffering=0) as file, LogReader(log, _NEAR) as reader:
@@ -270,7 +271,7 @@ class KeptIndex:
         self.grades.close()
 
     def drop(self) -> None:
-        """Both logs are read as a whole next time."""
+        """Drop both indexes, so that both logs are read as a whole next time."""
         self.records.drop()
         self.grades.drop()
 
@@ -283,9 +284,11 @@ class RecordKeys:
         self._decoder = msgspec.json.Decoder(_head(position_key))
 
     def key(self, offset: int) -> int:
-        """`content_key` of the record at `offset`; 0 = not known."""
+        """Return the `content_key` of the record at `offset`; 0 if unknown."""
         record = sound(self._decoder, self._reader.line(offset))
-        return content_key(str(record.id), record.key) if record is not None and record.key else 0
+        if record is not None and record.key:
+            return content_key(str(record.id), record.key)
+        return 0
 
     def close(self) -> None:
         self._reader.close()

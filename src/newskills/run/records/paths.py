@@ -15,7 +15,7 @@ PATIENCE = 120.0
 
 
 def output_name(seed: int | None = None, chunk: int | None = None) -> str:
-    """`output[-rs{seed}][_chunk_{k}].jsonl`."""
+    """Return the file name `output[-rs{seed}][_chunk_{k}].jsonl`."""
     name = "output" if seed is None else f"output-rs{seed}"
     return f"{name}.jsonl" if chunk is None else f"{name}_chunk_{chunk}.jsonl"
 
@@ -26,7 +26,7 @@ def chunk_path(merged: Path, chunk: int) -> Path:
 
 
 def done_path(output: Path) -> Path:
-    """Marker that generation and grading of `output` succeeded."""
+    """Return the path of the marker that generation and grading of `output` succeeded."""
     return output.with_name(f"{output.name}.done")
 
 

@@ -26,7 +26,7 @@ def record_of(config: GenerationConfig, sample: Sample, fields: Row) -> Row:
 
 
 def _without_parts(row: Row, kinds: frozenset[str]) -> Row:
-    """`row` without message parts of `kinds` (audio, images as data), which do not belong into records."""
+    """Return `row` without message parts of `kinds` (audio, images as data), which do not belong into records."""
     messages = row.get("messages")
     if not kinds or not isinstance(messages, list):
         return row

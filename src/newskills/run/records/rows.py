@@ -63,7 +63,7 @@ class Input(Struct, kw_only=True):
     marks: array[int] = msgspec.field(default_factory=partial(array, "Q"))
 
     def samples(self, bounds: range) -> Iterator[Sample]:
-        """Rows `bounds` of the file as samples, `position` counted from 0 at the first of them."""
+        """Return rows `bounds` of the file as samples, `position` counted from 0 at the first of them."""
         return map(self.sample, self.lines(bounds))
 
     def lines(
@@ -101,7 +101,8 @@ class Input(Struct, kw_only=True):
                 at += 1
 
     def _lines_in_order(self, bounds: range, order: Sequence[int]) -> Iterator[RowLine]:
-        """Rows that cannot be sought in their file are first written to a temporary one."""
+        """Yield lines in the given order; rows that cannot be sought in their file are first written to a
+        temporary one."""
         offsets = array("q")
         offset = 0
         with ExitStack() as stack:
@@ -128,7 +129,7 @@ class Input(Struct, kw_only=True):
         return sample
 
     def located(self, sample: Sample, message: str) -> str:
-        """`message` behind the file and line of the row, which a person can open."""
+        """Prefix `message` with the file and line of the row, which a person can open."""
         return f"{place_in(self.path, sample.line)}: {message}"
 
     def _sample(self, row: Row, at: int, position: int) -> Sample:
@@ -146,12 +147,12 @@ class Input(Struct, kw_only=True):
 
 
 def content_id(row: Row) -> str:
-    """16 hex digits of the row's content; order of keys and blanks do not matter."""
+    """Return 16 hex digits of a hash of the row's content; order of keys and blanks do not matter."""
     return hashlib.blake2b(_canonical.encode(row), digest_size=8).hexdigest()
 
 
 def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
-    """One pass over `path`. Raises DataError: missing, empty, invalid JSON (with the line).
+    """Scan `path` in one pass. Raises DataError: missing, empty, invalid JSON (with the line).
 
     `distinct`: digest and number of rows of a file that an earlier process found to be distinct; where it is this one,
     no row is decoded.
@@ -196,7 +197,8 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
 
 
 def bounds(rows: int, num_chunks: int | None, chunk_id: int | None, max_samples: int) -> range:
-    """Rows of a chunk: contiguous, the first `rows mod num_chunks` chunks get one more; then `max_samples`.
+    """Return the rows of a chunk: contiguous, the first `rows mod num_chunks` chunks get one more; then
+    `max_samples`.
 
     >>> [bounds(10, 3, k, -1) for k in range(3)]
     [range(0, 4), range(4, 7), range(7, 10)]
@@ -225,6 +227,6 @@ def _number(identity: str) -> int:
 
 
 def _duplicates(identities: Sequence[array[int]]) -> set[int]:
-    """Of numbers in buckets: all of them in order at once would take ten times their memory."""
+    """Return numbers that occur twice, bucket by bucket: sorting all at once would take ten times their memory."""
     pairs = chain.from_iterable(itertools.pairwise(sorted(bucket)) for bucket in identities)
     return {a for a, b in pairs if a == b}

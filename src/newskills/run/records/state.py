@@ -88,7 +88,7 @@ class RunState(Struct, kw_only=True):
 
 
 def load_state(path: Path) -> RunState | None:
-    """None where there is none, or what is there cannot be read."""
+    """Load the state; None where there is none, or it cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunState)
     except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -98,7 +98,8 @@ def load_state(path: Path) -> RunState | None:
 def settings(
     config: GenerationConfig, *, input_digest: str, prompt: str, more_prompts: str = ""
 ) -> dict[str, Any]:
-    """Everything that decides what the model is asked, by name; not where it runs and how long it may take.
+    """Return, by name, everything that decides what the model is asked; not where it runs and how long it may
+    take.
 
     `more_prompts`: official prompts that the solver's settings name, with their hashes.
     """
@@ -150,7 +151,7 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from the file."""
+    """Return the value as it comes back from the JSON file."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 

@@ -41,7 +41,7 @@ class SubsetCounts:
     def __init__(
         self, fresh_metric: Callable[[], Metric], max_seq_len: int | None = None, grader: str = ""
     ) -> None:
-        """`grader` compares the answers of records that name none."""
+        """Create empty tallies; `grader` compares the answers of records that name none."""
         self._fresh_metric, self._max_seq_len, self._grader = fresh_metric, max_seq_len, grader
         self.metrics = {ALL: fresh_metric()}
         self.graders: set[str] = set()
@@ -90,11 +90,13 @@ class SubsetCounts:
 
 
 def subsets_of(record: Row) -> list[str]:
-    """Names of the subsets that a record counts for."""
+    """Return the names of the subsets that a record counts for."""
     subset = record.get("subset_for_metrics")
     if subset is None:
         return []
-    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
+    if isinstance(subset, list):
+        return [str(name) for name in subset]
+    return [str(subset)]
 
 
 def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
@@ -112,7 +114,8 @@ class PartCounts(Struct):
 
 
 def _counted_parts(file: Path, metric: str, options: Row) -> list[PartCounts] | None:
-    """None where a part cannot be counted apart; what is wrong with it is told by who reads it line by line."""
+    """Count the parts of a file in worker processes; None where a part fails, since who reads line by line then
+    names the fault."""
     from newskills.base.pool.loop import PoolOptions  # only large files need it
     from newskills.base.pool.workers import WorkerPool
 
@@ -128,7 +131,7 @@ def _counted_parts(file: Path, metric: str, options: Row) -> list[PartCounts] | 
 
 
 def _ranges(file: Path) -> Iterator[tuple[int, int]]:
-    """Beginnings of lines, about `PART` bytes apart."""
+    """Yield ranges of whole lines, about `PART` bytes long."""
     size, begin = file.stat().st_size, 0
     with open_for_reading(file, 1 << 16) as lines:
         while begin < size:

@@ -24,7 +24,7 @@ PROMPTS = ("prompt", "judge_prompt")
 def group_reports(
     reports: Sequence[Report], group_for: GroupFor, scored: Collection[str] = ()
 ) -> tuple[list[Report], list[str]]:
-    """One report for each dotted prefix that several benchmarks share, or that is a group; and notes.
+    """Return one report for each dotted prefix that several benchmarks share, or that is a group; and notes.
 
     A group with a score that lacks members has none, and so has one of `scored`, which have a score of their own, that
     is not known here. Raises ConfigError where the score function fails.
@@ -57,7 +57,8 @@ def group_reports(
 
 
 def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
-    """With intervals: members are independent, so what each one's own interval moves adds up in squares."""
+    """Report a group's score with intervals: members are independent, so what each one's own interval moves adds
+    up in squares."""
     modes = {member: report.modes for member, report in members.items()}
     scores = _score(group, modes)
     moved: dict[tuple[str, str], float] = {}
@@ -98,7 +99,9 @@ def _score(group: Group, modes: Mapping[str, Mapping[str, Row]]) -> dict[str, Ro
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
         raise ConfigError(f"The score of the group {group.name} cannot be computed: {what}.") from error
-    return made if made and all(isinstance(value, dict) for value in made.values()) else {MODE: made}
+    if made and all(isinstance(value, dict) for value in made.values()):
+        return made
+    return {MODE: made}
 
 
 def _problems(report: Report) -> int:
@@ -115,7 +118,9 @@ def _upper(report: Report) -> dict[str, Row]:
 
 def _end(report: Report, mode: str, name: str, value: object) -> object:
     number = report.numbers.get(mode, {}).get(name)
-    return number.value + (number.high - number.low) / 2 if number is not None else value
+    if number is not None:
+        return number.value + (number.high - number.low) / 2
+    return value
 
 
 def _average(name: str, members: Sequence[Report]) -> Report:
@@ -159,7 +164,7 @@ def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:
 
 
 def _mean_numbers(members: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
-    """Members are independent and fixed: their standard errors add in squares."""
+    """Average the numbers of members, which are independent and fixed: their standard errors add in squares."""
     means = {}
     for name in members[0]:
         numbers = [member[name] for member in members if name in member]

@@ -71,7 +71,7 @@ def _joined(files: Sequence[Path], rows: Sequence[Iterator[Row]]) -> Iterator[li
 
 
 def _by_id(rows: Iterator[Row]) -> dict[Key, Row]:
-    """Rows that share an id are told apart by their order."""
+    """Index rows by id; rows that share an id are told apart by their order."""
     seen: Counter[str] = Counter()
     records = {}
     for row in rows:
@@ -106,7 +106,8 @@ def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
 
 
 def rows_between(path: Path, decoder: Decoder, begin: int, end: int) -> Iterator[Row]:
-    """Rows of the lines from byte `begin`, where one begins, to byte `end`. Raises DataError without their number."""
+    """Yield rows of the lines from byte `begin`, where one begins, to byte `end`. Raises DataError without their
+    number."""
     with open_for_reading(path) as file:
         file.seek(begin)
         decode = decoder.decode

@@ -38,7 +38,7 @@ class BenchmarkResults(NamedTuple):
 
 
 def discover(results_dir: Path) -> list[BenchmarkResults]:
-    """Benchmarks by name: the folder itself, else those in its eval-results, else those in it.
+    """Return the benchmarks by name: the folder itself, else those in its eval-results, else those in it.
 
     A folder without output files whose sub-folders have some (in eval-results at any depth) is a group; its members
     are `group.member`. Raises DataError for a missing folder, and for a benchmark with both seeded and seedless
@@ -110,8 +110,8 @@ def _in_order(output: Path, numbered: list[tuple[int, Path]]) -> list[Path]:
 
 
 def _chunks(folder: Path, names: Sequence[str], stem: str = "output") -> dict[str, list[tuple[int, Path]]]:
-    """Name of the merged file without its ending → number and path of each of its chunks, of the `names` in `folder`
-    that begin with `stem`."""
+    """Return, for each merged file's name without its ending, the number and path of its chunks among the `names`
+    in `folder` that begin with `stem`."""
     chunks: dict[str, list[tuple[int, Path]]] = {}
     for name in names:
         if name.startswith(stem) and (match := _CHUNK.fullmatch(name)):
@@ -120,7 +120,7 @@ def _chunks(folder: Path, names: Sequence[str], stem: str = "output") -> dict[st
 
 
 def _unmerged(folder: Path) -> Iterator[Path]:
-    """Files that are not there, but all of whose chunks are."""
+    """Yield files that do not exist, but all of whose chunks do."""
     names = os.listdir(folder)
     logs = [name for name in names if name.endswith("-async")]
     for stem, numbered in _chunks(folder, names).items():

@@ -237,7 +237,8 @@ def _mean_mode(runs: int) -> str:
 
 
 def consistency(files: Sequence[Path]) -> float | None:
-    """Percent of pairs of runs that agree on a problem, averaged over problems; None where there are no pairs.
+    """Return the percent of pairs of runs that agree on a problem, averaged over problems; None where there are no
+    pairs.
 
     Two right answers agree however they are written; others do where their texts are the same. A missing answer
     agrees with none; unscored attempts form no pairs. Records without `predicted_answer` (programs) agree where
@@ -257,7 +258,7 @@ def _agreement(attempts: Sequence[Row]) -> float | None:
 
 
 def _label(row: Row) -> Hashable:
-    """Equal for answers that agree; None for an answer that is missing."""
+    """Return a label that is equal for answers that agree; None for a missing answer."""
     verdict = row.get("outcome") or next(
         (bool(row[name]) for name in _VERDICTS if row.get(name) is not None), None
     )
@@ -268,7 +269,9 @@ def _label(row: Row) -> Hashable:
     if "predicted_answer" not in row:
         return False
     answer = row["predicted_answer"]
-    return None if answer is None or not str(answer).strip() else str(answer).strip().casefold()
+    if answer is None or not str(answer).strip():
+        return None
+    return str(answer).strip().casefold()
 
 
 def _line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:

@@ -69,7 +69,7 @@ class _Origin(Struct):
     judge: _JudgeOrigin | None = None
 
     def prompts(self) -> dict[str, str]:
-        """Whose wording the prompts are, for metrics.json."""
+        """Return the sources of the prompts' wording, for metrics.json."""
         sources = {"prompt": self.prompt_source, "judge_prompt": self.judge.prompt_source if self.judge else ""}
         return {name: source for name, source in sources.items() if source}
 
@@ -159,12 +159,12 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
 
 
 def _in_scored_group(folder: Path) -> bool:
-    """Whether the benchmark was evaluated as part of a group with a score of its own."""
+    """Return whether the benchmark was evaluated as part of a group with a score of its own."""
     return _origin(folder).group_score
 
 
 def named_in(folder: Path) -> str:
-    """Which benchmark its `benchmark.json` tells of; empty where there is none."""
+    """Return the benchmark that its `benchmark.json` names; empty where there is none."""
     return _origin(folder).benchmark
 
 
@@ -239,7 +239,7 @@ def _count(
 
 
 def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:
-    """metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError.
+    """Write metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError.
 
     Where more than the share `accept_lost` was lost, metrics.json has no scores; the other file has them, marked.
     """
@@ -258,7 +258,7 @@ def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = AC
 
 
 def extended_path(path: Path) -> Path:
-    """Beside the metrics file `path`: intervals, ledgers and versions."""
+    """Return the path, beside the metrics file `path`, of intervals, ledgers and versions."""
     return path.with_name(EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}")
 
 
@@ -318,7 +318,7 @@ def _report(benchmark: str, metric: Metric, versions: dict[str, str], until: Unt
 def choose_metric(
     benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """(name, options, notes). Raises DataError where nothing says which."""
+    """Return the metric as (name, options, notes). Raises DataError where nothing says which."""
     if options.metric_type is not None:
         return options.metric_type, options.metrics_kwargs, []
     if own := _origin(files[0].parent).metric_of_import:

@@ -22,7 +22,7 @@ JOINT = " | "
 
 
 def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
-    """All tables with blank lines around them; `accept_lost` as a share 0–1.
+    """Render all tables with blank lines around them; `accept_lost` is a share 0–1.
 
     What does not fit `width` columns goes into further blocks; None: each table is whole, as NeMo-Skills prints it.
     """
@@ -34,7 +34,7 @@ def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: i
 
 
 def table(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
-    """One row per mode. Scores are withheld where too many attempts are unscored."""
+    """Render a table with one row per mode. Scores are withheld where too many attempts are unscored."""
     modes = _shown(report)
     columns = _columns(report, modes)
     hidden: list[str] = []
@@ -51,8 +51,8 @@ def table(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = 
 
 
 def details(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
-    """95 % intervals of the shown scores, problems left out of a mode, unscored samples with their causes, and how
-    replies ended where not all ended by themselves."""
+    """Render what stands below a table: 95 % intervals of its scores, problems left out of a mode, unscored
+    samples with their causes, and finish reasons where not all are ordinary."""
     lines = [] if _withheld(report, accept_lost) else _intervals(report, width)
     for sentence in (*_left_out(report), *_unscored(report), *_finishes(report)):
         lines += wrapped(sentence, width, hanging="  ")
@@ -95,7 +95,7 @@ def _finishes(report: Report) -> list[str]:
 
 
 def finish_counts(ledger: Ledger) -> str:
-    """`stop 77, content_filter 23`; empty where all replies ended by themselves."""
+    """Format finish reasons as `stop 77, content_filter 23`; empty where all are ordinary."""
     reasons = ledger.finish_reasons
     if not reasons.keys() - ORDINARY:
         return ""
@@ -105,7 +105,7 @@ def finish_counts(ledger: Ledger) -> str:
 
 
 def _withheld(report: Report, accept_lost: float) -> str:
-    """Why the scores are not shown, or nothing."""
+    """Return why the scores are not shown; empty where they are."""
     ledger = report.ledger
     if not ledger.total or ledger.lost / ledger.total <= accept_lost:
         return ""
@@ -140,7 +140,9 @@ def _cell(name: str, metrics: Row) -> str:
     if name in EFFORT:
         return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
     deviation = metrics.get(f"{name}_statistics", {}).get("std_dev_across_runs")
-    return f"{value:.2f}%" if deviation is None else f"{value:.2f}% ± {100 * deviation:.2f}%"
+    if deviation is None:
+        return f"{value:.2f}%"
+    return f"{value:.2f}% ± {100 * deviation:.2f}%"
 
 
 def _interval(number: Number | None) -> str:

@@ -50,7 +50,7 @@ def comparison_of(records: Iterable[Row], grader: str) -> Callable[[str, str], b
 
 @lru_cache
 def _comparison(grader: str) -> Callable[[str, str], bool] | None:
-    """With its usual settings: records do not name others."""
+    """Return the comparison of a grader with its default settings, since records name no others."""
     try:
         made = make_grader(grader, {})
     except (UnknownNameError, ConfigError):

@@ -69,7 +69,7 @@ class RewardClient:
         self._stack = ExitStack()
 
     def rewards(self, items: Sequence[Row]) -> list[Judged]:
-        """In order; each item is a record with `generation` and what the grader needs of its row.
+        """Judge items in order; each item is a record with `generation` and what the grader needs of its row.
 
         Raises DataError (items that the server refuses), AuthError (token), GraderError (no server to be had).
         """
@@ -156,7 +156,7 @@ async def _or_error(work: Awaitable[list[Judged]]) -> list[Judged] | NewskillsEr
 
 
 def _told(response: HttpResponse) -> float:
-    """Seconds of Retry-After; a proxy may give a date there, which is not waited for."""
+    """Return the seconds of Retry-After; a date, which a proxy may give there, is not waited for."""
     value = find_header(response.headers, "retry-after") or ""
     return float(value) if value.isdecimal() else 0.0
 
@@ -169,7 +169,7 @@ def _sentence(response: HttpResponse) -> str:
 
 
 def _plain(value: object) -> object:
-    """Arrays and numbers of numpy, as columns of data sets have them; other objects are not for a grader."""
+    """Convert arrays and numbers of numpy, as columns of data sets have them; other objects become None."""
     listed = getattr(value, "tolist", None)
     return listed() if callable(listed) else None
 
@@ -252,7 +252,7 @@ _MAKING = threading.Lock()
 
 
 def _client(url: str) -> RewardClient:
-    """One for all threads of this process, which lasts as long as it does."""
+    """Return the client for all threads of this process, which lasts as long as it does."""
     with _MAKING:
         if url not in _CLIENTS:
             _CLIENTS[url] = RewardClient(url).__enter__()

@@ -55,7 +55,7 @@ class Grades:
         return [await future for future in [await self._begin(record) for record in records]]
 
     async def close(self) -> None:
-        """Who still waits is cancelled."""
+        """Close the grading and cancel pending requests."""
         self._grading.close()
         for future in tuple(self._pending):
             future.cancel()
@@ -158,7 +158,8 @@ class Rewarder:
             self._patterns = Grades(PoolGrading(pool, PATTERN))
 
     async def judge(self, samples: Sequence[RewardItem]) -> list[Judged]:
-        """In order. Raises DataError where tokens count, and a sample neither has their number nor can be counted."""
+        """Judge samples in order. Raises DataError where tokens count, and a sample neither has their number nor
+        can be counted."""
         samples = await self._count_tokens(samples)
         scores = await self._grader.scores([sample.record for sample in samples])
         measurements = await asyncio.gather(*map(self._measure, samples, scores))
@@ -187,7 +188,9 @@ class Rewarder:
         if self._judge is None:
             return SampleMeasurements(pattern=there)
         mark = await self._judge.mark(sample.record)
-        return mark if isinstance(mark, Failure) else SampleMeasurements(mark=mark, pattern=there)
+        if isinstance(mark, Failure):
+            return mark
+        return SampleMeasurements(mark=mark, pattern=there)
 
     async def _count_tokens(self, samples: Sequence[RewardItem]) -> Sequence[RewardItem]:
         if not self.config.counts_tokens or all(sample.tokens is not None for sample in samples):
@@ -219,7 +222,8 @@ class BatchGrader:
         sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008
         capacity: Capacity = Capacity(),  # noqa: B008
     ) -> None:
-        """`sandbox` is where a grader that runs code runs it. Raises UnknownNameError, ConfigError."""
+        """Create the grader; `sandbox` is where a grader that runs code runs it. Raises UnknownNameError,
+        ConfigError."""
         self._rewarding = RewardGrader(grader, config, sandbox, capacity)
         self.label = self._rewarding.label
         self._stack = ExitStack()

@@ -43,7 +43,8 @@ def points(text: str) -> dict[str, float]:
 
 
 def mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
-    """0 to 1 where the weights sum to 1; a failure of the judge where no line was found."""
+    """Return the judge's weighted mark, 0 to 1 where the weights sum to 1; a failure where its reply has no
+    mark."""
     if not points:
         lines = ", ".join(name.capitalize() for name in MARKS)
         return Failure(
@@ -68,7 +69,9 @@ class RewardJudge:
         """Return the judge's mark, or why there is none."""
         shown = {"problem": UNKNOWN, "expected_answer": UNKNOWN, **shown_to_judges(record)}
         reply = await guarded(self._reply(shown))
-        return reply if isinstance(reply, Failure) else mark(points(reply.text), self._config)
+        if isinstance(reply, Failure):
+            return reply
+        return mark(points(reply.text), self._config)
 
     async def close(self) -> None:
         await self._model.close()

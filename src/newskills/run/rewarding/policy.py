@@ -46,7 +46,7 @@ class PolicyBatch:
     """
 
     def __init__(self, client: SamplingClient, form: PolicyFormat, params: SamplingParams) -> None:
-        """`params.max_tokens` are those of one reply; a request may want fewer."""
+        """Create the batch; `params.max_tokens` limits one reply, and a request may want fewer."""
         self.form, self.params = form, params
         self._client = client
         self._waiting: list[_Question] = []
@@ -56,7 +56,7 @@ class PolicyBatch:
         self._shown: set[tuple[str, ...]] = set()
 
     async def serve(self, workers: Sequence[asyncio.Task[None]]) -> None:
-        """Answers until all `workers` are done, each of which makes one attempt at a time.
+        """Answer until all `workers` are done, each of which makes one attempt at a time.
 
         Raises what the client raises, what ends a worker, and what no attempt can go on from.
         """
@@ -190,7 +190,7 @@ class PolicyModel:
             self.busy -= 1
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def record(self, request: Request, prompt: list[int], sampled: Sampled) -> Reply:
         """Keep a turn; return what the solver is told of it."""
@@ -213,7 +213,8 @@ class PolicyModel:
         return reply
 
     def _prompt(self, request: Request) -> list[int]:
-        """Token ids of a request: those of the latest exchange that it goes on from, and what has been added.
+        """Return the token ids of a request: those of the latest exchange that it continues, and what has been
+        added.
 
         Players of an environment take turns, so that need not be the last exchange.
         """
@@ -249,13 +250,17 @@ class _Exchange(Struct, frozen=True):
         return self._added_turns(request, form, len(before))
 
     def _added_turns(self, request: Request, form: PolicyFormat, at: int) -> str | None:
-        """Of a chat: what was shown to the end of the reply's own turn, its end, and the turns behind it."""
+        """Return what follows a reply in a chat: its shown end, the end of its turn, and the turns behind it; None
+        where the chat does not continue it."""
         messages = request.messages or []
         reply = messages[at]
         if reply.role != "assistant":
             return None
         content = reply.content if isinstance(reply.content, str) else ""
-        shown = content[len(self.text) :] if not reply.tool_calls and content.startswith(self.text) else ""
+        if not reply.tool_calls and content.startswith(self.text):
+            shown = content[len(self.text) :]
+        else:
+            shown = ""
         whole = prompt_text(request, form.tokenizer) or ""
         variables = dict(request.extra_body.get("chat_template_kwargs", {}))
         if request.tools:
@@ -296,7 +301,7 @@ def _call(body: str) -> Row:
 
 
 def shows_tools(tokenizer: Tokenizer, first: Request) -> str:
-    """Why the model's chat template is no template for `first`, a request with tools; empty where it is one.
+    """Return why the model's chat template cannot show `first`, a request with tools; empty where it can.
 
     Raises ConfigError where the template cannot render it at all.
     """
@@ -316,7 +321,7 @@ def shows_tools(tokenizer: Tokenizer, first: Request) -> str:
 
 
 def _seed(seed: int, rounds: int) -> int:
-    """Of the samples that follow so many rounds of others; the first are those of plain sampling."""
+    """Derive the seed of samples that follow so many rounds of others; the first are those of plain sampling."""
     if not rounds:
         return seed
     return int.from_bytes(hashlib.blake2b(f"{seed} {rounds}".encode(), digest_size=4).digest(), "big") >> 1

@@ -104,7 +104,7 @@ class QuestionFormat:
 
 
 def asking_of(benchmark: Benchmark, data: Path, model: str, overrides: Sequence[Layer] = ()) -> QuestionFormat:
-    """How an evaluation of `benchmark`, whose rows are in `data`, asks `model` (a folder, or a name).
+    """Return how an evaluation of `benchmark`, whose rows are in `data`, asks `model` (a folder, or a name).
 
     `overrides` are laid over the benchmark's own settings. Raises ConfigError, UnknownNameError, DataError.
     """

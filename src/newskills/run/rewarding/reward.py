@@ -153,7 +153,8 @@ def rewarded(
     config: RewardConfig,
     measured: SampleMeasurements = SampleMeasurements(),  # noqa: B008
 ) -> Judged:
-    """Verdict → reward. Raises nothing: what could not be measured must have become an unscored `score` before."""
+    """Turn a verdict into a reward. Raises nothing: what could not be measured must have become an unscored
+    `score` before."""
     answer = score.fields.get("predicted_answer")
     shown = None if answer is None else str(answer)
     if score.outcome == "unscored":
@@ -174,9 +175,8 @@ def components(
     config: RewardConfig,
     measured: SampleMeasurements,
 ) -> dict[str, float]:
-    """Name → what it adds, beside what the `verdict` is worth; names are those of the settings that are in use, for
-    every sample the same.
-    """
+    """Return name → what each setting in use adds, beside what the `verdict` is worth; the names are the same for
+    every sample."""
     worth: dict[str, float] = {"verdict": verdict}
     form, length, overlong = config.format, config.length, config.overlong
     if form.box:
@@ -200,7 +200,7 @@ def components(
 
 
 def boxed(text: str) -> bool:
-    """Whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
+    """Return whether a whole \boxed{…} stands in the answer, where the math grader would look for it."""
     from newskills.graders.math.extraction import ExtractionPolicy, extract
 
     return extract(text, ExtractionPolicy()).how in BOXES

@@ -37,7 +37,8 @@ class RewardModelSource:
     """The reward model in `folder`, one batch at a time in a thread of its own."""
 
     def __init__(self, folder: Path, asking: QuestionFormat | None = None, threads: int = 0) -> None:
-        """`asking`: how the benchmark asks that the model was trained on. Raises ConfigError, DataError."""
+        """Load the reward model; `asking`: how the benchmark that it was trained on asks. Raises ConfigError,
+        DataError."""
         from newskills.train.backends.cpu.weights import end_tokens
 
         self._folder, self._asking, self._threads = folder, asking, threads
@@ -52,7 +53,7 @@ class RewardModelSource:
         self._model = await asyncio.get_running_loop().run_in_executor(self._worker, self._loaded)
 
     async def rewarder(self, config: RewardConfig, count: Count | None = None) -> RewardModelSource:
-        """Itself. Raises ConfigError for settings of verdicts, which there are none of."""
+        """Return this source itself. Raises ConfigError for settings of verdicts, which there are none of."""
         if config != RewardConfig():
             raise ConfigError(
                 "A reward model gives the whole reward, so ++reward.* has no effect.",
@@ -61,7 +62,8 @@ class RewardModelSource:
         return self
 
     async def judge(self, samples: Sequence[RewardItem]) -> list[Judged]:
-        """In order; `correct` says only that the number is positive. A reply that is too long has no reward.
+        """Reward samples in order; `correct` says only that the number is positive. A reply that is too long has
+        no reward.
 
         Raises DataError for a sample without a prompt.
         """

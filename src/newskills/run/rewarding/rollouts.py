@@ -52,7 +52,8 @@ class SolverRollouts:
     def __call__(
         self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
     ) -> list[list[Rollout]]:
-        """`count` of each problem, all at once. Raises what the client raises, UserError, StorageError."""
+        """Sample `count` rollouts of each problem, all at once. Raises what the client raises, UserError,
+        StorageError."""
         rows = [problem.row for problem in problems for _ in range(count)]
         rollouts = self._loop.run(self._solve_all(client, rows, params))
         if all(rollout.lost for rollout in rollouts):
@@ -163,8 +164,8 @@ class SolverRollouts:
 
 
 def turn_rewards(fields: Row, turns: int) -> list[float]:
-    """Rewards of single turns, as environments record them: `steps` with their `reward`, and the `turn` (from 0) that
-    each belongs to where not every turn has one. Empty where there are none.
+    """Return the rewards of single turns, as environments record them: `steps` with their `reward`, and the `turn`
+    (from 0) that each belongs to where not every turn has one. Empty where there are none.
 
     Raises EnvironmentFailedError for a reward that is not a number.
     """

@@ -57,7 +57,7 @@ class Rewards(Protocol):
     """Makes rewards of samples: `graders.Rewarder`, `reward_model.RewardModelSource`."""
 
     async def judge(self, samples: Sequence[RewardItem]) -> list[Judged]:
-        """In order. Raises DataError for a sample that cannot be judged as it was sent."""
+        """Judge samples in order. Raises DataError for a sample that cannot be judged as it was sent."""
         ...
 
 
@@ -128,15 +128,21 @@ class RewardServer:
 
     async def _ours(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_items(request.body))
-        return judged if isinstance(judged, Response) else json_response(items_answer(self._grader, judged))
+        if isinstance(judged, Response):
+            return judged
+        return json_response(items_answer(self._grader, judged))
 
     async def _openrlhf(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_openrlhf(request.body))
-        return judged if isinstance(judged, Response) else _lost(judged) or json_response(openrlhf_answer(judged))
+        if isinstance(judged, Response):
+            return judged
+        return _lost(judged) or json_response(openrlhf_answer(judged))
 
     async def _slime(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_slime(request.body))
-        return judged if isinstance(judged, Response) else _lost(judged) or json_response(judged[0].reward)
+        if isinstance(judged, Response):
+            return judged
+        return _lost(judged) or json_response(judged[0].reward)
 
     async def _judge(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting
@@ -197,7 +203,8 @@ async def serve_rewards(
     say: PrintLine,
     count: Count | None = None,
 ) -> None:
-    """Until SIGINT or SIGTERM: then requests in work may finish, for 30 s; a second one ends them at once.
+    """Serve until SIGINT or SIGTERM; then requests in work may finish, for 30 s, and a second signal ends them at
+    once.
 
     Raises ConfigError, UnknownNameError, AuthError (judge), SandboxError, ServerStartError.
     """
@@ -236,7 +243,7 @@ async def _close(server: Server, hurry: asyncio.Event) -> None:
 
 
 async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:
-    """Until `stop`: tells now and then of samples that could not be graded."""
+    """Report now and then, until `stop`, the samples that could not be graded."""
     reported = 0
     while not stop.is_set():
         try:

@@ -90,7 +90,8 @@ def items_answer(grader: str, judged: Sequence[Judged]) -> Row:
 
 
 def openrlhf_answer(judged: Sequence[Judged]) -> Row:
-    """`scores` say what is right (1) and what is not (0); `extra_logs` are the components."""
+    """Return the answer for OpenRLHF: `scores` are 1 for correct and 0 for wrong, `extra_logs` are the
+    components."""
     names = dict.fromkeys(name for item in judged for name in item.components)
     return {
         "rewards": [item.reward for item in judged],
@@ -100,7 +101,7 @@ def openrlhf_answer(judged: Sequence[Judged]) -> Row:
 
 
 def without_ending(text: str) -> str:
-    """`text` without the special tokens at its end."""
+    """Return `text` without the special tokens at its end."""
     while True:
         bare = text.rstrip()
         ending = next((ending for ending in ENDINGS if bare.endswith(ending)), None)

@@ -62,7 +62,7 @@ def served_file(folder: Path, target: Path | None = None) -> Path:
 
 
 def train_to_end(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Callable[[Trainer], bool]) -> bool:
-    """Lets `trainer` learn and writes its model to `target`; False where it was stopped. Closes `folder`."""
+    """Train and write the model to `target`; return False where training was stopped. Closes `folder`."""
     try:
         if target.is_dir():
             return True
@@ -76,7 +76,7 @@ def train_to_end(trainer: Trainer, folder: TrainingFolder, target: Path, learn: 
 
 
 def context_of(folder: Path) -> int | None:
-    """Tokens that the model in `folder` can see; None where it does not say. Raises DataError."""
+    """Return the tokens that the model in `folder` can see; None where it does not say. Raises DataError."""
     path = folder / "config.json"
     try:
         settings = msgspec.json.decode(path.read_bytes(), type=Row)
@@ -141,7 +141,8 @@ def _cut(datum: Datum, length: int) -> Datum:
 def examples_of(
     rows: Sequence[Row], skill: Skill, where: Path, tags: CodeTags | None = None, *, say: PrintLine = print
 ) -> list[Datum]:
-    """Training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a reply.
+    """Return training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a
+    reply.
 
     `tags`: how code and its outputs are marked in texts; outputs have no loss. The last reply counts; where messages
     have a `weight`, all replies with 1 do. Says where the chat template drops reasoning. Raises DataError for rows of
@@ -169,7 +170,7 @@ def check_rows(rows: Sequence[Row], where: Path) -> None:
 
 
 def _examples(row: Row, skill: Skill, tags: CodeTags | None) -> list[Datum]:
-    """Those of what `training_row` returns."""
+    """Return the examples of one row, as `training_row` returns it."""
     if "messages" not in row:
         return [skill.continuation(row["input"], row["output"], tags)]
     messages, tools = row["messages"], row["tools"]

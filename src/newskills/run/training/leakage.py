@@ -33,7 +33,7 @@ def question_of(row: Row) -> str | None:
 
 
 def texts_of(row: Row) -> Iterator[str]:
-    """All that a row of training data shows to the model before an answer."""
+    """Yield all texts that a row of training data shows to the model before an answer."""
     for turn in row.get("messages") or ():
         if isinstance(turn, dict) and turn.get("role") != "assistant" and isinstance(turn.get("content"), str):
             yield turn["content"]
@@ -58,7 +58,7 @@ class Questions:
         return len(self._texts)
 
     def found_in(self, texts: Iterable[str]) -> list[str]:
-        """Those that one of the texts holds."""
+        """Return the questions that occur in one of the texts."""
         questions: dict[tuple[str, ...], None] = {}
         for text in texts:
             parts = _parts(text)
@@ -77,7 +77,7 @@ def check_overlap(
     say: Callable[[str], Any],
     remedy: str = REMEDY,
 ) -> None:
-    """Says how many of the questions of each name are in what is learnt from.
+    """Report how many of the questions of each name are in the training data.
 
     Raises DataError where one is, unless it is `allowed`.
     """

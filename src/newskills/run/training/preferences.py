@@ -51,7 +51,7 @@ class LabelledText(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: list[Row] | None = None
 
     def example(self, skill: Skill) -> Datum:
-        """Token ids of the reply after the prompt. Raises DataError where one is empty."""
+        """Return the token ids of the reply after the prompt. Raises DataError where one is empty."""
         if isinstance(self.prompt, str):
             return skill.continuation(self.prompt, self.completion)
         return skill.reply(self.prompt, self.completion, self.tools)
@@ -79,9 +79,8 @@ class _Problem(NamedTuple):
 
 
 def read_preferences(path: Path) -> list[Preference]:
-    """Rows `{prompt, chosen, rejected}` of texts or of conversations, as TRL reads them, or `{chosen, rejected}` of
-    two whole conversations. Raises DataError.
-    """
+    """Read rows `{prompt, chosen, rejected}` of texts or of conversations, as TRL reads them, or `{chosen,
+    rejected}` of two whole conversations. Raises DataError."""
     rows = [_preference(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
     if not rows:
         raise DataError(f"{path} has no rows to train on.")
@@ -89,7 +88,8 @@ def read_preferences(path: Path) -> list[Preference]:
 
 
 def read_labelled(path: Path) -> list[LabelledText]:
-    """Rows `{prompt, completion, label}` of texts or of conversations, as TRL reads them. Raises DataError."""
+    """Read rows `{prompt, completion, label}` of texts or of conversations, as TRL reads them. Raises
+    DataError."""
     rows = [_labelled(row, f"{path}, row {number}") for number, row in enumerate(read_rows(path), 1)]
     if not rows:
         raise DataError(f"{path} has no rows to train on.")
@@ -127,7 +127,7 @@ def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) ->
 def pair_outputs(
     files: Sequence[Path], skill: Skill, per_problem: int, seed: int, *, keep_cut_off: bool
 ) -> tuple[list[Preference], PairCount]:
-    """Correct replies beside wrong ones to the same problem, at most `per_problem` pairs, drawn by `seed`.
+    """Pair correct replies with wrong ones to the same problem, at most `per_problem` pairs, drawn by `seed`.
 
     Rows of `files` are those of an evaluation, with a verdict; what nobody has decided is in no pair. The prompt is
     what `skill` makes of the row. Raises DataError where no problem has both kinds, or a row has no reply.
@@ -186,7 +186,8 @@ def fitting_pairs(pairs: Sequence[Pair], limit: int | None, *, drop: bool, say: 
 
 
 def held_out_pairs(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], HeldOutPairs]:
-    """(pairs to train on, pairs of other problems to evaluate on). A problem is what stands before the replies.
+    """Split into (pairs to train on, pairs of other problems to evaluate on). A problem is what stands before the
+    replies.
 
     Raises DataError where `share` of the problems leaves none on one of the two sides.
     """
@@ -237,7 +238,7 @@ def displacement(metrics: Path) -> str:
 
 
 def as_pair(preference: Preference, skill: Skill) -> Pair:
-    """Token ids of both replies after the prompt. Raises DataError where one is empty."""
+    """Return the token ids of both replies after the prompt. Raises DataError where one is empty."""
 
     def reply(text: str) -> Datum:
         if isinstance(preference.prompt, str):
@@ -260,7 +261,7 @@ def _drawn(problem: _Problem, most: int, seed: str) -> list[tuple[_Reply, _Reply
 
 
 def _rendered(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Preference:
-    """As texts: a reply that was cut off has no token at its end."""
+    """Render the pair as texts: a truncated reply has no token at its end."""
     chosen, rejected = (
         skill.pair(row, reply.text)["output"] if reply.ended else reply.text for reply in (correct, wrong)
     )
@@ -268,7 +269,7 @@ def _rendered(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Prefere
 
 
 def _verdict(row: Row) -> bool | None:
-    """Whether a reply is correct; None where nobody has decided."""
+    """Return whether a reply is correct; None where nobody has decided."""
     outcome = row.get("outcome")
     return outcome == "correct" if outcome in DECIDED else recorded_verdict(row)
 
@@ -356,7 +357,7 @@ def _preference(row: Row, where: str) -> Preference:
 
 
 def _split(chosen: Any, rejected: Any, where: str) -> tuple[list[Row], list[Row], list[Row]]:
-    """Two whole conversations: what is before the last turn is the prompt."""
+    """Split two whole conversations: what is before the last turn is the prompt."""
     if not (isinstance(chosen, list) and isinstance(rejected, list) and len(chosen) > 1 and len(rejected) > 1):
         raise DataError(f"{where} has no `prompt`, and `chosen` and `rejected` are not conversations.")
     if chosen[:-1] != rejected[:-1]:

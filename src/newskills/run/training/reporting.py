@@ -21,7 +21,8 @@ TENSORBOARD = "tensorboard"
 def reported(
     on_progress: OnStep, folder: Path, *, tensorboard: bool, tracking: Tracking | None
 ) -> Iterator[OnStep]:
-    """`told`, and then the same to others. Raises ConfigError where the package tensorboard is missing."""
+    """Yield a function that passes progress to `on_progress` and then to TensorBoard and the tracker. Raises
+    ConfigError where the package tensorboard is missing."""
     with ExitStack() as stack:
         tells: list[OnStep] = [on_progress]
         if tensorboard:

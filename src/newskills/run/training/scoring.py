@@ -32,7 +32,8 @@ class TrainedSkill(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def scoring(trained: TrainedSkill, reward: RewardConfig, context: int | None) -> Iterator[Scorer]:
-    """How its problems are solved and rewarded: by one reply, or by its own solver with all that this needs.
+    """Yield how the skill's problems are solved and rewarded: by one reply, or by its own solver with all that
+    this needs.
 
     `context`: tokens that the model can see. Raises ConfigError, SandboxError, FatalToolError where that cannot be
     done here, or where the model's chat template cannot show its tools.

@@ -55,11 +55,11 @@ class Skill:
         return prompt_text(request, self.tokenizer) or ""
 
     def prompt(self, row: Row) -> list[int]:
-        """Token ids up to where the model answers."""
+        """Return the token ids up to where the model answers."""
         return self.tokenizer.encode(self.prompt_text(row))
 
     def example(self, row: Row, answer: str) -> Datum:
-        """`answer` as the reply to learn."""
+        """Return the example that teaches `answer` as the reply."""
         return example(self.prompt(row), [*self.tokenizer.encode(answer), self.stops[0]])
 
     def pair(self, row: Row, answer: str) -> Row:
@@ -67,7 +67,8 @@ class Skill:
         return {"input": self.prompt_text(row), "output": answer + self.tokenizer.decode(self.stops[:1])}
 
     def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
-        """`answer` as the reply to a conversation, with the `tools` that were offered in it."""
+        """Return the example that teaches `answer` as the reply to a conversation with the `tools` offered in
+        it."""
         turns = [msgspec.convert(message, Message) for message in messages]
         request = Request(
             messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": self._template}
@@ -130,10 +131,12 @@ class Skill:
         self.written_out += 1
         rest = self._without_end(shown) if turn.tool_calls else str(turn.content or "")
         text = f"{_OPEN}\n{_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
-        return text.removeprefix(f"{_OPEN}\n") if before.rstrip().endswith(_OPEN) else text
+        if before.rstrip().endswith(_OPEN):
+            return text.removeprefix(f"{_OPEN}\n")
+        return text
 
     def _joined(self, spans: Sequence[tuple[str, str]]) -> Datum:
-        """One sequence of texts before and answers, each text before beginning with all that came earlier."""
+        """Join (text before, answer) pairs to one sequence; each text before begins with all that came earlier."""
         tokens: list[int] = []
         weights: list[float] = []
         text = ""
@@ -146,7 +149,8 @@ class Skill:
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def continuation(self, before: str, text: str, tags: CodeTags | None = None) -> Datum:
-        """`text` after `before`, both as they are: without template, and without a token that ends it.
+        """Return the example of `text` after `before`, both as they are: without template, and without a token
+        that ends it.
 
         With `tags`, what code printed in `text` has no loss: the model reads it, and does not learn to make it up.
         """
@@ -200,13 +204,13 @@ def outputs_apart(text: str, tags: CodeTags) -> list[tuple[str, float]]:
 
 
 def asking_by(prompt: str, folder: Path) -> QuestionFormat:
-    """How the prompt of that name asks the model in `folder`. Raises ConfigError, UnknownNameError."""
+    """Return how the prompt of that name asks the model in `folder`. Raises ConfigError, UnknownNameError."""
     benchmark = Benchmark(name="problems", category="", title="problems of the user's own", prompt=prompt)
     return asking_of(benchmark, Path(), str(folder))
 
 
 def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:
-    """Rejection sampling: the pairs that the grader calls correct. Raises DataError where none is."""
+    """Return the pairs that the grader calls correct (rejection sampling). Raises DataError where none is."""
     pairs = list(zip(rows, answers, strict=True))
     scores = verdict([answered(row, answer, "stop") for row, answer in pairs])
     kept = [pair for pair, score in zip(pairs, scores, strict=True) if score.outcome == "correct"]

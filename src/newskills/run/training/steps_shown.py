@@ -81,7 +81,7 @@ class _Steps:
                 self._write(self._line(0.0))
 
     def tick(self, *, at_once: bool = False) -> None:
-        """Tells of what takes long."""
+        """Write the progress line of a long phase."""
         with self._lock:
             seconds = time.monotonic() - self._phase
             if at_once or not self._steps or (seconds >= LONG and self._done < self._steps):

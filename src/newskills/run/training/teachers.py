@@ -78,7 +78,7 @@ class EndpointTeacher:
         self._loop.__exit__(kind, error, trace)
 
     def check(self, student: HFTokenizer) -> None:
-        """Asks for a short text, as text and as the student's token ids.
+        """Check the teacher with a short text, as text and as the student's token ids.
 
         Raises BadRequestError where no log-probabilities come back, DataError where its tokens are not the student's.
         """
@@ -125,7 +125,7 @@ class EndpointTeacher:
         return await asyncio.gather(*map(scores, data))
 
     async def _scored(self, prompt: str | list[int]) -> Logprobs:
-        """Of the tokens of the prompt, and of one more that was generated."""
+        """Return the log-probabilities of the tokens of the prompt, and of one generated token."""
         reply = await self._ask(Request(prompt=prompt, inference=SCORING, extra_body=self._wish))
         if reply.logprobs is None or len(reply.logprobs.tokens) < 2:
             raise self._missing()

@@ -123,7 +123,7 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
 
 
 def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
-    """Each benchmark, in order; while worker processes grade the replies to one, the next is read."""
+    """Validate each benchmark, in order; while worker processes grade the replies to one, the next is read."""
     with (
         WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool,
         ExecutedGrading() as executed,
@@ -167,7 +167,7 @@ def _case(
 
 
 def _leaves_out(validation: Validation, why: str) -> bool:
-    """Whether only a package is missing: the benchmark is not at fault, and counts as left out."""
+    """Return whether only a package is missing: the benchmark is not at fault, and is marked as left out."""
     if (package := _INSTALL.search(why)) is not None:
         validation.left_out = package[1]
     return package is not None
@@ -180,7 +180,8 @@ def _verdicts(
     pool: WorkerPool[Score],
     executed: ExecutedGrading,
 ) -> Iterable[Score]:
-    """In the order of the replies; those to hedges, which are many, are handed over only as they are asked for."""
+    """Yield the verdicts in the order of the replies; those to hedges, which are many, are graded only as they are
+    read."""
     settings = {"grader": config.eval_type or "", "config": config.eval_config}
     records = ({**reply.record, "finish_reason": "stop"} for reply in case.replies)
     if executes(grader):
@@ -231,7 +232,7 @@ def _think_up(
 
 
 def _not_telling(inspected: Sequence[InspectedRow], golds: Sequence[tuple[Row, Row]]) -> Iterator[InspectedRow]:
-    """Those whose prompt does not hold the right reply, as questions about a text may."""
+    """Yield the rows whose prompt does not hold the right reply, as questions about a text may."""
     gold_texts = {row["id"]: gold["generation"] for row, gold in golds if gold["generation"]}
     return (
         item
@@ -241,7 +242,7 @@ def _not_telling(inspected: Sequence[InspectedRow], golds: Sequence[tuple[Row, R
 
 
 def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[Row, Row]]) -> None:
-    """Right replies to other rows: the most frequent one everywhere, and each where another belongs."""
+    """Grade right replies to other rows: the most frequent one everywhere, and each where another belongs."""
     counts = Counter(_key(gold) for _, gold in golds)
     usual, times = counts.most_common(1)[0]
     reply = next(gold for _, gold in golds if _key(gold) == usual)
@@ -322,7 +323,9 @@ def _finished(case: _Case) -> Validation:
 
 def _worth(score: Score) -> float:
     """Return what a reply earns, 0–1."""
-    return float(score.outcome == "correct") if score.value is None else min(1.0, max(0.0, score.value))
+    if score.value is None:
+        return float(score.outcome == "correct")
+    return min(1.0, max(0.0, score.value))
 
 
 def _judge_hedges(case: _Case) -> None:
@@ -355,7 +358,7 @@ def _judge_hedges(case: _Case) -> None:
 
 
 def _shown_hedge(case: _Case, name: str) -> str:
-    """Its name, and how its first reply begins."""
+    """Return the name of the hedge, and how its first reply begins."""
     text = next(str(reply.record["generation"]) for reply in case.replies if reply.hedge == name)
     return f"{name} {text[:_CUT]!r}"
 

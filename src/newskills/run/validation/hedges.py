@@ -132,7 +132,8 @@ class HedgeRow(Struct, frozen=True):
 
 
 def hedged_replies(rows: Sequence[HedgeRow], *, executes: bool) -> Iterator[tuple[str, Row, Row]]:
-    """(name of the hedge, row, fields of the reply): each hedge for each row, but where it names what is right.
+    """Yield (name of the hedge, row, fields of the reply): each hedge for each row, unless it names the right
+    answer.
 
     A hedge that depends on the row may use its question and its options, never its answer.
     """
@@ -234,7 +235,7 @@ OF_THE_QUESTION = frozenset(("question", "question in a box", "question as the a
 
 
 def _calls(rows: Sequence[Row]) -> Iterator[tuple[str, Row, Row]]:
-    """Every function of the row at once, without arguments."""
+    """Yield replies that call every function of the row at once, without arguments."""
     for row in rows:
         listed = row.get("function") or row.get("tools") or ()
         functions = [item.get("function") or item for item in listed if isinstance(item, dict)]

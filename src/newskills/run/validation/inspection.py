@@ -101,7 +101,7 @@ def look_through(rows: Rows, most: int) -> list[InspectedRow]:
 
 
 def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[InspectedRow]]:
-    """(rows, some of them: algorithm R of Vitter 1985)."""
+    """Read a split; return (number of rows, a sample of them drawn by algorithm R of Vitter 1985)."""
     draw = random.Random(rows.benchmark.name)  # noqa: S311 - repeatable on purpose, no secret
     seen: set[str] = set()
     kept: list[InspectedRow] = []
@@ -165,12 +165,15 @@ def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
 def _told(split: PreparedSplit) -> list[str]:
     made = split.provenance
     several = made.rows + sum(made.dropped.values()) > made.source_rows
-    expanded = [f"{split.split}: {made.rows} rows of {made.source_rows} of the source"] if several else []
+    if several:
+        expanded = [f"{split.split}: {made.rows} rows of {made.source_rows} of the source"]
+    else:
+        expanded = []
     return [*expanded, *(f"{split.split}: {text}" for text in split.notices)]
 
 
 def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
-    """As `ns eval` would run it once."""
+    """Return the settings with which `ns eval` would run the benchmark once."""
     run = BenchmarkRun(name=benchmark.name, benchmark=benchmark, samples=0, split=benchmark.split, input_file=path)
     (planned,) = benchmark_units(run, results=Path(), pieces=WorkPieces(), layers=())
     return planned.unit.config

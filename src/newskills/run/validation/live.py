@@ -92,7 +92,7 @@ def check_live_sources(
 
 
 def needs_check(benchmark: Benchmark, split: PreparedSplit) -> bool:
-    """Whether the rows came over the network, and no check of these rows stands beside them."""
+    """Return whether the rows came over the network, and no check of these rows stands beside them."""
     if not any(origin.get("from") in _NETWORK for origin in split.provenance.sources):
         return False
     try:

@@ -142,7 +142,8 @@ class BashAgent:
         return await ask(model, request), request
 
     def _takes_tools(self) -> bool | None:
-        """None: nobody knows yet; another sample may find out meanwhile."""
+        """Return whether the model takes tools; None while nobody knows, and another sample may find out
+        meanwhile."""
         return self._native
 
     async def _find_out(self, model: Model, request: Request) -> tuple[Reply, Request]:
@@ -191,7 +192,7 @@ class BashAgent:
         return observation(result, config.command_timeout)
 
     def _limit(self, trajectory: Trajectory, empty: int) -> str | None:
-        """Which limit is reached."""
+        """Return which limit is reached, if any."""
         config, written = self.config, trajectory.output_tokens
         cost = self._options.cost(trajectory.input_tokens, written)
         if empty >= config.max_empty:
@@ -206,7 +207,7 @@ class BashAgent:
 
 
 def _submits(command: str, result: ExecutedCommand) -> bool:
-    """Whether it printed the marker, with or without more on that line."""
+    """Return whether the command printed the marker, with or without more on that line."""
     output = result.output.decode("utf-8", "replace").lstrip()
     printed = output.startswith(MARKER) or text_after(MARKER, command, output) is not None
     return result.exit_code == 0 and printed

@@ -133,7 +133,8 @@ class _Bridge:
         self._given_up = False
 
     async def in_thread(self, work: Any) -> Row:
-        """In a thread of its own: those of the loop's pool serve the run meanwhile. Raises what `work` raises."""
+        """Run `work` in a thread of its own: those of the loop's pool serve the run meanwhile. Raises what `work`
+        raises."""
         future: asyncio.Future[Row] = self._loop.create_future()
 
         def tell(result: Row | None, error: BaseException | None) -> None:

@@ -25,14 +25,15 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     output_price: float | None = None
 
     def cost(self, read: int | None, written: int | None) -> float | None:
-        """Of tokens read and written; None where a price or a count is not known."""
+        """Return the cost of tokens read and written; None where a price or a count is not known."""
         if self.input_price is None or self.output_price is None or read is None or written is None:
             return None
         return (read * self.input_price + written * self.output_price) / 1e6
 
 
 def time_for(row: Row, limit: float) -> float:
-    """Seconds that an agent has for the task of `row`: the shorter of its own limit and the run's; 0 = any."""
+    """Return the seconds that an agent has for the task of `row`: the shorter of its own limit and the run's; 0
+    for no limit."""
     own = row.get("agent_timeout")
     limits = [seconds for seconds in (own, limit) if isinstance(seconds, int | float) and seconds > 0]
     return float(min(limits, default=0.0))

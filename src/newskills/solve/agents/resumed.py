@@ -131,7 +131,7 @@ class RememberingModel:
 
 
 def _read(path: Path) -> list[KeptReply]:
-    """Up to the first line that is torn or of another form."""
+    """Read replies up to the first line that is torn or of another form."""
     kept: list[KeptReply] = []
     with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
         for line in path.read_bytes().splitlines():

@@ -58,7 +58,7 @@ class Agent(Protocol):
     def version(self) -> str: ...
 
     def prompt(self, usual: str) -> str:
-        """Name of the prompt that describes the task, where agents get the `usual` one."""
+        """Return the name of the prompt that describes the task, where agents get the `usual` one."""
         ...
 
     @property
@@ -88,7 +88,9 @@ def software_agent(parts: SolverParts) -> Solver:
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
     solver = AgentSolver(parts, options, agent)
-    return ResumedSolver(solver, parts.folder) if AGENTS.properties(name).resumes and parts.resumes else solver
+    if AGENTS.properties(name).resumes and parts.resumes:
+        return ResumedSolver(solver, parts.folder)
+    return solver
 
 
 def _refuse() -> NoReturn:
@@ -143,7 +145,7 @@ class AgentSolver:
         return self._agent.prepared(request)
 
     def _chat(self, usual: str) -> ChatSolver:
-        """Asks by the agent's prompt for such tasks."""
+        """Return the solver that asks by the agent's prompt for such tasks."""
         name = self._agent.prompt(usual)
         if name not in self._chats:
             self._chats[name] = self._plain_chat.with_prompt(self._load(name))

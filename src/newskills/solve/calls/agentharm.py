@@ -103,7 +103,7 @@ class AgentHarmSolver:
 
 
 def _written(identity: str, call: ToolCall) -> Row:
-    """With an id of its own: servers use theirs again, and the scoring functions go by them."""
+    """Return a call with an id of its own: servers use theirs again, and the scoring functions go by them."""
     return {"id": identity, "name": call.name, "arguments": call.arguments, "problem": call.problem}
 
 
@@ -125,7 +125,9 @@ class AgentHarmJudgeSolver(SeveralJudgements):
     def request(self, sample: Sample) -> Request:
         """Return the first question, or an empty one for a row without questions. Raises DataError for a row that the
         prompt does not fit."""
-        return super().request(sample) if self.questions(sample.row) else Request(prompt=NOTHING)
+        if self.questions(sample.row):
+            return super().request(sample)
+        return Request(prompt=NOTHING)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         if request.prompt == NOTHING and not self.questions(sample.row):

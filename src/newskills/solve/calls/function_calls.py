@@ -106,7 +106,7 @@ class ConversationCallSolver(FunctionCallSolver):
 
 
 async def converse(talk: CallConversation, model: Model) -> bool:
-    """Goes on until no call is asked for; False where the conversation has to end."""
+    """Continue until no call is requested; return False where the conversation has to end."""
     steps: list[list[Row]] = []
     for _ in range(MOST_STEPS):
         try:
@@ -130,7 +130,7 @@ async def converse(talk: CallConversation, model: Model) -> bool:
 
 
 def _tools(row: Row) -> list[Row] | None:
-    """None where the list is empty: servers refuse a request with no tool in it."""
+    """Return the tools; None where the list is empty, since servers refuse a request with no tool in it."""
     tools = row.get("tools")
     if not isinstance(tools, list):
         raise DataError(f"Record {row.get('id')} has no list of tools.")
@@ -156,7 +156,7 @@ def _recorded(call: ToolCall) -> Row:
 
 
 def _run(services: Callee, calls: Sequence[ToolCall]) -> list[str]:
-    """In order, one after the other: each changes what the next one finds."""
+    """Run the calls in order, one after the other: each changes what the next one finds."""
     return [
         f"Error: {call.problem}" if call.problem else services.call(ParsedCall(call.name, call.arguments))
         for call in calls

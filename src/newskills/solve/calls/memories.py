@@ -116,7 +116,9 @@ class _Keys:
         return {"status": "The entry was added."}
 
     def remove(self, key: Any) -> Row:
-        return {"error": "There is no such key."} if self.entries.pop(str(key), None) is None else _DONE
+        if self.entries.pop(str(key), None) is None:
+            return {"error": "There is no such key."}
+        return _DONE
 
     def replace(self, key: Any, value: Any) -> Row:
         key, value = str(key), str(value)
@@ -133,7 +135,9 @@ class _Keys:
 
     def retrieve(self, key: Any) -> Row:
         value = self.entries.get(str(key))
-        return {"error": "There is no such key."} if value is None else {"value": value}
+        if value is None:
+            return {"error": "There is no such key."}
+        return {"value": value}
 
     def list_keys(self) -> Row:
         return {"keys": list(self.entries)}
@@ -161,7 +165,9 @@ class KeyMemory(_Functions):
         super().__init__(self._core.functions("core") | self._archive.functions("archival") | everything)
 
     def shown(self) -> str:
-        return json.dumps(self._core.entries, indent=1) if self._core.entries else "(nothing yet)"
+        if self._core.entries:
+            return json.dumps(self._core.entries, indent=1)
+        return "(nothing yet)"
 
     def state(self) -> Row:
         return {"core": dict(self._core.entries), "archive": dict(self._archive.entries)}
@@ -253,7 +259,9 @@ class VectorMemory(_Functions):
         super().__init__(self._core.functions("core") | self._archive.functions("archival"))
 
     def shown(self) -> str:
-        return json.dumps(self._core.entries, indent=1) if self._core.entries else "(nothing yet)"
+        if self._core.entries:
+            return json.dumps(self._core.entries, indent=1)
+        return "(nothing yet)"
 
     def state(self) -> Row:
         return {"core": self._core.state(), "archive": self._archive.state()}
@@ -280,7 +288,8 @@ class SummaryMemory(_Functions):
         return self._rewrite(str(text))
 
     def memory_replace(self, old_text: Any, new_text: Any) -> Row:
-        """As on the leaderboard, only the new part is limited; the rest of the limit keeps the machine alive."""
+        """Replace text in the memory; as on the leaderboard, only the new part is limited, and the rest of the
+        limit keeps the machine alive."""
         old, new = str(old_text), str(new_text)
         if old not in self._text:
             return {"error": "That text is not in the memory."}
@@ -295,7 +304,9 @@ class SummaryMemory(_Functions):
         return _DONE
 
     def memory_retrieve(self) -> Row:
-        return {"memory_content": self._text} if self._text else {"error": "The memory is empty."}
+        if self._text:
+            return {"memory_content": self._text}
+        return {"error": "The memory is empty."}
 
     def shown(self) -> str:
         return self._text or "(nothing yet)"
@@ -311,7 +322,7 @@ class SummaryMemory(_Functions):
 
 
 def similar_keys(query: str, keys: Sequence[str]) -> list[tuple[float, str]]:
-    """(score, key), best first; ties in the order of `keys`."""
+    """Return (score, key) of each key, best first; ties in the order of `keys`."""
     documents = [_words(key) for key in keys]
     if not documents:
         return []

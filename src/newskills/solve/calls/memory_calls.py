@@ -151,7 +151,7 @@ def _opened(request: Request, setting: str, memory: Memory) -> Request:
 
 
 def _one_system(messages: list[Message]) -> list[Message]:
-    """Instructions in one message: chat templates refuse a second one."""
+    """Join instructions in one message: chat templates refuse a second one."""
     rest = [message for message in messages if message.role != "system"]
     system_texts = [str(message.content) for message in messages if message.role == "system"]
     return [Message(role="system", content="\n\n".join(system_texts)), *rest]

@@ -126,7 +126,7 @@ class Tau2Solver:
         return msgspec.structs.replace(request, messages=_system(request.messages or []))
 
     async def _turn(self, talk: _TwoSidedConversation, side: Side, model: Model) -> None:
-        """One side speaks; before that it may call functions."""
+        """Let one side speak; before that it may call functions."""
         while not talk.ended:
             request_of_side = talk.agent if side == "assistant" else talk.user
             try:
@@ -202,7 +202,7 @@ def _begin(talk: _TwoSidedConversation, history: Sequence[Row]) -> None:
 
 
 def _say(talk: _TwoSidedConversation, side: Side, text: str) -> None:
-    """Both hear it; each sees its own words as the assistant's."""
+    """Add a text for both sides; each sees its own words as the assistant's."""
     talk.record.append({"role": side, "content": text})
     if side == "user" and any(word in text for word in STOP):
         talk.ended = ENDED
@@ -212,10 +212,13 @@ def _say(talk: _TwoSidedConversation, side: Side, text: str) -> None:
 
 
 def _run(talk: _TwoSidedConversation, side: Side, text: str, called: Sequence[ToolCall]) -> None:
-    """Only the caller sees the calls and their results."""
+    """Run calls; only the caller sees them and their results."""
     results = []
     for call in called:
-        output = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
+        if call.problem:
+            output = f"Error: {call.problem}"
+        else:
+            output = talk.service.call(side, call.name, call.arguments)
         talk.errors += output.startswith("Error: ")
         results.append(output)
     talk.steps += len(called)

@@ -29,7 +29,7 @@ class ToolCall(Struct, kw_only=True):
         return safe_name(self.name)
 
     def row(self) -> Row:
-        """OpenAI's shape, fit to be sent back.
+        """Return the call in OpenAI's shape, fit to be sent back.
 
         Arguments that are no JSON object become an empty one: servers parse them again when they render the
         conversation, and would refuse the request for the model's mistake.

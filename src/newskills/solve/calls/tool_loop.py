@@ -71,7 +71,8 @@ class ToolSolver:
     """
 
     def __init__(self, chat: ChatSolver, options: ToolOptions, *, counter: Tokenizer | None = None) -> None:
-        """`counter` counts the tokens of results; only needed where generated tokens are limited."""
+        """Create the solver; `counter` counts the tokens of results, only needed where generated tokens are
+        limited."""
         self._chat, self._options, self._counter = chat, options, counter
         self._tools = [
             {
@@ -190,7 +191,7 @@ class ToolSolver:
     async def _tokens_spent(
         self, talk: _ToolConversation, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]
     ) -> int:
-        """Tokens generated and shown, where they are limited."""
+        """Return the tokens generated and shown, where they are limited."""
         if talk.asked.inference.tokens_to_generate is None:
             return 0
         spent = await generated_tokens(reply, self._counter) + await count_tokens("".join(results), self._counter)

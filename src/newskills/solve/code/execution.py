@@ -64,7 +64,8 @@ class CodeExecutionSolver:
     """
 
     def __init__(self, chat: ChatSolver, options: CodeOptions, *, counter: Tokenizer | None = None) -> None:
-        """`counter` counts the tokens of outputs; only needed where generated tokens are limited."""
+        """Create the solver; `counter` counts the tokens of outputs, only needed where generated tokens are
+        limited."""
         self._chat, self._options, self._counter = chat, options, counter
 
     def request(self, sample: Sample) -> Request:
@@ -148,14 +149,16 @@ class CodeExecutionSolver:
         return self._options.tags.wrap_output(result, "".join(notes))
 
     async def _tokens_spent(self, turn_request: Request, reply: Reply, shown: str) -> int:
-        """Tokens generated and shown, where they are limited."""
+        """Return the tokens generated and shown, where they are limited."""
         if turn_request.inference.tokens_to_generate is None:
             return 0
         return await generated_tokens(reply, self._counter) + await count_tokens(shown, self._counter)
 
     def _limit(self, sample: Sample) -> int:
         options = self._options
-        return self._stated(sample) if options.stated_is_limit else options.execution.max_code_executions
+        if options.stated_is_limit:
+            return self._stated(sample)
+        return options.execution.max_code_executions
 
     def _stated(self, sample: Sample) -> int:
         """Return the number that the prompt speaks of: drawn by seed and sample, so that a resume finds the same

@@ -49,7 +49,7 @@ class CodeSession:
         return result
 
     def fields(self, rounds: int) -> Row:
-        """Record fields; `rounds`: pieces of code whose output stands in the answer."""
+        """Return the record fields; `rounds`: pieces of code whose output stands in the answer."""
         return {
             "code_rounds_executed": rounds,
             "num_code_executions": self.executions,

@@ -138,7 +138,7 @@ class OpenEnvSolver:
         return request
 
     async def _turn(self, episode: _Episode, opening: Request, model: Model, client: Any, schema: Row) -> None:
-        """One reply, and what the environment makes of it."""
+        """Get one reply, and pass it to the environment."""
         try:
             reply = await ask(model, msgspec.structs.replace(opening, messages=list(episode.conversation)))
         except ContextLimitError:
@@ -225,7 +225,7 @@ async def _connected(address: str, timeout: float) -> AsyncIterator[Any]:
 
 
 async def _action_schema(client: Any, address: str) -> Row:
-    """Of the server; for one that serves tools, that of a call with the tools it has."""
+    """Fetch the server's action schema; for one that serves tools, that of a call with the tools it has."""
     http = HttpClient(address)
     try:
         answer = await http.get(f"{urlsplit(address).path}/schema", SCHEMA_TIMEOUT)
@@ -268,6 +268,6 @@ def _observed(result: Any) -> str:
 
 def _shown(value: Row) -> str:
     text = msgspec.json.encode(value).decode()
-    return (
-        text if len(text) <= SHORTENED else f"{text[:SHORTENED]} [{len(text) - SHORTENED:,} characters left out]"
-    )
+    if len(text) <= SHORTENED:
+        return text
+    return f"{text[:SHORTENED]} [{len(text) - SHORTENED:,} characters left out]"

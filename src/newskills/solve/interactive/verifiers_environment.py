@@ -146,7 +146,7 @@ class _ServedEnvironment:
         self.environment, self.endpoint = environment, endpoint
 
     async def play(self, data: Row, session: ChatSession) -> Any:
-        """One episode of the package. Raises DataError for data that are no task of this environment."""
+        """Play one episode of the package. Raises DataError for data that are no task of this environment."""
         from pydantic import ValidationError
         from verifiers.v1 import EvalClientConfig, ModelContext
 

@@ -163,7 +163,8 @@ def split_claims(text: str) -> list[str] | None:
 
 
 def next_step(text: str) -> tuple[str | None, str]:
-    """(verdict, "") or (None, words to search for), from the last line that has one of them; else (None, "")."""
+    """Return (verdict, "") or (None, words to search for), from the last line that has one of them; else (None,
+    "")."""
     steps = _STEP.findall(without_thinking(text))
     if not steps:
         return None, ""

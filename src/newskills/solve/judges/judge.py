@@ -96,5 +96,5 @@ def shown_to_judges(row: Row) -> Row:
 
 
 def is_lost(row: Row) -> bool:
-    """Whether the answer is unscored."""
+    """Return whether the answer is unscored."""
     return row.get("outcome") == "unscored" and bool(row.get("error"))

@@ -46,7 +46,8 @@ class SeveralJudgements(JudgeSolver):
 
     @abstractmethod
     def questions(self, row: Row) -> dict[str, Row]:
-        """Name → fields that the prompt needs beside the row's own. Raises DataError for a row that lacks some."""
+        """Return name → fields that the prompt needs beside the row's own. Raises DataError for a row that lacks
+        some."""
 
     def request(self, sample: Sample) -> Request:
         """Return the first question, which stands for all of them. Raises DataError."""
@@ -140,7 +141,7 @@ class TurnsJudgeSolver(SeveralJudgements):
         return self._official.get(key, self._solver(row))
 
     def questions(self, row: Row) -> dict[str, Row]:
-        """One for each turn, with the conversation before it.
+        """Return one question for each turn, with the conversation before it.
 
         Raises DataError where turns and answers are not as many.
         """
@@ -175,7 +176,8 @@ class RubricJudgeSolver(SeveralJudgements):
     """One question for each of the row's `rubrics` (`{"criterion", "points"}`), whether the criterion is met."""
 
     def questions(self, row: Row) -> dict[str, Row]:
-        """One for each criterion; the prompt sees `criterion` and `answer`, the reply without its thinking.
+        """Return one question for each criterion; the prompt sees `criterion` and `answer`, the reply without its
+        thinking.
 
         Raises DataError for a record without rubrics.
         """

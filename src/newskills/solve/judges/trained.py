@@ -94,7 +94,9 @@ class OwnJudge:
 
 def answer_text(row: Row) -> str:
     """Return the answer that a rule has found, or the whole reply."""
-    return str(row["predicted_answer"] or "") if "predicted_answer" in row else _text(row)
+    if "predicted_answer" in row:
+        return str(row["predicted_answer"] or "")
+    return _text(row)
 
 
 def _text(row: Row) -> str:

@@ -126,7 +126,10 @@ class BestOfNSolver:
         )
 
     def _score(self, reply: Reply) -> float | None:
-        score_text = last_match(self._config.regex, reply.text) if self._config.scorer == "judge" else reply.text
+        if self._config.scorer == "judge":
+            score_text = last_match(self._config.regex, reply.text)
+        else:
+            score_text = reply.text
         with contextlib.suppress(ValueError, TypeError):
             score = float(score_text or "")
             return score if math.isfinite(score) else None

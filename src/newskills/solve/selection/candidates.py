@@ -90,7 +90,7 @@ async def gather(
     *,
     enough: Callable[[Sequence[Candidate]], bool] = lambda candidates: False,
 ) -> CandidateSet:
-    """Solves `sample` once for each of `requests`, all at once; those still under way are cancelled once `enough`.
+    """Solve `sample` once for each of `requests`, all at once; those still under way are cancelled once `enough`.
 
     Raises the first failure where all have failed, and what is no NewskillsError.
     """
@@ -117,7 +117,8 @@ async def gather(
 
 
 async def all_of(tasks: Sequence[asyncio.Future[T]]) -> list[T]:
-    """All results; where one fails, or the sample is given up, the others are ended before that is raised."""
+    """Await all results; where one fails, or the sample is given up, the others are ended before that is
+    raised."""
     try:
         return await asyncio.gather(*tasks)
     except BaseException:

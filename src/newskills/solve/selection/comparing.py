@@ -107,7 +107,7 @@ def chosen(regex: str, text: str, count: int) -> int | None:
 
 
 def windows(items: Sequence[T], size: int) -> list[list[T]]:
-    """`items` in order, in as few groups of at most `size` as will do; their sizes differ by one at most.
+    """Group `items` in order, in as few groups of at most `size` as will do; their sizes differ by one at most.
 
     >>> windows("abcdefghi", 8)
     [['a', 'b', 'c', 'd', 'e'], ['f', 'g', 'h', 'i']]
@@ -119,7 +119,7 @@ def windows(items: Sequence[T], size: int) -> list[list[T]]:
 
 
 def comparable(candidates: Sequence[Candidate], settings: Selection) -> list[Candidate]:
-    """Those that are shown: not too long, and with a text."""
+    """Return the candidates that are shown: not too long, and with a text."""
     cap = settings.solution_length_cap
     return [
         candidate

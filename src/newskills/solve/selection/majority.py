@@ -129,7 +129,8 @@ class WeightedVoteSolver(VotingSolver):
         return request
 
     def weight(self, candidate: Candidate) -> float:
-        """exp(mean log-probability of the tokens), in (0, 1]. Raises DataError where the server sent none."""
+        """Return exp(mean log-probability of the tokens), in (0, 1]. Raises DataError where the server sent
+        none."""
         values = candidate.fields.get("logprobs")
         if not values:
             raise DataError(

@@ -12,7 +12,8 @@ from newskills.solve.selection.stored_solutions import StoredSource
 
 
 def parallel_thinking(parts: SolverParts, config: ParallelThinking) -> SelectingSolver:
-    """Around `parts.base`; a `mode` must be set. Raises ConfigError, UnknownNameError, DataError (generation_dir)."""
+    """Wrap `parts.base` in the selection of `mode`, which must be set. Raises ConfigError, UnknownNameError,
+    DataError (generation_dir)."""
     assert config.mode is not None
     selection = config.genselect if config.mode == "genselect" else config.gensynthesis
     design = Design(

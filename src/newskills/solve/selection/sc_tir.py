@@ -92,7 +92,7 @@ class PartialCandidate(Struct):
     shown: int = 0
 
     def end(self, status: Literal["answered", "pruned"], why: str = "", answer: str | None = None) -> bool:
-        """For `return`: no further round."""
+        """Set the end and return False, so that no further round follows."""
         self.status, self.why, self.answer = status, why, answer
         return False
 
@@ -202,14 +202,13 @@ class ScTirSolver:
         return (f"{bare}\n" if waits else text), waits
 
     def _goes_on(self, candidate: PartialCandidate, *, wants_output: bool, last: bool) -> bool:
-        """Whether the candidate gets another round; else how it ended is set."""
+        """Return whether the candidate gets another round; else set how it ended."""
         if not self._has_code(candidate.text):
             return (self._config.restart_without_code and not last) or candidate.end("pruned", "no code")
-        extracted = (
-            None
-            if wants_output
-            else extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
-        )
+        if wants_output:
+            extracted = None
+        else:
+            extracted = extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
         if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")

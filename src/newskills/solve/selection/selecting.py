@@ -198,7 +198,7 @@ class SelectingSolver:
         return DrawResult(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
 
     async def _compare(self, question: _Draw, group: list[Candidate]) -> ComparisonReply | None:
-        """None for a group of one."""
+        """Compare a group; None for a group of one."""
         if len(group) == 1:
             return None
         request = self._comparison(question, group)
@@ -250,11 +250,13 @@ def shown_text(fields: Row, key: str, own: str, end: str | None) -> str:
     """Return the solution in the field `key`, or `own`, of a record; behind its reasoning where `end` says what ends
     that."""
     text = str(fields.get(key if key in fields else own) or "")
-    return text if end is None else visible_part(text, end, cut=fields.get("finish_reason") == "length")
+    if end is None:
+        return text
+    return visible_part(text, end, cut=fields.get("finish_reason") == "length")
 
 
 def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:
-    """From the first request to the last reply; empty where the solutions have no times."""
+    """Return the times from the first request to the last reply; empty where the solutions have none."""
     begins = [fields["generation_start_time"] for fields in drawn if "generation_start_time" in fields]
     if not begins:
         return {}

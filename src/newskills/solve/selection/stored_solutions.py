@@ -80,7 +80,7 @@ class StoredSource:
 
 
 def prompt_md5(request: Request) -> bytes:
-    """Of all that the model would be shown."""
+    """Hash all that the model would be shown."""
     shown = request.prompt if request.messages is None else request.messages
     return hashlib.md5(msgspec.json.encode(shown), usedforsecurity=False).digest()
 

@@ -21,7 +21,7 @@ class Votes(Struct, kw_only=True):
 
 
 def same_text(left: str, right: str) -> bool:
-    """Whether both are the same characters."""
+    """Return whether both are the same characters."""
     return left == right
 
 
@@ -37,7 +37,8 @@ def majority(answers: Sequence[str | None], same: Callable[[str, str], bool] = s
 def classes_of(
     answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text
 ) -> dict[str, list[int]]:
-    """Answer (as it was first written) → indices of all that are the `same`, in the order of their first votes."""
+    """Return answer (as it was first written) → indices of all that are the `same`, in the order of their first
+    votes."""
     members_by_group: dict[str, list[int]] = {}
     for index, group in enumerate(group_votes(answers, same)):
         if group is not None:

@@ -89,7 +89,7 @@ class _LeanConversation(Struct):
         return self.replies[-1]
 
     def answer(self, text: str) -> None:
-        """Goes on with a user turn after the last reply, whose reasoning is not repeated."""
+        """Continue with a user turn after the last reply, whose reasoning is not repeated."""
         answer = without_thinking(self.replies[-1].text)
         turns = [Message(role="assistant", content=answer), Message(role="user", content=text)]
         self.asked = msgspec.structs.replace(self.asked, messages=[*(self.asked.messages or []), *turns])
@@ -179,7 +179,10 @@ class AutoformalizeSolver(_RoundSolver):
         fields: Row = {}
         while (reply := await talk.say(kit)) is not None:
             checked = await self._grader.check(self._chat.text(reply), row, kit)
-            fields = await self._judge(row, checked, kit) if checked.holds and self._config.judge else {}
+            if checked.holds and self._config.judge:
+                fields = await self._judge(row, checked, kit)
+            else:
+                fields = {}
             status = fields.pop("statement_status", checked.status)
             attempts.append({"statement_status": status, "why": checked.why})
             holds = status in ("completed", "unjudged")

@@ -102,7 +102,8 @@ class LoglikelihoodSolver:
         return attempt
 
     async def _ask(self, request: Request, prompt: str, model: Model) -> Reply:
-        """How the server wants to be asked is found out with the first request; the others wait for it."""
+        """Ask for log-probabilities; the first request finds out how the server wants to be asked, and the others
+        wait for it."""
         async with self._first:
             if self._wish is None:
                 try:
@@ -171,12 +172,12 @@ def _asking(request: Request, prompt: str, wish: Row) -> Request:
 
 
 def _spells(reply: Reply, text: str) -> bool:
-    """Whether each token of a text without context has a log-probability: the server begins with a mark."""
+    """Return whether each token of a text without context has a log-probability: the server begins with a mark."""
     return reply.logprobs is not None and tokens_at_end(reply.logprobs.tokens[:-1], "", text) is not None
 
 
 def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
-    """How many of the last tokens of `prompt + text` reach into `text`; None where they do not spell it.
+    """Return how many of the last tokens of `prompt + text` reach into `text`; None where they do not spell it.
 
     The first token of a text has no probability and is not among `tokens`, unless the server puts a mark before it.
     """
@@ -192,7 +193,7 @@ def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
 
 
 def _counted(whole: Reply, context: Reply, continuation_count: int) -> int | None:
-    """By the server's own counts: the tokens of all less those of the context."""
+    """Count by the server's own counts: the tokens of all less those of the context."""
     if whole.usage.input_tokens is None or context.usage.input_tokens is None:
         return None
     count = whole.usage.input_tokens - context.usage.input_tokens
@@ -200,7 +201,7 @@ def _counted(whole: Reply, context: Reply, continuation_count: int) -> int | Non
 
 
 def _greedy(logprobs: Logprobs, count: int) -> bool | None:
-    """Whether no other token was likelier at any place; None where the server does not say."""
+    """Return whether no other token was likelier at any place; None where the server does not say."""
     tops = logprobs.top_logprobs
     if tops is None or not all(tops[-count - 1 : -1]):
         return None

@@ -78,7 +78,7 @@ class SciCodeSolver:
         )
 
     def _ask(self, sample: Sample, codes: Row) -> Request:
-        """For the step that follows those in `codes`."""
+        """Make the request for the step that follows those in `codes`."""
         steps = sample.row["sub_steps"]
         done = [f"{self._told(step)}\n\n{codes[str(step['step_number'])]}" for step in steps[: len(codes)]]
         following = steps[len(codes)]

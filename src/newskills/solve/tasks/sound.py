@@ -17,7 +17,8 @@ _SHORTEST = 0.5
 
 
 def in_pieces(request: Request, seconds: float) -> list[Request]:
-    """`request` for each piece of its sound; itself where the sound is short, or is not the only one.
+    """Split `request` into one for each piece of its sound; itself where the sound is short, or is not the only
+    one.
 
     Raises DataError for sound that cannot be read, ConfigError without soundfile.
     """
@@ -48,7 +49,7 @@ def in_pieces(request: Request, seconds: float) -> list[Request]:
 
 
 def _cut(data: bytes, seconds: float) -> list[bytes]:
-    """As WAV, 16 bit; the sound as it is where it is short enough."""
+    """Cut sound into WAV of 16 bit; return it as it is where it is short enough."""
     try:
         import soundfile
     except ImportError as error:

@@ -38,7 +38,7 @@ class NoArithmetic(Exception):
 
 
 def chains(text: str) -> Iterator[EqualityChain]:
-    """Chains of at least two operators and one `=`, in order. They never go over a line's end."""
+    """Yield chains of at least two operators and one `=`, in order. They never go over a line's end."""
     for run_match in _RUN.finditer(text):
         start = run_match.start()
         run = run_match[0]
@@ -57,7 +57,7 @@ def value(expression: str) -> Fraction:
 
 
 def steps(expression: str) -> list[tuple[Fraction, str]]:
-    """(value of the first number, text) after each single operation; the last has one number only.
+    """Return (value of the first number, text) after each single operation; the last has one number only.
 
     Innermost brackets first, in them `*` and `/` before `+` and `-`, each from the left. Raises NoArithmetic.
 
@@ -94,7 +94,8 @@ def split(chain: EqualityChain) -> str | None:
 
 
 def is_wrong(chain: EqualityChain, tolerance: float) -> bool:
-    """Whether first and last side differ by more than `tolerance` of the larger; what has no value is not wrong."""
+    """Return whether first and last side differ by more than `tolerance` of the larger; a side without a value is
+    not wrong."""
     try:
         first, last = _worth(chain.sides[0]), _worth(chain.sides[-1])
     except NoArithmetic:
@@ -103,7 +104,8 @@ def is_wrong(chain: EqualityChain, tolerance: float) -> bool:
 
 
 def _worth(expression: str) -> Fraction:
-    """As `value`, for numbers that cannot be written down too (`1 / 3`). Raises NoArithmetic."""
+    """Evaluate an expression as `value` does, also to numbers that cannot be written down (`1 / 3`). Raises
+    NoArithmetic."""
     parts = _unwrapped(_parts(expression))
     while len(parts) > 1:
         parts = _reduced(parts)
@@ -111,7 +113,7 @@ def _worth(expression: str) -> Fraction:
 
 
 def _cut_before(text: str, start: int, bare: str) -> bool:
-    """Whether the chain's begin belongs to what stands before it."""
+    """Return whether the chain's begin belongs to what stands before it."""
     if start and (text[start - 1].isalnum() or text[start - 1] in _GLUED_BEFORE):
         return True
     before = text[max(0, start - 40) : start].rstrip(" \t")[-1:]
@@ -120,7 +122,7 @@ def _cut_before(text: str, start: int, bare: str) -> bool:
 
 
 def _cut_after(text: str, end: int) -> bool:
-    """Whether the chain's end goes on in what stands after it."""
+    """Return whether the chain's end goes on in what stands after it."""
     after = text[end : end + 1]
     if after == ",":
         return text[end + 1 : end + 2].isdigit()
@@ -133,7 +135,7 @@ def _cut_after(text: str, end: int) -> bool:
 
 
 def _parts(expression: str) -> list[Part]:
-    """Numbers with their sign where one is meant. Raises NoArithmetic."""
+    """Split an expression into numbers, with their sign where one is meant, and operators. Raises NoArithmetic."""
     parts: list[Part] = []
     at, end = 0, len(expression.rstrip(" \t"))
     while at < end:
@@ -195,7 +197,7 @@ def _check(parts: list[Part]) -> None:
 
 
 def _unwrapped(parts: list[Part]) -> list[Part]:
-    """Without brackets around a single number."""
+    """Remove brackets around single numbers."""
     done: list[Part] = []
     for part in parts:
         done.append(part)
@@ -205,7 +207,7 @@ def _unwrapped(parts: list[Part]) -> list[Part]:
 
 
 def _reduced(parts: list[Part]) -> list[Part]:
-    """After the one operation that comes first. Raises NoArithmetic for a division by zero and for giant numbers."""
+    """Apply the operation that comes first. Raises NoArithmetic for a division by zero and for giant numbers."""
     close = parts.index(")") if ")" in parts else len(parts)
     start = max((i for i in range(close) if parts[i] == "("), default=-1) + 1
     inside = range(start, close)
@@ -224,7 +226,11 @@ def _applied(operator: str, left: Fraction, right: Fraction) -> Fraction:
         if not right:
             raise NoArithmetic
         return left / right
-    return left + right if operator == "+" else left - right if operator == "-" else left * right
+    if operator == "+":
+        return left + right
+    if operator == "-":
+        return left - right
+    return left * right
 
 
 def _first(parts: list[Part]) -> Fraction:

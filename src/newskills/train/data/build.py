@@ -87,7 +87,7 @@ Progress = Callable[[str, float], None]
 
 
 def work_folder(output: Path) -> Path:
-    """Where a build keeps what is on the way to `output`."""
+    """Return the folder where a build keeps what is on the way to `output`."""
     return output.with_name(f".{output.name}.work")
 
 
@@ -114,7 +114,8 @@ def build(request: BuildRequest, progress: Progress) -> Card:
 
 
 def make_job(request: BuildRequest, work: Path) -> BuildJob:
-    """Lays in `work` what workers cannot read otherwise. Raises DataError for a file that cannot be read."""
+    """Make the job, and write to `work` the inputs that workers cannot read otherwise. Raises DataError for a file
+    that cannot be read."""
     files: list[InputFile] = []
     base = 0
     for number, source in enumerate(request.inputs):
@@ -158,7 +159,7 @@ def _input_file(path: Path, source: InputSource, base: int, skipped: int) -> Inp
 
 
 def chunks_of(job: BuildJob) -> list[Chunk]:
-    """Pieces of the files, in order."""
+    """Cut the files into chunks, in order."""
     size = max(CHUNK_BYTES, 1 + job.total // MOST_CHUNKS)
     chunk_list: list[Chunk] = []
     for number, file in enumerate(job.inputs):
@@ -215,7 +216,7 @@ CONTAMINATED = "remove_contaminated"
 
 
 def _what_to_change(card: Card, request: BuildRequest) -> str:
-    """For rows that were all taken for those of a benchmark."""
+    """Suggest what to change where most rows were taken for those of a benchmark; empty elsewhere."""
     taken = sum(step.removed for step in steps_of(card) if step.name == CONTAMINATED)
     if 2 * taken < card.rows_read or not request.compared:
         return ""
@@ -322,7 +323,7 @@ def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
 
 
 def _begin_of(source: InputSource) -> InputSource:
-    """Of a file that is no JSONL, the first rows."""
+    """Limit a source that is not JSONL to its first rows."""
     if (rows := source.rows) is None:
         return source
     return msgspec.structs.replace(source, rows=lambda: islice(rows(), _PREVIEWED))

@@ -85,7 +85,7 @@ class Card(Struct, kw_only=True):
         names: Sequence[str],
         compared: Sequence[str],
     ) -> Card:
-        """All but what writing adds."""
+        """Make the card with all but what writing adds."""
         steps = [Step(name=reason, removed=count) for reason, count in sorted(read.left_out.items())]
         if job.config.deduplicate:
             steps.append(Step(name=DUPLICATES, removed=counts.duplicates))
@@ -116,7 +116,7 @@ def steps_of(card: Card) -> list[Step]:
 
 
 def card_files(output: Path) -> tuple[Path, Path]:
-    """(JSON, markdown) beside the output."""
+    """Return the paths (JSON, markdown) beside the output."""
     return output.with_name(f"{output.name}.card.json"), output.with_name(f"{output.name}.card.md")
 
 

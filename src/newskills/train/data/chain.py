@@ -43,7 +43,7 @@ def _lacking(name: str, words: tuple[str, ...]) -> _Maker:
 
 
 def _lengths(name: str, which: str, *, of_input: bool) -> _Maker:
-    """`which`: the word in `min_…_length` and `max_…_length`."""
+    """Return the maker of a length filter; `which`: the word in `min_…_length` and `max_…_length`."""
 
     def make(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
         config = job.config
@@ -95,7 +95,7 @@ CHAIN: Mapping[str, _Maker] = {
 
 
 def active(job: BuildJob) -> list[str]:
-    """Names of the filters that the recipe has and the settings switch on, in order."""
+    """Return the names of the filters that the recipe has and the settings switch on, in order."""
     names = []
     for name in CHAIN:
         of = job.config if name == "add_code_execution_counts" else job.config.filters

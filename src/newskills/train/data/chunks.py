@@ -87,7 +87,7 @@ class ChunkWorker:
         return ChunkCounts(seen=reader.seen, left_out=dict(reader.left_out))
 
     def _digests(self, row: Row) -> tuple[bytes, bytes]:
-        """Of the problem, and of problem and solution."""
+        """Return (digest of the problem, digest of problem and solution)."""
         digest = hashlib.blake2b(row[self._input_key].encode("utf-8", "surrogatepass"), digest_size=16)
         group = digest.digest()
         if not self._output_key:

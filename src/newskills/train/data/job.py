@@ -64,5 +64,5 @@ class BuildJob(Struct, frozen=True, kw_only=True):
 
 
 def partitions_for(total: int) -> int:
-    """So many that one of them fits into memory easily."""
+    """Return a number of partitions such that one of them fits into memory easily."""
     return min(MOST_PARTITIONS, 1 + total // PARTITION_BYTES)

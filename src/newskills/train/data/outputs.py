@@ -145,7 +145,9 @@ class Formatter:
             config.assistant_end is None
             and (rendered := self._rendered(row, question, content, reasoning)) is not None
         ):
-            return rendered if finished else rendered[: rendered.rfind(content.strip()) + len(content.strip())]
+            if finished:
+                return rendered
+            return rendered[: rendered.rfind(content.strip()) + len(content.strip())]
         thought = f"{_OPEN}\n{reasoning}\n{_CLOSE}\n\n" if reasoning else ""
         if thought and question.rstrip().endswith(_OPEN):
             thought = thought.removeprefix(f"{_OPEN}\n")

@@ -44,7 +44,7 @@ class OverlapIndex:
             self._add(_words(text))
 
     def holds(self, text: str) -> bool:
-        """Whether some problem of the index is (nearly) this one."""
+        """Return whether some problem of the index is (nearly) this one."""
         words = _words(text)
         if hash(tuple(words)) in self._whole:
             return True
@@ -69,7 +69,7 @@ class OverlapIndex:
                 items.append(item)
 
     def _grams(self, words: list[str]) -> set[int]:
-        """Hashes of all sequences; the words' own hashes are combined, so that no text is put together."""
+        """Return hashes of all n-grams; the words' own hashes are combined, so that no text is put together."""
         row = [hash(word) for word in words]
         width = 1
         while width * 2 <= self._ngram:
@@ -81,7 +81,7 @@ class OverlapIndex:
 
 
 def read_index(overlap: Overlap) -> OverlapIndex | None:
-    """None where there are no files. Raises DataError."""
+    """Read the index of overlaps; None where there are no files. Raises DataError."""
     if not overlap.files:
         return None
     texts = (str(row["text"]) for name in overlap.files for row in read_rows(Path(name)))

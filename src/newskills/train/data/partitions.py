@@ -82,7 +82,8 @@ class PartitionWorker:
         return counts
 
     def _unique(self, data: bytes, counts: PartitionCounts) -> Iterator[LineRecord]:
-        """Rows that all filters kept, without duplicates; what filters did is counted for the first of equals only."""
+        """Yield rows that all filters kept, without duplicates; what filters did is counted for the first of
+        equals only."""
         seen: set[bytes] = set()
         deduplicate = self._job.config.deduplicate
         tallies = [counts.filters[name] for name in self._names]
@@ -101,7 +102,7 @@ class PartitionWorker:
                 yield record
 
     def _chosen(self, group: Sequence[LineRecord], counts: PartitionCounts) -> Iterator[LineRecord]:
-        """Of one problem: by code and text, and no solution twice (filters may have made two equal)."""
+        """Choose solutions of one problem by code and text, and none twice (filters may have made two equal)."""
         method = self._job.config.filters.code_text_filter
         kept = group if method is None else CHOICES[method](group)
         counts.filters[CODE_TEXT].removed += len(group) - len(kept)

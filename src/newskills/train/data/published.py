@@ -43,7 +43,8 @@ class Schema(Struct, frozen=True, kw_only=True):
     splits: Mapping[str, str] = _TRAIN
 
     def mapped(self, row: Row, place: Callable[[], object]) -> Row | None:
-        """`row` as one of ours. Raises DataError for a row of another set; only then is its `place` asked for."""
+        """Return `row` as one of ours. Raises DataError for a row of another set; only then is its `place` asked
+        for."""
         try:
             return self.row(row)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -72,7 +73,9 @@ def _math_reasoning(row: Row) -> Row:
 
 def _known(value: Any) -> Any:
     """Return the value, or None for "n/a" and empty ones: the set writes "n/a" for what it does not know."""
-    return None if value is None or str(value).strip().lower() in ("n/a", "") else value
+    if value is None or str(value).strip().lower() in ("n/a", ""):
+        return None
+    return value
 
 
 def _math_instruct(row: Row) -> Row:
@@ -101,7 +104,7 @@ def _dapo_slime(row: Row) -> Row:
 
 
 def _bare_question(text: str) -> str:
-    """Without the instructions that the set puts around each problem, as paragraphs of their own."""
+    """Strip the instructions that the set puts around each problem, as paragraphs of their own."""
     if text.startswith(_ASKED):
         text = text.partition("\n\n")[2] or text
     before, _, after = text.rpartition("\n\n")
@@ -147,7 +150,8 @@ def _conversation(row: Row) -> Row | None:
 
 
 def _plain(message: Row) -> Row:
-    """Contents in parts (`{type, value}`) become one text; reasoning and calls of tools get fields of their own."""
+    """Join contents in parts (`{type, value}`) to one text; reasoning and calls of tools get fields of their
+    own."""
     content = message["content"]
     if not isinstance(content, list):
         return {**message, "content": content}
@@ -164,7 +168,7 @@ def _plain(message: Row) -> Row:
 
 
 def _from_json(value: Any) -> Any:
-    """Texts with JSON are read. Raises ValueError."""
+    """Decode a text with JSON; return other values as they are. Raises ValueError."""
     return msgspec.json.decode(value) if isinstance(value, str) else value
 
 

@@ -50,7 +50,7 @@ class ChunkReader:
     """Reads chunks; `left_out` counts by reason, `seen` rows in all."""
 
     def __init__(self, job: BuildJob, needed: frozenset[str]) -> None:
-        """`needed`: fields that the prompt asks for."""
+        """Create the reader; `needed`: fields that the prompt asks for."""
         self._config = job.config
         self._inputs = job.inputs
         config = job.config
@@ -66,7 +66,7 @@ class ChunkReader:
         self.seen = 0
 
     def rows(self, chunk: Chunk) -> Iterator[SourceLine]:
-        """Rows that are wanted, checked to have the texts. Raises DataError naming file and line."""
+        """Yield the selected rows, checked to have the texts. Raises DataError naming file and line."""
         file = self._inputs[chunk.file]
         labelled = file.graded and self._labelled
         named = file.graded and not self._config.exclude_optional_keys
@@ -115,7 +115,8 @@ class ChunkReader:
         return None if self._config.add_incorrect else INCORRECT
 
     def _verdict(self, row: Row) -> bool | None:
-        """None where nobody has decided: an instrument that failed says nothing about the solution."""
+        """Return the verdict of a row; None where nobody has decided, as an instrument that failed says nothing
+        about the solution."""
         if self._config.use_judgement:
             return parse_judgement(row.get("judgement"))
         return recorded_verdict(row)
@@ -157,7 +158,7 @@ class ChunkReader:
 
 
 def recorded_verdict(row: Row) -> bool | None:
-    """Whether the grader has found the reply of a record correct; None where nobody has decided."""
+    """Return whether the grader judged the reply of a record correct; None where nobody has decided."""
     if row.get("outcome") == "unscored":
         return None
     label = row.get("symbolic_correct")
@@ -171,7 +172,7 @@ def _place(file: InputFile, offset: int) -> str:
 
 
 def lines_of(path: Path, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
-    """(offset, line) of lines that begin inside the chunk. Raises DataError."""
+    """Yield (offset, line) of lines that begin inside the chunk. Raises DataError."""
     with open_for_reading(path) as file:
         at = chunk.start
         if at:
@@ -186,7 +187,7 @@ def lines_of(path: Path, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
 
 
 def line_number(path: Path, offset: int) -> int:
-    """1-based; reads all that stands before."""
+    """Return the 1-based number of the line at `offset`; reads all that stands before."""
     number, left = 1, offset
     with open_for_reading(path) as file:
         while left > 0 and (block := file.read(min(left, 1 << 20))):
@@ -196,7 +197,7 @@ def line_number(path: Path, offset: int) -> int:
 
 
 def offset_after(path: Path, lines: int) -> int:
-    """Byte offset of the line that follows the first `lines`."""
+    """Return the byte offset of the line that follows the first `lines`."""
     at = 0
     if lines:
         with open_for_reading(path) as file:

@@ -43,7 +43,7 @@ def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[LineBatch]:
 
 
 def _sorted(job: BuildJob, bucket: int, cut: SamplingCut | None, most: int) -> LineBatch:
-    """At most the first `most` rows of a bucket."""
+    """Return at most the first `most` rows of a bucket, sorted."""
     data = read_bucket((job.partition_file(number) for number in range(job.partitions)), bucket)
     rows: list[tuple[int, int, int, int, int, int]] = []
     at, size, unpack = 0, len(data), ENTRY.unpack_from

@@ -67,7 +67,7 @@ class RayWorker(Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def _worker_of(job: bytes, chunks: int) -> Worker:
-    """Kept for the next task: processes of Ray do many."""
+    """Return the worker of a job, cached for the next task, since processes of Ray do many."""
     return Worker(msgspec.json.decode(job, type=BuildJob), chunks)
 
 

@@ -23,7 +23,7 @@ class Condition(Struct, frozen=True):
 
 
 def parse_condition(text: str) -> Condition:
-    """`worse`, or `gsm8k < -1.0`. Raises ConfigError."""
+    """Parse `worse`, or `gsm8k < -1.0`. Raises ConfigError."""
     if text.strip() == WORSE:
         return Condition()
     if match := _BELOW.fullmatch(text):

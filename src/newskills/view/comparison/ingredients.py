@@ -40,7 +40,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def must_agree(names: str) -> tuple[Kind, ...]:
-    """Those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
+    """Return those of `MUST_AGREE` that are named, comma separated. Raises UnknownNameError."""
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in MUST_AGREE:
@@ -49,7 +49,7 @@ def must_agree(names: str) -> tuple[Kind, ...]:
 
 
 def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
-    """All that is known to differ; what only one of them tells is no difference."""
+    """Return everything known to differ; what only one of them records is no difference."""
     pairs = [
         *_described(first, second),
         ("model", "model", _setting(first, "server.model"), _setting(second, "server.model")),
@@ -99,11 +99,13 @@ def _data(records: BenchmarkRecords) -> str:
 
 
 def _prompt(facts: Row) -> str:
-    return f"{facts.get('prompt')} {facts.get('prompt_hash')}" if facts.get("prompt_hash") else ""
+    if facts.get("prompt_hash"):
+        return f"{facts.get('prompt')} {facts.get('prompt_hash')}"
+    return ""
 
 
 def _with_source(before: Row, after: Row, first: str, second: str) -> tuple[str, str]:
-    """Two prompts, with whose wording each is where they differ in their texts."""
+    """Return two prompts, each with the source of its wording where their texts differ."""
     sources = [_text(facts.get("prompt_source")) for facts in (before, after)]
     if first == second or not all(sources):
         return first, second
@@ -114,7 +116,9 @@ def _grader(records: BenchmarkRecords) -> str:
     """Name, version and settings; the records tell better than the file beside them."""
     stamps = ", ".join(sorted(records.graders))
     configured = _text(records.facts.get("grader"))
-    return configured if stamps and configured.split(" ")[0] == stamps else stamps or configured
+    if stamps and configured.split(" ")[0] == stamps:
+        return configured
+    return stamps or configured
 
 
 def _judge(facts: Row) -> str:
@@ -123,7 +127,7 @@ def _judge(facts: Row) -> str:
 
 
 def _table(value: object) -> Row:
-    """`value` where it is a table, else an empty one."""
+    """Return `value` where it is a table, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -152,18 +156,20 @@ def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
 
 
 def _kind(name: str) -> Kind | None:
-    """Of a setting; None where it is told otherwise, or decides nothing."""
+    """Return the kind of a setting; None where it is reported elsewhere, or decides nothing."""
     if name.startswith(_SAMPLING):
         return None if name.endswith("random_seed") else "sampling"
     if name in _PROMPT:
         return "prompt"
     if name in _ENGINE or name.startswith(("parallel_thinking.", "server.code_execution.")):
         return "engine"
-    return "sampling" if name in ("stop_phrase", "max_samples", "parse_reasoning") else None
+    if name in ("stop_phrase", "max_samples", "parse_reasoning"):
+        return "sampling"
+    return None
 
 
 def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
-    """Problems of the same identity that ask or expect something else."""
+    """Count problems of the same identity that ask or expect something else."""
     both = [(content, second.contents.get(identity)) for identity, content in first.contents.items()]
     other = sum(1 for content, also in both if also is not None and _differ(content, also))
     if not other:

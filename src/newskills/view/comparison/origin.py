@@ -39,7 +39,7 @@ class RunFile(Struct):
         return next((unit.config.server.server_type or "" for unit in self.units if unit.name == benchmark), "")
 
     def tokenizer(self, benchmark: str) -> str:
-        """Whose chat template was applied here rather than by the server; empty for none."""
+        """Return the tokenizer whose chat template was applied here rather than by the server; empty for none."""
         return next((unit.config.tokenizer or "" for unit in self.units if unit.name == benchmark), "")
 
 

@@ -173,7 +173,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _common(first: RunRecords, other: RunRecords, left_out: dict[str, str]) -> list[str]:
-    """Benchmarks of both; why the others are left out goes into `left_out`."""
+    """Return the benchmarks of both runs; why the others are left out goes into `left_out`."""
     for run, also in ((first, other), (other, first)):
         for name, why in run.left_out.items():
             left_out[name] = f"{run.name}: {why}"
@@ -324,7 +324,7 @@ def _extreme(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[in
 
 
 def _adjusted(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComparison]:
-    """With Holm's p-values over all comparisons, the verdict that follows from them, and the sentence."""
+    """Yield the comparisons with Holm's p-values over all of them, the verdict that follows, and the sentence."""
     for item, p_adjusted in zip(compared, holm([item.p_value for item in compared]), strict=True):
         verdict: Verdict = "undecided"
         if p_adjusted < LEVEL:
@@ -359,7 +359,7 @@ def _turned(item: BenchmarkComparison, numbers: str) -> str:
 
 
 def p_text(p_value: float) -> str:
-    """Two significant digits.
+    """Format a p-value with two significant digits.
 
     >>> p_text(0.016), p_text(1e-9)
     ('= 0.016', '< 0.0001')

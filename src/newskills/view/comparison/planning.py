@@ -71,7 +71,7 @@ class EvalPlan(Struct, frozen=True, kw_only=True):
 
 
 def plan_from_runs(runs: Sequence[Path], wanted: Sequence[str], options: PlanOptions) -> list[EvalPlan]:
-    """From one run, or from two that differ about as much as those that will be compared.
+    """Plan from one run, or from two that differ about as much as those that will be compared.
 
     Raises DataError where the runs have nothing in common or nothing scored, ConfigError for other numbers of them.
     """
@@ -91,7 +91,7 @@ def plan_from_runs(runs: Sequence[Path], wanted: Sequence[str], options: PlanOpt
 
 
 def plan_from_accuracy(accuracy: float, size: int | None, options: PlanOptions) -> EvalPlan:
-    """`accuracy` in percent; `size`: problems that there are, if that is known."""
+    """Plan from an `accuracy` in percent; `size`: the number of problems, if that is known."""
     variance = assumed(accuracy / 100, options.delta / 100, None, paired=options.paired)
     basis = f"an accuracy of {accuracy:g} %; half of the variance is taken to be chance from sample to sample"
     return _plan("any benchmark", variance, basis, size, UnitCost(), options)
@@ -117,7 +117,7 @@ def _planned(sides: Sequence[BenchmarkRecords], options: PlanOptions) -> EvalPla
 def _of_two(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], single: bool, options: PlanOptions
 ) -> tuple[DifferenceVariance, str]:
-    """(how much two runs differ, at most; that in words)."""
+    """Return (how much two runs differ, at most; that in words)."""
     variance = measured(before, after, paired=options.paired)
     basis = f"the variance of two runs over {len(before):,} problems"
     if options.paired:
@@ -136,7 +136,8 @@ def _of_two(
 def _of_one(
     before: Sequence[Sequence[float]], single: bool, options: PlanOptions
 ) -> tuple[DifferenceVariance, str]:
-    """(how much another model, better by the difference, would differ from this run; what that was taken from).
+    """Return (how much another model, better by the difference, would differ from this run; what that was taken
+    from).
 
     Few problems tell little of how sure a model is: where all of 20 are right, one in eight may still be wrong.
     """
@@ -155,7 +156,7 @@ def _of_one(
 
 
 def _size(records: BenchmarkRecords) -> int:
-    """Problems of the benchmark: a probe answers a few of them."""
+    """Return the number of problems of the benchmark: a probe answers a few of them."""
     data = records.facts.get("data")
     rows = data.get("rows") if isinstance(data, dict) else None
     return max(rows if isinstance(rows, int) else 0, len(records.samples))
@@ -166,7 +167,7 @@ def _scores(samples: Sequence[SampleScore | None]) -> list[float]:
 
 
 def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | None) -> UnitCost:
-    """On average over the files whose exit records tell."""
+    """Return the average cost of a row, over the files whose exit records have it."""
     states = [state for side in sides for state in side.states if state is not None and state.rows]
     rows = sum(state.rows if state.status == "done" else state.done for state in states)
     if not rows:
@@ -201,7 +202,10 @@ def _plan(
     rows = []
     for samples in options.seeds:
         problems = problems_needed(variance, samples, options.delta / 100, options.power)
-        detectable = None if size is None else detectable_difference(variance, samples, size, options.power)
+        if size is None:
+            detectable = None
+        else:
+            detectable = detectable_difference(variance, samples, size, options.power)
         total = problems * samples
         token_counts = (cost.input_tokens, cost.output_tokens)
         rows.append(

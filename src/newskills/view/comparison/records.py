@@ -145,7 +145,8 @@ def _has_results(path: Path) -> bool:
 
 
 def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
-    """`wanted`: only these benchmarks; none = all. Raises DataError where there is no folder, or nothing in it."""
+    """Read a run; `wanted`: only these benchmarks, empty for all. Raises DataError where there is no folder, or
+    nothing in it."""
     run = RunRecords(name=name, path=path, benchmarks={}, left_out={}, notes=[])
     for item in discover(path):
         if wanted and item.benchmark not in wanted:
@@ -192,7 +193,7 @@ def _unfinished(item: BenchmarkResults) -> str:
 def read_benchmark(
     item: BenchmarkResults, grader: GraderChoice | None = None
 ) -> tuple[BenchmarkRecords, list[str]]:
-    """All samples of its files, and notes; with a `grader`, as that one judges them now.
+    """Read all samples of a benchmark's files, and notes; with a `grader`, as that one judges them now.
 
     Raises UserError: no metric fits, the records are not graded, the grader does not know its settings.
     """
@@ -232,7 +233,8 @@ class JudgedRow(NamedTuple):
 
 
 def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterator[JudgedRow]:
-    """All records of a benchmark, file by file, in constant memory; `notes` gets how many lines cannot be read.
+    """Yield all records of a benchmark, file by file, in constant memory; `notes` gets how many lines cannot be
+    read.
 
     Raises UserError where no metric fits.
     """
@@ -256,7 +258,7 @@ def read_whole_rows(item: BenchmarkResults, file: Path) -> Iterator[Row]:
 
 
 def read_facts(folder: Path) -> Row:
-    """`benchmark.json` of a benchmark's folder; empty where there is none that can be read."""
+    """Read `benchmark.json` of a benchmark's folder; empty where there is none that can be read."""
     try:
         return msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=Row)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -378,7 +380,7 @@ def _content(row: Row) -> RecordContent:
 
 
 def content_hash(value: object) -> str:
-    """16 hex digits; empty for None. Blanks around it do not count."""
+    """Return 16 hex digits of a hash; empty for None. Blanks around it do not count."""
     if value is None:
         return ""
     return hashlib.blake2b(str(value).strip().encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -88,7 +88,7 @@ class Regraded(Struct, frozen=True, kw_only=True):
 
 
 def regrade(folder: Path, options: RegradeOptions, notes: list[str]) -> list[Regraded]:
-    """Every benchmark of `folder`; what cannot be graded goes into `notes`.
+    """Grade every benchmark of `folder` again; what cannot be graded goes into `notes`.
 
     Raises DataError (nothing there, nothing gradable), UnknownNameError, ConfigError (grader or its settings).
     """
@@ -144,7 +144,7 @@ def _choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice 
 
 
 def _settings(name: str, reading: Reading | None) -> Row:
-    """Of a reading. Raises ConfigError where the grader has none."""
+    """Return the grader's settings for a reading. Raises ConfigError where the grader has none."""
     if reading is None:
         return {}
     readings = readings_of(name)

@@ -14,7 +14,7 @@ _ANSWER = 16
 
 
 def as_text(done: Regraded, flips: int) -> str:
-    """`flips`: how many samples with another verdict are listed."""
+    """Render a regraded run; `flips`: how many samples with another verdict are listed."""
     return printable("\n".join(_lines(done, flips))) + "\n"
 
 
@@ -60,7 +60,9 @@ def _lines(done: Regraded, flips: int) -> Iterator[str]:
 
 
 def _answer(text: str | None) -> str:
-    return "none" if text is None else shortened(printable(" ".join(text.split())), _ANSWER)
+    if text is None:
+        return "none"
+    return shortened(printable(" ".join(text.split())), _ANSWER)
 
 
 def _cells(number: Number) -> tuple[str, str, str, str]:

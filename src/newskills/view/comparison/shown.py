@@ -18,7 +18,7 @@ HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict
 
 
 def as_text(comparison: Comparison, flips: int) -> str:
-    """`flips`: how many problems that changed are listed for each benchmark."""
+    """Render a comparison; `flips`: how many problems that changed are listed for each benchmark."""
     lines: list[str] = []
     for before, after in dict.fromkeys((item.before.run, item.after.run) for item in comparison.benchmarks):
         items = [item for item in comparison.benchmarks if (item.before.run, item.after.run) == (before, after)]
@@ -48,13 +48,14 @@ def _row(item: BenchmarkComparison) -> tuple[str, ...]:
 
 
 def columns(rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
-    """Cells below each other in lines of at most `width` columns; what does not fit follows in further blocks."""
+    """Align cells below each other in lines of at most `width` columns; what does not fit follows in further
+    blocks."""
     blocks = stacked(rows, width, "  ")
     return [line.rstrip() for block in blocks for line in ("", *block)][1:]
 
 
 def shortened(text: str, longest: int) -> str:
-    """`text` in at most `longest` characters."""
+    """Shorten `text` to at most `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -102,7 +103,7 @@ def _flip_rows(item: BenchmarkComparison, most: int) -> list[tuple[str, ...]]:
 
 
 def wrapped(text: str, indent: str) -> list[str]:
-    """Lines of at most 80 columns, those that follow indented by two more."""
+    """Wrap `text` at 80 columns, with following lines indented by two more."""
     return tables.wrapped(text, WIDTH, indent, "  ", break_words=True)
 
 

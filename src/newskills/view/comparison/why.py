@@ -106,7 +106,8 @@ def _explained(
 def _steps(
     before: BenchmarkRecords, after: BenchmarkRecords, differing: Sequence[Difference], unknown: list[str]
 ) -> list[ExplanationStep]:
-    """From both scores as they are to those of equal rows, an equal grader, and answers that were not cut off."""
+    """Return the steps from both scores as they are to those of equal rows, an equal grader, and answers that were
+    not truncated."""
     steps = [_step("scores as they are", before, after, None, common=False)]
     steps.append(_step("on the problems that both have", before, after, steps[-1]))
     if any(difference.kind == "grader" for difference in differing):
@@ -167,7 +168,7 @@ def _step(
 
 
 def _means(records: BenchmarkRecords, *, cut: bool) -> Iterator[tuple[str, float]]:
-    """Problem → mean of its scored samples."""
+    """Yield (problem, mean of its scored samples)."""
     for identity, samples in records.samples.items():
         scores = [sample.score for sample in samples if sample is not None and sample.score is not None]
         if scores and (cut or not any(map(_is_cut, samples))):
@@ -185,7 +186,8 @@ def _cut(records: BenchmarkRecords) -> bool:
 def _same_grader(
     before: BenchmarkRecords, after: BenchmarkRecords
 ) -> tuple[tuple[BenchmarkRecords, BenchmarkRecords, str] | None, str]:
-    """Both sides as the grader of the second judges them today, and its label; or why that cannot be had."""
+    """Return both sides as the grader of the second judges them today, and its label; or why that is
+    impossible."""
     choice = recorded_grader(after) or recorded_grader(before)
     if choice is None:
         return None, "no grader of this installation is named in the records."
@@ -203,7 +205,7 @@ def _same_grader(
 
 
 def label_of(grader: Grader | ExecutingGrader) -> str:
-    """As records have it: name and version."""
+    """Return name and version of the grader, as records have it."""
     return f"{grader.name}@{grader.version}"
 
 
@@ -221,7 +223,7 @@ def recorded_grader(records: BenchmarkRecords) -> GraderChoice | None:
 
 
 def _prompt_diff(before: Row, after: Row) -> Iterator[str]:
-    """Empty where one of the texts is not known any more."""
+    """Yield the lines of the difference; none where one of the texts is not known any more."""
     texts = [prompt_text(facts) for facts in (before, after)]
     if not all(texts):
         return

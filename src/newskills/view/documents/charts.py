@@ -34,7 +34,7 @@ class Series(NamedTuple):
 
 
 def estimates(items: Sequence[Estimate], unit: str) -> str:
-    """Values in rows below each other with their intervals as bars."""
+    """Draw values in rows below each other with their intervals as bars."""
     low = min(0.0, *(item.low for item in items))
     high = max(item.high for item in items)
     ticks = _ticks(low, high)
@@ -58,7 +58,7 @@ def estimates(items: Sequence[Estimate], unit: str) -> str:
 
 
 def lines(series: Sequence[Series], x_name: str, y_name: str, height: int = 260) -> str:
-    """Lines over a common x axis, each labelled below. No line without points."""
+    """Draw lines over a common x axis, each labelled below. No line without points."""
     drawn = [item for item in series if item.points]
     xs = [point[0] for item in drawn for point in item.points]
     ys = [point[1] for item in drawn for point in item.points]
@@ -97,7 +97,8 @@ def lines(series: Sequence[Series], x_name: str, y_name: str, height: int = 260)
 
 
 def histogram(values: Sequence[float], name: str, bins: int = 24) -> str:
-    """How many values lie in each of `bins` equal ranges; fewer where fewer whole numbers lie between them."""
+    """Draw how many values lie in each of `bins` equal ranges; fewer where fewer whole numbers lie between
+    them."""
     low, high = min(values), max(values)
     bins = min(bins, int(high - low) + 1)
     step = (high - low) / bins or 1.0

@@ -63,7 +63,7 @@ Block = Heading | Paragraph | Table | Preformatted | Figure
 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
-    """One page without scripts that asks nothing of any server; it reads in print and in dark mode."""
+    """Render one page without scripts that asks nothing of any server; it reads in print and in dark mode."""
     body = "\n".join(map(_html, blocks))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -126,6 +126,6 @@ def _markdown(block: Block) -> str:
 
 
 def _plain(text: str) -> str:
-    """On one line, with what Markdown and HTML would obey escaped."""
+    """Return a text on one line, with what Markdown and HTML would obey escaped."""
     flat = " ".join(printable(text).split())
     return re.sub(r"([\\`*\[\]<>#~]|(?<!\w)_|_(?!\w))", r"\\\1", flat)

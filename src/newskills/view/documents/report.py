@@ -53,7 +53,10 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
     if not any(run.benchmarks for run in runs):
         reasons = " ".join(why for run in runs for why in run.left_out.values())
         raise DataError(f"Nothing is finished yet. {reasons}")
-    contaminated = contaminated_questions(options.contamination_file) if options.contamination_file else None
+    if options.contamination_file:
+        contaminated = contaminated_questions(options.contamination_file)
+    else:
+        contaminated = None
     blocks = [*_scores(runs, options, contaminated), *_curves(runs), *_lengths(runs)]
     if len(runs) > 1:
         blocks += _comparison(places)
@@ -63,7 +66,7 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """`folder` itself where it holds results, else those below it that do, in the order of their making.
+    """Return `folder` itself where it holds results, else those below it that do, in the order of their making.
 
     Raises DataError where there is no such folder.
     """
@@ -86,7 +89,7 @@ def _holds_results(folder: Path) -> bool:
 
 
 def _times(folder: Path) -> Iterator[float]:
-    """When its files were begun; without an exit record, when they were last written."""
+    """Yield when its files were begun; without an exit record, when they were last written."""
     for path in folder.rglob("output*.jsonl"):
         state = load_state(OutputPaths(path).state)
         yield state.started if state is not None and state.started else path.stat().st_mtime
@@ -217,7 +220,7 @@ def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 
 def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
-    """pass@k and majority@k of benchmarks with several samples."""
+    """Yield the curves of pass@k and majority@k of benchmarks with several samples."""
     for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
         series: list[Series] = []
         for run in runs:
@@ -269,7 +272,7 @@ def _lengths(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 
 def _comparison(places: Sequence[Path]) -> Iterator[Block]:
-    """Every run against the first, whatever differs: that is named."""
+    """Compare every run with the first, whatever differs: that is named."""
     try:
         comparison = compare(places, CompareOptions(allow=("data", "prompt", "grader")))
     except DataError as error:

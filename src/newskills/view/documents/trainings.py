@@ -46,7 +46,7 @@ def training_blocks(folder: Path) -> Iterator[Block]:
 
 
 def read_steps(path: Path) -> Iterator[Row]:
-    """Lines with a step; what cannot be read, as the last line of a training that goes on, is left out."""
+    """Yield lines with a step; what cannot be read, as the last line of a training that goes on, is left out."""
     try:
         with open_for_reading(path) as file:
             for line in file:

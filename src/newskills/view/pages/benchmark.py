@@ -50,7 +50,8 @@ def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
 
 
 def curves(numbers: Row, modes: Row) -> list[Row]:
-    """Per metric: pass@k, majority@k and the average, by k, with intervals; nothing for a single sample."""
+    """Return, per metric, pass@k, majority@k and the average, by k, with intervals; nothing for a single
+    sample."""
     points: dict[str, dict[str, list[Row]]] = {}
     for mode in dict.fromkeys([*numbers, *modes]):
         match = _AT.fullmatch(mode)
@@ -74,7 +75,7 @@ def curves(numbers: Row, modes: Row) -> list[Row]:
 
 
 def by_subset(samples: Samples) -> list[Row]:
-    """Nothing where there is only one."""
+    """Return the accuracy of each subset; nothing where there is only one."""
     if len(set(samples.subset)) < 2:
         return []
     groups = [(samples.subsets[code], code) for code in sorted(set(samples.subset))]
@@ -84,7 +85,7 @@ def by_subset(samples: Samples) -> list[Row]:
 
 
 def by_seed(samples: Samples, seeds: Sequence[int | None]) -> list[Row]:
-    """Nothing for a single file."""
+    """Return the accuracy of each seed; nothing for a single file."""
     if len(samples.sizes) < 2:
         return []
     made, start = [], 0
@@ -96,7 +97,8 @@ def by_seed(samples: Samples, seeds: Sequence[int | None]) -> list[Row]:
 
 
 def by_length(samples: Samples) -> list[Row]:
-    """Accuracy in eight groups of the replies, of equal size, from short to long; [from, to] in tokens."""
+    """Return the accuracy in eight groups of the replies, of equal size, from short to long; [from, to] in
+    tokens."""
     lengths = sorted(tokens for tokens in samples.tokens if tokens != NO_TOKENS)
     if len(lengths) < 16 or lengths[0] == lengths[-1]:
         return []
@@ -144,7 +146,7 @@ def token_histogram(samples: Samples) -> Row:
 
 
 def agreement(samples: Samples) -> Row:
-    """How many problems have how many right samples; which all, none and some solve."""
+    """Count how many problems have how many right samples; which all, none and some solve."""
     corrects, totals = by_problem(samples)
     pairs = Counter(zip(corrects, totals, strict=True))
     scored = {pair: count for pair, count in pairs.items() if pair[1]}
@@ -165,7 +167,7 @@ def _share(name: str, samples: Samples, chosen: Iterable[bool]) -> Row:
 
 
 def _shares(name: str, counts: Counter[int]) -> Row:
-    """Share of right ones in per cent with its interval, as if all were independent."""
+    """Return the share of right samples in per cent with its interval, as if all were independent."""
     scored = sum(counts[code] for code in SCORED)
     made: dict[str, Any] = {
         "name": name,

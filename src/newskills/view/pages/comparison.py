@@ -49,7 +49,8 @@ class _Flip(NamedTuple):
 
 
 def comparison_page(library: Library, first: str, second: str, benchmark: str) -> Row:
-    """From `first` to `second`. Raises UnknownNameError, DataError, and says what is missing on either side."""
+    """Compare a benchmark of `first` with that of `second`. Raises UnknownNameError, DataError, and says what is
+    missing on either side."""
     sides = [_side(library, name, benchmark) for name in (first, second)]
     a, b = sides
     common = [identity for identity in a.place if identity in b.place]
@@ -128,7 +129,8 @@ _Scores = tuple[list[float], list[float]]
 
 
 def _pairing(a: _Side, b: _Side) -> tuple[Callable[[int], _Scores], str]:
-    """Identity → the scores of a problem on both sides; and the name of the score, empty for right and wrong."""
+    """Return the lookup from identity to the scores of a problem on both sides, and the name of the score, empty
+    for right and wrong."""
     same_seeds = len(a.samples.sizes) == len(b.samples.sizes)
     if a.graded or b.graded:
         name = (a.graded or b.graded or GradedScores("", {})).name
@@ -155,14 +157,14 @@ def _of_files(side: _Side, identity: int) -> Sequence[float | None]:
 
 
 def _scores(side: _Side, identity: int) -> list[float]:
-    """1 and 0 for the scored samples of a problem."""
+    """Return 1 and 0 for the scored samples of a problem."""
     number = side.place[identity]
     right, scored = side.right[number], side.scored[number]
     return [1.0] * right + [0.0] * (scored - right)
 
 
 def _paired(a: _Side, b: _Side, identity: int) -> tuple[list[float], list[float]]:
-    """As `_scores`, of the seeds that have a verdict on both sides."""
+    """Return the scores, as `_scores` does, of the seeds that have a verdict on both sides."""
     left, right = a.place[identity], b.place[identity]
     seeds = len(a.samples.sizes)
     if a.scored[left] == b.scored[right] == seeds:
@@ -176,7 +178,7 @@ def _paired(a: _Side, b: _Side, identity: int) -> tuple[list[float], list[float]
 
 
 def _outcomes(side: _Side, problem: int) -> list[int]:
-    """Of each file; 0 where it has no sample of the problem."""
+    """Return the outcome of each file; 0 where it has no sample of the problem."""
     outcomes, start = [], 0
     for size in side.samples.sizes:
         number = _find(side.samples, start, size, problem)
@@ -186,14 +188,18 @@ def _outcomes(side: _Side, problem: int) -> list[int]:
 
 
 def _direction(before: float, after: float, kind: ChangeKind) -> str:
-    """`same_right` and `same_wrong` where all samples are right or wrong on both sides, else `same`."""
+    """Return the direction of a change: `same_right` and `same_wrong` where all samples are right or wrong on both
+    sides, else `same`, `gain` or `loss`."""
     if before == after:
-        return "same" if kind == "score" else {1.0: "same_right", 0.0: "same_wrong"}.get(before, "same")
+        if kind == "score":
+            return "same"
+        return {1.0: "same_right", 0.0: "same_wrong"}.get(before, "same")
     return "gain" if after > before else "loss"
 
 
 def _sample(side: _Side, identity: int, failing: bool) -> tuple[int, int]:
-    """(file, number) of the first sample of a problem that is not right, or is; of the lowest or highest score."""
+    """Return (file, number) of the first sample of a problem that is not right, or is; of the lowest or highest
+    score."""
     wanted, start, first = side.place[identity], 0, (0, 0)
     has_first = False
     if side.graded is not None:
@@ -238,7 +244,8 @@ def _shown(flip: _Flip, story: Story, sides: Sequence[_Side]) -> Row:
 
 
 def _stories(a: _Side, b: _Side, flips: Sequence[_Flip]) -> Iterator[Story]:
-    """Of the sample of each flip that is not right. Records are read where the index does not tell, once."""
+    """Yield the failure reason of the sample of each flip that is not right. Records are read where the index does
+    not tell, once."""
     failed = [(a, *flip.first_sample) if flip.second > flip.first else (b, *flip.second_sample) for flip in flips]
     endings = [_ending(side, file, number) for side, file, number in failed]
     unknown: dict[FileIndex, list[tuple[int, str]]] = {}
@@ -273,7 +280,7 @@ def _read_stories(index: FileIndex, samples: Sequence[tuple[int, str]]) -> dict[
 
 
 def _difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:
-    """Second minus first in points, with a 95 % interval; None for fewer than two paired problems."""
+    """Return second minus first in points, with a 95 % interval; None for fewer than two paired problems."""
     if len(scores) < 2:
         return None
     difference = paired_difference([before for before, _ in scores], [after for _, after in scores])

@@ -33,7 +33,8 @@ _kept: OrderedDict[_Stamp, GradedScores | None] = OrderedDict()
 
 
 def graded_scores(results: BenchmarkFiles) -> GradedScores | None:
-    """None where samples are right or wrong and nothing between, or have no score of their own."""
+    """Return the graded scores; None where samples are right or wrong and nothing between, or have no score of
+    their own."""
     stamp = (results.name, tuple((file.path, file.size, file.changed) for file in results.files))
     if stamp not in _kept:
         _kept[stamp] = _read(results)
@@ -68,7 +69,7 @@ def _is_graded(item: BenchmarkResults) -> bool:
 
 
 def _identity(name: str) -> int:
-    """As the index counts: records without an id are known by their place in the file."""
+    """Return the identity as the index counts it: records without an id are known by their place in the file."""
     if name.startswith(_LINE) and name.removeprefix(_LINE).isdigit():
         return identity(None, int(name.removeprefix(_LINE)) - 1)
     return identity(name, 0)

@@ -23,7 +23,7 @@ _TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split",
 
 
 def overview(library: Library) -> Row:
-    """Everything but records is read: hundreds of runs are shown in a moment."""
+    """Return the overview; everything but records is read, so that hundreds of runs are shown in a moment."""
     catalog = library.catalog()
     runs: list[Row] = [
         {
@@ -46,7 +46,7 @@ def overview(library: Library) -> Row:
 
 
 def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
-    """One benchmark of one run. Shares are of all samples, 0–1."""
+    """Return one benchmark of one run. Shares are of all samples, 0–1."""
     states = [state_of(library.folders, file) for file in results.files]
     modes, extended = metrics_of(library.folders, results)
     score = headline(modes, extended)
@@ -89,7 +89,7 @@ def _whole(states: Sequence[Row], name: str) -> int:
 
 
 def _progress(library: Library, run: Run, results: BenchmarkFiles, states: Sequence[Row]) -> tuple[int, int]:
-    """(rows that are recorded, rows that there will be) of a run at work, whose exit records are those of its start.
+    """Return (recorded rows, rows in the end) of a run at work, whose exit records are those of its start.
 
     Seeds whose turn has not come have no file yet: run.json names them, and each has as many rows as the others.
     """
@@ -108,7 +108,7 @@ def _progress(library: Library, run: Run, results: BenchmarkFiles, states: Seque
 
 
 def _began(run: Row) -> tuple[float, str]:
-    """Earlier runs come first, those that do not say when they began last."""
+    """Return the key that sorts earlier runs first, and those without a beginning last."""
     times = [cell["began"] for cell in run["benchmarks"].values() if cell["began"] is not None]
     return min(times, default=math.inf), run["id"]
 
@@ -127,7 +127,7 @@ def headline(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | Non
 
 
 def _scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
-    """(metric, value with interval) of a mode, the usual ones first."""
+    """Return (metric, value with interval) of a mode, the usual ones first."""
     names = [name for name in {**numbers, **metrics} if name not in NOT_SCORES and "_interval" not in name]
     scores = []
     for name in sorted(names, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED)):
@@ -156,7 +156,8 @@ def _truncated(state: Row) -> int:
 
 
 def _counted(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, int]:
-    """Outcomes of the records, as far as they are indexed: of runs at work, and of results that have no metrics."""
+    """Count outcomes of the records, as far as they are indexed: of runs at work, and of results that have no
+    metrics."""
     indexes = library.indexed(run.id, results.name, patience=0).indexes
     codes = [bytes(index.columns("outcome")[0]) for index in indexes]
     names = ("correct", "wrong", "no_answer", "unscored")
@@ -164,7 +165,8 @@ def _counted(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, i
 
 
 def _share(counts: Mapping[str, int], problems: int) -> Row | None:
-    """Right ones of those with a verdict, in per cent; the interval counts problems, since their samples correlate."""
+    """Return the right ones of those with a verdict, in per cent; the interval counts problems, since their
+    samples correlate."""
     scored = counts["correct"] + counts["wrong"] + counts["no_answer"]
     if not scored:
         return None

@@ -62,7 +62,7 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
 
 
 def reply_of(row: Row) -> tuple[str, str]:
-    """(reasoning, reply); reasoning that the reply begins with counts as such."""
+    """Return (reasoning, reply); reasoning that the reply begins with counts as such."""
     reply = as_text(row.get("generation"))
     reasoning = next((as_text(row[name]) for name in _REASONING if row.get(name)), "")
     return (reasoning, reply) if reasoning else split_thinking(reply)
@@ -75,7 +75,9 @@ def _turns(row: Row) -> list[Row]:
         (number for number, message in enumerate(messages) if message.get("role") == "assistant"), len(messages)
     )
     turns = messages[first:]
-    return turns if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns) else []
+    if len(turns) > 1 or any(turn.get("tool_calls") for turn in turns):
+        return turns
+    return []
 
 
 def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[Row]:
@@ -109,7 +111,7 @@ def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[R
 
 
 def without_media(value: Any) -> Any:
-    """Messages whose images and sound are told of, not carried: the page shows them apart."""
+    """Replace images and sound in messages by their names: the page shows them apart."""
     if isinstance(value, list):
         return [without_media(item) for item in value]
     if not isinstance(value, dict):
@@ -124,7 +126,7 @@ def without_media(value: Any) -> Any:
 def media_bytes(
     library: Library, run: str, benchmark: str, file: int, number: int, item: int
 ) -> tuple[bytes, str]:
-    """(content, type) of an image or a sound of a record. Raises UnknownNameError, DataError."""
+    """Read (content, type) of an image or a sound of a record. Raises UnknownNameError, DataError."""
     indexed = library.indexed(run, benchmark)
     index = require(indexed.indexes, file)
     row = read_record(index, number).row or {}

@@ -35,7 +35,7 @@ _LONGEST_LINE = 32 << 20
 
 
 def training_page(library: Library, names: list[str]) -> Row:
-    """Several trainings to be laid over each other. Raises UnknownNameError."""
+    """Return several trainings to be laid over each other. Raises UnknownNameError."""
     return {"trainings": [_training(library, name) for name in names], "groups": [*GROUPS, OTHER]}
 
 

@@ -91,7 +91,7 @@ def _judging(source: RewardSource, keys: RewardKeys) -> Step:
 
 
 def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
-    """Name and settings. Raises ConfigError, UnknownNameError."""
+    """Return the grader's name and settings. Raises ConfigError, UnknownNameError."""
     if (options.benchmark is None) == (options.grader is None):
         raise ConfigError(
             "Which grader gives the reward? Give either --benchmark or --grader.",

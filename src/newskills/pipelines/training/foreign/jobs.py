@@ -120,7 +120,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return self.paths.cluster
 
     def output_dir(self) -> str:
-        """As the jobs see it. Raises ConfigError where there is no place for it."""
+        """Return the output folder as the jobs see it. Raises ConfigError where there is no place for it."""
         if self.options.output_dir is not None:
             return self.paths.path_in_job(self.options.output_dir, "--output_dir").rstrip("/")
         for place in (
@@ -166,14 +166,15 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return name
 
     def length(self, wanted: int | None, model: str, usual: int) -> int:
-        """Tokens of a sequence: what is `wanted`, else `usual` or what `model` can see, which is told.
+        """Return the tokens of a sequence: what is `wanted`, else `usual` or what `model` can see, with a note.
 
         Raises ConfigError for more than the model can see.
         """
         folder = self.paths.here(model) if model.startswith("/") else None
-        window = (
-            context_of(Path(folder)) if folder is not None and os.path.isfile(f"{folder}/config.json") else None
-        )
+        if folder is not None and os.path.isfile(f"{folder}/config.json"):
+            window = context_of(Path(folder))
+        else:
+            window = None
         if wanted is None:
             chosen = min(usual, window or usual)
             notice(f"no --max_length: {chosen} tokens for prompt and answer")
@@ -211,21 +212,29 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return None
 
     def _first_line(self, data_path: str) -> bytes:
-        """Of a file of the cluster's; empty: it is not there, or its first line is very long."""
+        """Read the first line of a file of the cluster's; empty where the file does not exist, or its first line
+        is very long."""
         path = self.paths.host(data_path)
         ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
         line, end, _ = ran.out.partition("\n")
-        return line.encode() if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4) else b""
+        if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4):
+            return line.encode()
+        return b""
 
     def container(self, usual: str) -> str:
         return self.options.container or usual
 
     def logs(self, output_dir: str) -> str | None:
-        """Folder of the logs as the scheduler knows it; None: the user has named one."""
-        return None if self.options.log_dir else self.paths.host(f"{output_dir}/{LOGS}")
+        """Return the folder of the logs as the scheduler knows it; None where the user has named one."""
+        if self.options.log_dir:
+            return None
+        return self.paths.host(f"{output_dir}/{LOGS}")
 
     def group(self, command: Command, logs: str | None, **needs: Any) -> CommandGroup:
-        options = self.options if self.options.exclusive is not None else replace(self.options, exclusive=True)
+        if self.options.exclusive is not None:
+            options = self.options
+        else:
+            options = replace(self.options, exclusive=True)
         return CommandGroup([command], hardware=hardware(options, **needs), name=MAIN, log_dir=logs)
 
     def _wandb(self) -> Wandb | None:
@@ -241,7 +250,7 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return wandb
 
     def _machine(self) -> tuple[int, int | None]:
-        """GPUs per node, and the seconds that a job may take."""
+        """Return (GPUs per node, the seconds that a job may take)."""
         partition = self.options.partition or self.cluster.partition
         if self.cluster.properties.this_machine:
             here = self.options.num_gpus or visible_gpus()
@@ -283,7 +292,8 @@ def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal[
 
 
 def _parameters(model: str, paths: ClusterPaths) -> float:
-    """By the files of the folder (two bytes each), else by the name; 0: nobody knows."""
+    """Estimate the number of parameters by the files of the folder (two bytes each), else by the name; 0 if
+    unknown."""
     folder = paths.here(model)
     if folder is not None and os.path.isdir(folder):
         files = [entry for entry in os.scandir(folder) if entry.name.endswith(".safetensors")]
@@ -327,7 +337,7 @@ def sandbox_of(options: RewardServices, placement: TrainingOptions) -> SandboxSc
 def with_others(
     group: CommandGroup, script: InsideScript, options: RewardServices, placement: TrainingOptions
 ) -> list[CommandGroup]:
-    """`group` with the sandbox in it, and each judge in a group of its own."""
+    """Add the sandbox to `group`, and each judge in a group of its own."""
     groups = [group]
     if script.sandbox is not None:
         mounts = sandbox_mounts(placement.sandbox_mounts)
@@ -359,7 +369,7 @@ def one_blank(prompt_config: str) -> str:
 
 
 def torchrun(own: str, nodes: int, gpus: int) -> list[Word]:
-    """One process for each GPU of each node; they meet at the first one."""
+    """Return words of torchrun: one process for each GPU of each node; they meet at the first one."""
     return [
         "-m",
         "torch.distributed.run",

@@ -32,7 +32,8 @@ def run(parsed: Parsed[MegatronLmOptions]) -> int:
 
 
 def result(parsed: Parsed[MegatronLmOptions]) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 

@@ -75,7 +75,10 @@ class Harvest(Struct, frozen=True, kw_only=True):
 
     def averaging(self) -> AverageScript:
         folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
-        removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average] if self.remove else []
+        if self.remove:
+            removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average]
+        else:
+            removed = []
         return AverageScript(folders, self.target, [*folders, *removed])
 
 
@@ -84,7 +87,8 @@ def run(parsed: Parsed[Any]) -> int:
 
 
 def result(parsed: Parsed[Any]) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 

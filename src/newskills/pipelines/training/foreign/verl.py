@@ -42,7 +42,8 @@ def run(parsed: Parsed[PpoVerlOptions]) -> int:
 
 
 def result(parsed: Parsed[PpoVerlOptions]) -> Experiment | None:
-    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
+    NewskillsError."""
     return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
 
 
@@ -130,7 +131,8 @@ def _training(
 
 
 def _lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: TrainingPlacement) -> tuple[int, int]:
-    """Tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a sequence."""
+    """Return the tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a
+    sequence."""
     prompt = number(parsed.overrides, "data.max_prompt_length")
     answer = number(parsed.overrides, "data.max_response_length")
     if prompt is None or answer is None:

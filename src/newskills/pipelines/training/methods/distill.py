@@ -154,7 +154,8 @@ def _source(options: DistillOptions, keys: DistillKeys) -> TeacherSource:
 
 
 def _problems(options: DistillOptions, keys: DistillKeys) -> tuple[Benchmark, Path]:
-    """Prompt and grader, and the file of problems. Raises ConfigError, UnknownNameError, DataError."""
+    """Return the benchmark with prompt and grader, and the file of problems. Raises ConfigError, UnknownNameError,
+    DataError."""
     if options.benchmark is None and options.training_data is None:
         raise ConfigError("Which problems? Give --benchmark, or --training_data with ++prompt_config.")
     if options.benchmark is not None:

@@ -76,7 +76,10 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         trained = [_trained(source, base, layers) for source in sources]
-        weights = {source.benchmark.name: source.weight for source in sources} if len(sources) > 1 else {}
+        if len(sources) > 1:
+            weights = {source.benchmark.name: source.weight for source in sources}
+        else:
+            weights = {}
         method = msgspec.structs.replace(config_of(GrpoConfig, keys, steps), weights=weights)
         data = [f"{source.data}" for source in sources]
         settings = {"steps": steps, "data": data if len(data) > 1 else data[0]}
@@ -138,9 +141,8 @@ def _problems(
 def _check_solvers(
     options: GrpoOptions, sources: list[_Source], askings: list[QuestionFormat], *, several: bool
 ) -> None:
-    """`several`: the trainer takes several turns per problem. Raises ConfigError for a solver that cannot be trained,
-    with this trainer or at all, or cannot work here.
-    """
+    """Check that the solvers can be trained, with this trainer or at all, and work here; `several`: the trainer
+    takes several turns per problem. Raises ConfigError."""
     for source, asking in zip(sources, askings, strict=True):
         what = options.benchmark or str(source.data)
         asking.check_one_answer(what)
@@ -202,7 +204,7 @@ def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
 
 
 def _sources(options: GrpoOptions, keys: GrpoKeys) -> list[_Source]:
-    """Prompts, graders and files of problems.
+    """Return the prompts, graders and files of problems.
 
     Raises ConfigError, UnknownNameError, DataError.
     """
@@ -247,7 +249,7 @@ def _check_mixture(options: GrpoOptions, keys: GrpoKeys) -> None:
 
 
 def _graded(benchmark: Benchmark, keys: GrpoKeys) -> Benchmark:
-    """With the grader that the keys want."""
+    """Return the benchmark with the grader of the keys."""
     changed: dict[str, Any] = {"grader": keys.eval_type}
     if keys.eval_type is not None or keys.eval_config:
         kept = benchmark.grader_config if keys.eval_type is None else {}

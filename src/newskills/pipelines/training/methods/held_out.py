@@ -85,6 +85,6 @@ def questions_in(data: Path) -> list[str]:
 
 
 def remark(text: str) -> None:
-    """Says it beside the results, once however many processes train together."""
+    """Print a remark beside the results, once however many processes train together."""
     if first_process():
         sys.stderr.write(f"{text}\n")

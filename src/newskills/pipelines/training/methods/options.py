@@ -84,7 +84,7 @@ class StepKeys(Struct, frozen=True, kw_only=True):
     trainer: TrainerSettings = TrainerSettings()
 
     def limit(self, base: Path) -> int | None:
-        """Tokens that fit into the model in `base`."""
+        """Return the tokens that fit into the model in `base`."""
         from newskills.run.training.examples import context_of
 
         return min(filter(None, (self.max_length, context_of(base))), default=None)

@@ -108,7 +108,9 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
             return submit_and_wait(self.prepare(parsed, cluster))
         if code := self._train(parsed):
             raise NewskillsError(f"{self.command} ended with exit code {code}.")
-        return None if parsed.options.dry_run else training_outcome(Path(parsed.options.output_dir))
+        if parsed.options.dry_run:
+            return None
+        return training_outcome(Path(parsed.options.output_dir))
 
     def prepare(self, parsed: Parsed[O], cluster: ClusterConfig) -> PreparedSubmission:
         """Prepare the same command as one job, which resumes in the ones after it. Raises ConfigError, DataError,

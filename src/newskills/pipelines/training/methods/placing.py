@@ -129,4 +129,6 @@ def _path(name: str, text: str, paths: ClusterPaths) -> str:
 
 
 def _key(key: str, value: Any, paths: ClusterPaths | None) -> str:
-    return paths.path_in_job(str(value), f"++{key}") if paths and key in KEYS_WITH_PATHS else str(value)
+    if paths and key in KEYS_WITH_PATHS:
+        return paths.path_in_job(str(value), f"++{key}")
+    return str(value)

@@ -52,17 +52,17 @@ def input_files(command: str, options: ReplyOptions) -> list[Path]:
 
 
 def asked_by(options: ReplyOptions, keys: ReplyKeys, base: Path, file: Path) -> Skill:
-    """How the replies of --input_files, of which `file` is one, were asked for. Raises ConfigError."""
+    """Return the skill with which the replies of --input_files, of which `file` is one, were asked for. Raises
+    ConfigError."""
     if options.benchmark is None and keys.prompt_config is None:
         raise ConfigError(
             "--input_files needs the prompt that asked for the replies.",
             hint="Give --benchmark=NAME, or ++prompt_config=NAME.",
         )
-    benchmark = (
-        get_benchmark(options.benchmark)
-        if options.benchmark is not None
-        else Benchmark(name="replies", category="reasoning", title="problems of the user's own")
-    )
+    if options.benchmark is not None:
+        benchmark = get_benchmark(options.benchmark)
+    else:
+        benchmark = Benchmark(name="replies", category="reasoning", title="problems of the user's own")
     asking = asking_of(benchmark, file, str(base), [keys.prompt_layer()])
     asking.check_one_reply(options.benchmark or str(file))
     return Skill(base, asking)

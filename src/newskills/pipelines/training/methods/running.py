@@ -175,7 +175,7 @@ def training_outcome(out: Path) -> TrainingOutcome:
 
 
 def seconds_of(limit: str) -> float:
-    """dd:hh:mm:ss → seconds. Raises ConfigError."""
+    """Convert dd:hh:mm:ss to seconds. Raises ConfigError."""
     parts = limit.split(":")
     if len(parts) != 4 or not all(part.isdecimal() for part in parts):
         raise ConfigError(

@@ -82,7 +82,8 @@ def write_answers(
     out: Path,
     say: PrintLine,
 ) -> list[Path]:
-    """Asks the teacher for graded answers to the problems of `data`, going on where `out` was left; their files.
+    """Ask the teacher for graded answers to the problems of `data`, going on where `out` was left; return their
+    files.
 
     Raises StoppedError (a signal came), NewskillsError (it failed).
     """
@@ -105,7 +106,8 @@ def write_answers(
 
 
 def write_examples(files: Sequence[Path], data: Path, skill: Skill, per_problem: int, target: Path) -> str:
-    """Different correct answers as rows that `ns sft` takes as they are; what was left out, in a sentence.
+    """Write different correct answers as rows that `ns sft` takes as they are; return what was left out, in a
+    sentence.
 
     Raises DataError where no answer is correct.
     """

@@ -46,7 +46,7 @@ class PendingRequest(Struct, eq=False):
 
 
 def greeting(request: Request) -> Request:
-    """`request` with nothing of a row in it."""
+    """Return `request` without any text of a row, to probe an endpoint."""
     text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
     content = (
         {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}

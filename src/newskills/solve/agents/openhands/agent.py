@@ -133,7 +133,7 @@ class OpenHands:
         return await container.trajectory(environment, ran, session, read_events, _REASON)
 
     def _model(self, name: str, endpoint: ProgramEndpoint) -> str:
-        """Fields of the program's class LLM."""
+        """Encode the fields of the program's class LLM."""
         place = {
             "model": f"openai/{name}",
             "base_url": endpoint.address,

@@ -38,7 +38,8 @@ class _Call(Struct, frozen=True):
 
 
 def read_events(folder: Path) -> Trajectory | None:
-    """Without replies, which the endpoint has seen; None where nothing was begun. What is torn is left out."""
+    """Read the trajectory without replies, which the endpoint has seen; None where nothing was begun. What is torn
+    is left out."""
     trajectory = Trajectory(conversation=[], ended=INTERRUPTED)
     calls: dict[str, _Call] = {}
     reply = None

@@ -57,7 +57,8 @@ def line(event: Any, llm: Any) -> dict[str, Any]:
 
 
 def work(conversation: Any, settings: dict[str, Any]) -> str:
-    """Until it says that it is done. A reply that calls no tool is answered, as nobody else is there to do so."""
+    """Run the conversation until the agent says that it is done. A reply that calls no tool is answered, as nobody
+    else is there to do so."""
     for left in reversed(range(settings["max_empty"])):
         conversation.max_iteration_per_run = settings["max_turns"] - turns(conversation)
         try:
@@ -73,7 +74,9 @@ def work(conversation: Any, settings: dict[str, Any]) -> str:
         if left and conversation.state.execution_status.value == "finished":
             conversation.send_message(settings["go_on"])
     status = str(conversation.state.execution_status.value)
-    return "no_command" if status == "finished" and not finished(conversation) else status
+    if status == "finished" and not finished(conversation):
+        return "no_command"
+    return status
 
 
 def turns(conversation: Any) -> int:

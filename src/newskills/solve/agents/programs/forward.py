@@ -14,7 +14,7 @@ CHUNK = 1 << 16
 
 
 def copy(source: socket.socket, target: socket.socket) -> None:
-    """Until `source` ends; then `target` is told."""
+    """Copy until `source` ends; then shut `target` down."""
     try:
         while data := source.recv(CHUNK):
             target.sendall(data)

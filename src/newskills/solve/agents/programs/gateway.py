@@ -38,7 +38,7 @@ async def gateway(folder: Path) -> AsyncIterator[ChatEndpoint]:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Until either side has gone."""
+    """Copy until either side has gone."""
     with contextlib.suppress(OSError):
         while data := await reader.read(CHUNK):
             writer.write(data)

@@ -12,7 +12,7 @@ KEPT = ("tool_calls", "tool_call_id", "reasoning_content")
 
 
 def kept_message(raw: Mapping[str, Any]) -> Row:
-    """With its text as one string.
+    """Return the kept fields of a message, with its text as one string.
 
     >>> kept_message({"role": "user", "content": [{"type": "text", "text": "a"}], "x": 1})
     {'role': 'user', 'content': 'a'}

@@ -146,7 +146,10 @@ class SweAgent:
     def _configuration(self) -> str:
         """Read the configuration's file. Raises ConfigError."""
         name = self.config.config
-        file = Path(name) if name.endswith(".yaml") else self._folder / "source" / "config" / f"{name}.yaml"
+        if name.endswith(".yaml"):
+            file = Path(name)
+        else:
+            file = self._folder / "source" / "config" / f"{name}.yaml"
         try:
             return file.expanduser().read_text("utf-8")
         except OSError as error:
@@ -171,7 +174,7 @@ class SweAgent:
 
 
 def _flat(options: Row, prefix: str = "") -> dict[str, str]:
-    """As words of a command line name them.
+    """Flatten options, named as words of a command line name them.
 
     >>> _flat({"agent": {"tools": {"execution_timeout": 60}}, "env.name": "a"})
     {'agent.tools.execution_timeout': '60', 'env.name': 'a'}

@@ -48,7 +48,7 @@ class _File(Struct, frozen=True):
 
 
 def read_trajectory(file: Path) -> Trajectory:
-    """Without replies, which the endpoint has seen.
+    """Read the trajectory without replies, which the endpoint has seen.
 
     Raises EnvironmentFailedError for what is no trajectory, and where not the model but an error ended it.
     """
@@ -72,7 +72,7 @@ def read_trajectory(file: Path) -> Trajectory:
 
 
 def _reason(status: str | None) -> str | None:
-    """Why it ended: what it hands in after a limit was reached is no submission of the model's.
+    """Return why it ended: what it hands in after a limit was reached is no submission of the model's.
 
     >>> _reason("submitted"), _reason("submitted (exit_cost)"), _reason("exit_error")
     ('submitted', 'exit_cost', 'exit_error')

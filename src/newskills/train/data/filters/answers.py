@@ -30,4 +30,6 @@ class DropNoneAnswers(Struct, frozen=True, kw_only=True):
     name: str = "drop_none_answers"
 
     def apply(self, row: Row) -> FilterVerdict:
-        return FilterVerdict.DROPPED if row.get("expected_answer") in (None, "") else FilterVerdict.KEPT
+        if row.get("expected_answer") in (None, ""):
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT

@@ -35,7 +35,7 @@ class RemoveContaminated(Struct, frozen=True, kw_only=True):
 
 
 def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
-    """(digests of the contaminated problems, how many have no verdict). Raises DataError."""
+    """Read (digests of the contaminated problems, how many have no verdict). Raises DataError."""
     problems: set[bytes] = set()
     unknown = 0
     with open_for_reading(path) as file:

@@ -26,7 +26,9 @@ class DropMultiBoxed(Struct, frozen=True, kw_only=True):
         text = row[self.key]
         if text.count(_BOX) < 2:
             return FilterVerdict.KEPT
-        return FilterVerdict.DROPPED if len(_BOXED.findall(text)) > 1 else FilterVerdict.KEPT
+        if len(_BOXED.findall(text)) > 1:
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT
 
 
 class TrimPrefix(Struct, frozen=True, kw_only=True):
@@ -66,11 +68,13 @@ class DropIncorrectCodeBlocks(Struct, frozen=True, kw_only=True):
     name: str = "drop_incorrect_code_blocks"
 
     def apply(self, row: Row) -> FilterVerdict:
-        return FilterVerdict.KEPT if len(_PYTHON_FENCE.findall(row[self.key])) == 1 else FilterVerdict.DROPPED
+        if len(_PYTHON_FENCE.findall(row[self.key])) == 1:
+            return FilterVerdict.KEPT
+        return FilterVerdict.DROPPED
 
 
 def boxed_end(text: str) -> int:
-    """Where the last `\\boxed{…}` with matched braces ends; -1 where there is none, or it is cut off."""
+    """Return where the last `\boxed{…}` with matched braces ends; -1 where there is none, or it is truncated."""
     start = text.rfind(_BOX)
     if start < 0:
         return -1

@@ -61,4 +61,6 @@ class DropWithoutThinking(Struct, frozen=True, kw_only=True):
     key: str
 
     def apply(self, row: Row) -> FilterVerdict:
-        return FilterVerdict.KEPT if has_ended_thinking(row[self.key]) else FilterVerdict.DROPPED
+        if has_ended_thinking(row[self.key]):
+            return FilterVerdict.KEPT
+        return FilterVerdict.DROPPED
