@@ -315,7 +315,7 @@ class _Parser(Atoms):
         if self._is("^"):
             with self._nested():
                 raised = self._raised(exponent)
-            return Node("pow", (base, raised.args[1] if raised.kind == "deg" else raised))
+            return Node("deg", (node,)) if raised.kind == "deg" else Node("pow", (base, raised))
         return node
 
     def _primes(self, base: Node) -> Node:
