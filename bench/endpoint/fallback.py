@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import random
 import re
 import sys
@@ -37,9 +36,6 @@ ROUTES = (
     ("/models", literal("MODELS")),
     ("/health", literal("HEALTH")),
 )
-
-
-_ids = itertools.count(1)
 
 
 class Served:
@@ -108,13 +104,13 @@ class Server(asyncio.Protocol):
             Served.count += 1
         counts = f'{{"served":{Served.count},"refused":{Served.refused}}}'
         body = next((body for tail, body in ROUTES if path.endswith(tail)), counts)
+        body = body.replace("00000000", f"{Served.count:08x}", 1)
         if method == "POST" and self._latency:
             asyncio.get_running_loop().call_later(self._latency, self._send, body)
         else:
             self._send(body)
 
     def _send(self, body: str, status: str = "200 OK") -> None:
-        body = body.replace("00000000", f"{next(_ids):08x}", 1)
         head = (
             f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body.encode())}\r\n\r\n"
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import cache
 from importlib import import_module
 from inspect import signature
@@ -42,7 +43,7 @@ class Case(Struct, kw_only=True, omit_defaults=True):
     def replayed(self) -> Any:
         """What it gives today, as JSON has it."""
         if self.grader:
-            grader, record = _grader(self.grader, json.dumps(self.config, sort_keys=True)), _copy(self.record)
+            grader, record = _grader(self.grader, json.dumps(self.config, sort_keys=True)), deepcopy(self.record)
             if self.ask in ("gold_reply", "same_replies"):
                 return _as_json((gold_reply if self.ask == "gold_reply" else same_replies)(grader, record))
             score = (grading_function(grader) if self.ask else grader.grade)(record)
@@ -51,7 +52,7 @@ class Case(Struct, kw_only=True, omit_defaults=True):
             return _as_json({key: value for key, value in result.items() if value not in (None, "")})
         function, types = _function(self.call)
         args = {
-            key: msgspec.convert(_copy(value), types[key]) if key in types else value
+            key: msgspec.convert(deepcopy(value), types[key]) if key in types else value
             for key, value in self.args.items()
         }
         return _as_json(function(**args))
@@ -102,10 +103,6 @@ def _function(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
     function = getattr(import_module(f"newskills.graders.{module}"), attribute)
     hints = typing.get_type_hints(function)
     return function, {key: hints[key] for key in signature(function).parameters if key in hints}
-
-
-def _copy(value: Any) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _as_json(value: Any) -> Any:

@@ -103,11 +103,7 @@ class Fetcher:
                     return cached
                 target.unlink()
             if self.options.is_offline():
-                if self.mirror:
-                    where = f"It is not in the mirror {self.mirror.folder}."
-                else:
-                    where = "No mirror is set."
-                raise DataError(f"Offline, and {url} was never fetched. {where}", hint=_OFFLINE_HINT)
+                raise self._offline_error(f"{url} was never fetched")
             sha256 = self._download(address, target, source)
         return FetchedFile(path=target, url=address, sha256=sha256, origin="network")
 
@@ -118,17 +114,20 @@ class Fetcher:
     def listing(self, url: str, source: Source) -> bytes:
         """Fetch a small answer of the hub's API. Raises DataError."""
         if self.options.is_offline():
-            if self.mirror:
-                where = f"It is not in the mirror {self.mirror.folder}."
-            else:
-                where = "No mirror is set."
-            raise DataError(f"Offline, and {source.hf} has to be asked for at {url}. {where}", hint=_OFFLINE_HINT)
+            raise self._offline_error(f"{source.hf} has to be asked for at {url}")
 
         def attempt() -> bytes:
             with _open(url, {}, self.options.timeout, source) as reply:
                 return _receive(reply, None)
 
         return self._persistently(url, attempt)
+
+    def _offline_error(self, what: str) -> DataError:
+        """Make the error for what cannot be fetched offline: `what`, and where it was looked for."""
+        where = "No mirror is set."
+        if self.mirror:
+            where = f"It is not in the mirror {self.mirror.folder}."
+        return DataError(f"Offline, and {what}. {where}", hint=_OFFLINE_HINT)
 
     def _download(self, url: str, target: Path, source: Source) -> str:
         part = target.with_name(f"{target.name}.part")

@@ -360,7 +360,7 @@ def _below_folder(pattern: str, places: Sequence[str]) -> list[str]:
 
 
 def _together(files: Iterable[tuple[str, str]]) -> str:
-    """Return the sha256 of one file; of several, that of the lines `<sha256> <name>`."""
+    """Return the sha256 of one file; of several, that of the lines `<sha256>  <name>`."""
     pairs = list(files)
     if len(pairs) == 1:
         return pairs[0][1]

@@ -134,10 +134,9 @@ def _planned(
     if taken and not force:
         return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
     broken = any(file.path == path and not file.whole for file in squash_files)
+    why = "will be imported on a compute node"
     if force:
-        why = "will be imported on a compute node, because of --force-squash"
-    else:
-        why = "will be imported on a compute node"
+        why += ", because of --force-squash"
     if broken:
         why += "; the file at its path is not a complete image"
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)

@@ -362,8 +362,7 @@ class Endpoint:
         return error.status == 503 and self._load.limited and lately
 
     def _delay(self, error: HttpError, tries: int) -> float:
-        """Return the seconds until the next try, beyond what the server says. At a limit the gate is what slows
-        down."""
+        """Return the seconds until the next try beyond what the server says; at a limit the gate slows down."""
         quick, longest = QUICK * self.policy.first_delay, self.policy.longest_delay
         if isinstance(error, RateLimitError) or error.status == 503:
             return backoff(min(tries, 4), base=quick, cap=longest)
@@ -380,8 +379,7 @@ class Endpoint:
             self._give_up(error)
 
     def _in_trouble(self, error: HttpError, started: float) -> None:
-        """Note the endpoint's trouble and start the clock of patience; a connection that never stood has failed
-        since it was asked for."""
+        """Start the clock of patience; a connection that never stood has failed since it was asked for."""
         now = time.monotonic()
         if self._trouble is None:
             self._trouble_since = started if isinstance(error, ConnectError) else now
@@ -480,8 +478,7 @@ class Endpoint:
             self._reopen()
 
     async def _probe(self) -> HttpError | None:
-        """Probe the endpoint; return None if it is alive: it answers a request above suspicion, or refuses it as
-        it is."""
+        """Return None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
         request = self._good or greeting(self._asked)
         inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         probe = msgspec.structs.replace(request, inference=inference)

@@ -200,7 +200,7 @@ def components(
 
 
 def boxed(text: str) -> bool:
-    """Return whether a whole \boxed{…} stands in the answer, where the math grader would look for it."""
+    """Return whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
     from newskills.graders.math.extraction import ExtractionPolicy, extract
 
     return extract(text, ExtractionPolicy()).how in BOXES

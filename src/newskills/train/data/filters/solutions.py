@@ -74,7 +74,7 @@ class DropIncorrectCodeBlocks(Struct, frozen=True, kw_only=True):
 
 
 def boxed_end(text: str) -> int:
-    """Return where the last `\boxed{…}` with matched braces ends; -1 where there is none, or it is truncated."""
+    """Return where the last `\\boxed{…}` with matched braces ends; -1 where there is none, or it is truncated."""
     start = text.rfind(_BOX)
     if start < 0:
         return -1
