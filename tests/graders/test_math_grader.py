@@ -24,7 +24,7 @@ def test_a_right_and_a_wrong_answer() -> None:
     assert right == Score(
         outcome="correct",
         fields={"predicted_answer": "0.5", "symbolic_correct": True},
-        grader="math@13",
+        grader="math@14",
         why="exact (box)",
     )
     wrong = grade({"generation": r"\boxed{0.4}", "expected_answer": r"\frac{1}{2}"})

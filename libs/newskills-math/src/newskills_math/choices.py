@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from newskills_math.words import is_prose, option_letter
+from newskills_math.words import behind_letter, is_prose, option_letter
 
 _OPENING = r"(?:\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*\{\s*)?"
 _LETTER = re.compile(
@@ -16,6 +16,7 @@ _LETTER = re.compile(
     re.DOTALL,
 )
 _FORMULA = re.compile(r"\d|[-+*/^=<>]|\\[a-zA-Z]|^(?:true|false|yes|no)\.?$", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LONGEST = 300
 
 
@@ -32,6 +33,8 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
     Beside an option of gold's own, letters must be the same too: `C. 25` is neither `C. 26` nor `D. 25`.
     """
     chosen, wanted = _choice(pred), _choice(gold)
+    if (chosen is None or wanted is None) and _has_other_numbers(pred, gold, same):
+        return False
     if chosen is not None and wanted is not None:
         return chosen.letter == wanted.letter and same(chosen.value, wanted.value)
     if chosen is not None:
@@ -39,6 +42,15 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
     if wanted is not None:
         return None if option_letter(pred) else same(pred, wanted.value)
     return None
+
+
+def _has_other_numbers(pred: str, gold: str, same: Callable[[str, str], bool | None]) -> bool:
+    """Whether other numbers stand in the words behind two letters: `A. 5 apples` is no `A. 6 apples`."""
+    if max(len(pred), len(gold)) > _LONGEST or not (option_letter(pred) and option_letter(gold)):
+        return False
+    answer, right = behind_letter(pred), behind_letter(gold)
+    numbers = [sorted(_NUMBER.findall(text)) for text in (answer, right)]
+    return all(numbers) and numbers[0] != numbers[1] and not same(answer, right)
 
 
 def _choice(text: str) -> _Choice | None:

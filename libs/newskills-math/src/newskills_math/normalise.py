@@ -44,6 +44,7 @@ _BLANKS = re.compile(
     r"\s+|\\[,;:!> ]|~|\\(?:left|right|displaystyle|limits|q?quad|[bB]igg?[lrm]?)(?![a-zA-Z])|\$|\\[()]"
 )
 _GAP = r"(?:\s|\\[,;:!> ]|~|\\q?quad(?![a-zA-Z]))+"
+_SPACING = re.compile(r"(?:\\[,;: ]|~)+\s*")
 _SPLIT = re.compile(rf"(?<=\d){_GAP}(?=[\d.])|(?<=\d\.){_GAP}(?=\d)")
 _THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:(?: |~|\\[,;:! ])\d{3})+(?![\d.,/]|\s?\d)")
 _MODULES = re.compile(r"\b(?:np|numpy|math|sympy)\.(?=[a-z])")
@@ -116,7 +117,7 @@ def _usual(text: str) -> str:
     """Rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height, inverses."""
     if len(text) < 80 and text.endswith((".", "dots")) and (match := _ENDLESS.fullmatch(text)) is not None:
         return f"{match[1]}\\overline{{{match[2]}}}"
-    if text[:1].isalpha() and (number := spelled(text)) is not None:
+    if text[:1].isalpha() and (number := spelled(_SPACING.sub(" ", text))) is not None:
         return number
     if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
         return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")

@@ -37,6 +37,9 @@ class _NoWords(Exception):
 
 def same_order(gold: Node, pred: Node) -> bool | None:
     """Whether both have the same factors in the same order; None where the order means nothing, or is not known."""
+    if gold.kind == "unit" or pred.kind == "unit":
+        is_same = same_order(*(node.args[0] if node.kind == "unit" else node for node in (gold, pred)))
+        return False if is_same is False else None  # the units are still to be compared
     if not (_is_run(gold) or _is_of_matrices(gold)):
         return None
     try:

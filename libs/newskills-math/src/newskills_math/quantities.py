@@ -16,6 +16,7 @@ from newskills_math.syntax.tables import FILLERS, LAST_WORDS, NUMBER_WORDS, UNIT
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
 _LEFT_OVER = re.compile(r"(?<=[a-z])(?<!\bthe)(?<!\bto) left\b")
+_OF_DEGREES = frozenset({"angle", "celsius"})
 _EXPONENT_WORDS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 
@@ -125,7 +126,8 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
     """
     g, p = gold.dimension, pred.dimension
     if not g.startswith("?") and not p.startswith("?"):
-        return not g or not p or g == p
+        may_stand = all(_takes(mark, unit) for mark in (gold.mark, pred.mark) for unit in (g, p))
+        return may_stand and (not g or not p or g == p)
     if (not g or not p) and "sym" in (gold.value.kind, pred.value.kind):
         return False
     mine, other = _content(g), _content(p)
@@ -134,6 +136,11 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
     if any(word in VALUE_WORDS or _is_another_number(word) for word in mine ^ other):
         return False
     return not (other - mine) & COLLECTIVES or bool(other & COUNTED_TOGETHER)
+
+
+def _takes(mark: str, dimension: str) -> bool:
+    """Whether what is marked as a percentage or as degrees may have that unit, or be what has it."""
+    return not mark or not dimension or (mark == "deg" and dimension in _OF_DEGREES)
 
 
 def _is_another_number(word: str) -> bool:

@@ -63,6 +63,8 @@ _NO_EXPRESSIONS = (
     ("remainder", same_remainder),
 )
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
+_NO_ELEMENT = re.compile(r",0\d")
+"""A group of digits that can only be the end of a number: nobody lists `000`."""
 _ARROW = re.compile(r"\\to(?![a-zA-Z])")
 _DECIMAL_COMMA = re.compile(r"[^,.;\d(\[]*?(?<![\d.])(\d{1,15})(?:,|\{,\})(\d{1,15})[^,.;\d)\]]*")
 
@@ -263,7 +265,7 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     if gold != pred and _contradicts_itself(pred, options):
         return False, NO_SINGLE_ANSWER
     verdict = _compared(gold, pred, options)
-    if not verdict and (_GROUPS.search(g) or _GROUPS.search(p)):
+    if not verdict and (_GROUPS.search(g) or _GROUPS.search(p)) and not _NO_ELEMENT.search(f"{g} {p}"):
         verdict = _other_commas(p, g, options) or verdict
     if verdict is None and (beyond(gold) or beyond(pred)):
         return None if beyond(gold) else False, "too big to compare symbolically"

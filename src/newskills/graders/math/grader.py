@@ -18,7 +18,7 @@ from newskills_math.values.exact import plain
 from newskills_math.values.tolerance import near
 from newskills_math.verdict import Verdict, equal, in_time
 
-VERSION = "13"
+VERSION = "14"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:

@@ -109,8 +109,9 @@ def same_set(a: RealSet, b: RealSet) -> bool:
 
 
 def repeats(node: Node) -> bool:
-    """Whether a list has a member that lies within the others: `(2,12), 5` says more than the set `(2,12)`.
+    """Whether a list has a member that lies within the others, as `5` or `\\emptyset` beside `(2,12)`.
 
+    Such a list says more than the set of its points.
     Raises NoRealSet.
     """
     if node.kind != "list" or len(node.args) > _MOST_MEMBERS or any(a.kind == "rel" for a in node.args):
@@ -118,7 +119,7 @@ def repeats(node: Node) -> bool:
     parts = [real_set(a) for a in node.args]
     others = (_union(parts[:at] + parts[at + 1 :]) for at in range(len(parts)))
     return any(
-        part.pieces and same_set(_union([_intersection([part, other])]), part)
+        not part.pieces or same_set(_union([_intersection([part, other])]), part)
         for part, other in zip(parts, others, strict=True)
     )
 
