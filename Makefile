@@ -6,6 +6,7 @@ CPU_INDEX := https://download.pytorch.org/whl/cpu
 DEV := .venv
 FAST := .venv-fast
 FLOORS := base config prompts solve graders metrics run
+LIBRARIES := $(subst -,_,$(notdir $(wildcard libs/*)))
 
 .PHONY: quickstart fast coverage test check format bench docs clean
 
@@ -16,7 +17,7 @@ fast: $(FAST)/bin/ns ## in minutes: tests of most floors, with few packages
 	$(FAST)/bin/python -m pytest -q -r fE -p tests.workers --workers auto -m "not slow" $(FLOORS:%=tests/%) libs
 
 coverage: $(FAST)/bin/ns ## the same, and how much of those floors they reach
-	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS:%=--cov=newskills.%) --cov=newskills_math --cov-report term $(FLOORS:%=tests/%) libs
+	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS:%=--cov=newskills.%) $(LIBRARIES:%=--cov=%) --cov-report term $(FLOORS:%=tests/%) libs
 
 test: ## everything that must hold; installs what it needs
 	./.ci/test

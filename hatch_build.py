@@ -7,12 +7,11 @@ from its PKG-INFO. A wheel that is built from a checkout holds them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
-
-LIBRARIES = ("newskills-math",)
 
 
 class Dependencies(MetadataHookInterface):
@@ -26,4 +25,5 @@ class LibrariesApart(BuildHookInterface[Any]):
     """Adds the libraries, at the version of newskills itself, to the dependencies of a source distribution."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        build_data["dependencies"] += [f"{name}=={self.metadata.version}" for name in LIBRARIES]
+        names = sorted(path.parent.name for path in Path(self.root).glob("libs/*/pyproject.toml"))
+        build_data["dependencies"] += [f"{name}=={self.metadata.version}" for name in names]

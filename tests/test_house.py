@@ -5,7 +5,9 @@ its words say."""
 from __future__ import annotations
 
 import ast
+import os
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
@@ -15,13 +17,16 @@ from typing import NamedTuple
 import pytest
 
 import newskills
+from newskills.base.libraries import LIBRARIES, library_source
 from newskills.benchmarks.generate_catalog import NO_CATEGORIES
 from newskills.commands.command import resolve
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, command_names, module_of
 
 ROOT = Path(newskills.__file__).parent
-LIBRARY = ROOT.parent / "newskills_math"
+REPOSITORY = ROOT.parents[1]
+PACKAGES = (ROOT, *(ROOT.parent / name for name in LIBRARIES))
+"""Ours: newskills, and the libraries that come along."""
 MOST = 25
 """Python files beside each other."""
 
@@ -31,7 +36,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {module_name(path): path for root in (ROOT, LIBRARY) for path in root.rglob("*.py")}
+FILES = {module_name(path): path for root in PACKAGES for path in root.rglob("*.py")}
 
 
 class Facts(NamedTuple):
@@ -103,8 +108,25 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles({name: facts(name).imports for name in FILES}) == []
 
 
+def test_what_names_the_libraries_names_all() -> None:
+    """Settings of tools that know no patterns, links, and the packages that go along with jobs."""
+    folders = sorted(path.name for path in (REPOSITORY / "libs").iterdir())
+    packages = [name.replace("-", "_") for name in folders]
+    assert sorted(LIBRARIES) == packages
+    assert [os.readlink(ROOT.parent / name) for name in packages] == [
+        f"../{library_source(name)}" for name in packages
+    ]
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert settings["hatch"]["build"]["targets"]["wheel"]["packages"][2:] == [f"src/{name}" for name in packages]
+    assert settings["mypy"]["mypy_path"].split(":") == ["src", *(f"libs/{name}/tests" for name in folders)]
+    assert settings["coverage"]["run"]["source"] == ["newskills", *packages]
+    assert settings["importlinter"]["root_packages"] == ["newskills", *packages]
+    contracts = {contract["name"]: contract for contract in settings["importlinter"]["contracts"]}
+    assert contracts["The libraries know nothing of the rest"]["source_modules"] == packages
+
+
 def test_no_folder_is_crowded() -> None:
-    folders = [path for root in (ROOT, LIBRARY) for path in (root, *root.rglob("*")) if path.is_dir()]
+    folders = [path for root in PACKAGES for path in (root, *root.rglob("*")) if path.is_dir()]
     crowded = {
         folder.relative_to(ROOT if folder.is_relative_to(ROOT) else ROOT.parent).as_posix()
         for folder in folders

@@ -16,7 +16,9 @@ import pytest
 from newskills import __version__
 
 ROOT = Path(__file__).parents[1]
-LIBRARIES = {"newskills-math": "newskills_math"}
+LIBRARIES = {
+    path.parent.name: path.parent.name.replace("-", "_") for path in sorted(ROOT.glob("libs/*/pyproject.toml"))
+}
 """Folder of libs → its package."""
 
 pytestmark = pytest.mark.slow
@@ -90,7 +92,7 @@ def test_they_have_all_files_of_the_package_and_no_others(dist: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in source} - names == set()
     assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py"} <= names
-    assert not [name for name in names if name.startswith((".venv", "results/", "libs/", "src/newskills_math"))]
+    assert not [name for name in names if name.startswith((".venv", "results/", "libs/", "src/newskills_"))]
 
 
 @pytest.mark.parametrize(("name", "package"), LIBRARIES.items())
@@ -101,7 +103,8 @@ def test_libraries_are_distributions_of_their_own(dist: Path, name: str, package
     assert import_module(package).__version__ == __version__
 
 
-MATHEMATICS = """
+ALONE = {
+    "newskills-math": """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from newskills_math import compare, parse, verify
@@ -110,24 +113,31 @@ replies = [r"So \\boxed{1+x}.", r"It is \\boxed{\\frac{1}{3}}.", r"\\boxed{-1<x<
 with ThreadPoolExecutor(3) as pool:
     print(list(pool.map(lambda gold, reply: verify(parse(gold), parse(reply)), golds, replies)))
 print(compare("52_8", "52_9").equal, "newskills" in sys.modules, "sympy" in sys.modules)
-"""
+""",
+}
+"""Library → a script that works where nothing else is installed, and says at the end what it has not loaded."""
+PRINTED = {"newskills-math": "[True, False, True]\nFalse False False\n"}
 
 
-def test_mathematics_is_used_without_the_rest(dist: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "package"), LIBRARIES.items())
+def test_a_library_is_used_without_the_rest(dist: Path, tmp_path: Path, name: str, package: str) -> None:
     run(sys.executable, "-m", "venv", tmp_path)
     python = tmp_path / "bin/python"
-    run(python, "-m", "pip", "install", "--quiet", "--no-compile", wheel_of(dist, "newskills_math"))
-    assert run(python, "-c", MATHEMATICS).stdout == "[True, False, True]\nFalse False False\n"
+    run(python, "-m", "pip", "install", "--quiet", "--no-compile", wheel_of(dist, package))
+    assert run(python, "-c", ALONE[name]).stdout == PRINTED[name]
     assert "newskills " not in run(python, "-m", "pip", "list").stdout
 
 
 @pytest.mark.nightly
-def test_the_library_as_it_is_installed_passes_its_tests(dist: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "package"), LIBRARIES.items())
+def test_a_library_as_it_is_installed_passes_its_tests(
+    dist: Path, tmp_path: Path, name: str, package: str
+) -> None:
     """In a folder without the checkout's sources."""
     words = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path)
-    run(sys.executable, *words, wheel_of(dist, "newskills_math"))
-    tests = ROOT / "libs/newskills-math/tests"
-    where = run(sys.executable, "-c", "import newskills_math as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
+    run(sys.executable, *words, wheel_of(dist, package))
+    tests = ROOT / "libs" / name / "tests"
+    where = run(sys.executable, "-c", f"import {package} as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
     assert Path(where.stdout.strip()).is_relative_to(tmp_path)
     run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
 

@@ -17,6 +17,7 @@ from tests.launch.sshd import remote, sshd
 import newskills
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError
+from newskills.base.libraries import LIBRARIES, library_source
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.machines.shell import LocalMachine, Shell
 from newskills.launch.machines.ssh import RemoteMachine
@@ -26,6 +27,7 @@ __all__ = ["remote", "sshd"]
 
 SLURM = ClusterConfig(executor="slurm", name="slurm", job_dir="/unused")
 FILES = {"train.py": "print('one')\n", "pack age/it's.txt": "x\n", "bin/run": "#!/bin/sh\n"}
+OURS = ("newskills", *LIBRARIES)
 OWN = {"newskills/__init__.py": "", "newskills/cli.py": ""}  # so that the installed one need not be copied
 
 
@@ -54,7 +56,7 @@ def names(folder: Path) -> set[str]:
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.is_file() and not path.relative_to(folder).as_posix().startswith(("newskills/", "newskills_math/"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in OURS
     }
 
 
@@ -82,14 +84,14 @@ def test_committed_files_and_newskills(repo: Path, tmp_path: Path) -> None:
     version = subprocess.run(
         [
             *(sys.executable, "-S", "-c"),
-            "import newskills, newskills_math as m; print(newskills.__version__, newskills.__file__, m.__file__)",
+            f"import {', '.join(OURS)}; print(newskills.__version__, *(m.__file__ for m in ({', '.join(OURS)})))",
         ],
         env={"PYTHONPATH": str(code)},
         capture_output=True,
         text=True,
         check=True,
     )
-    places = [str(code / name / "__init__.py") for name in ("newskills", "newskills_math")]
+    places = [str(code / name / "__init__.py") for name in OURS]
     assert version.stdout.split() == [newskills.__version__, *places]
     assert not list(code.rglob("__pycache__/x"))
 
@@ -209,21 +211,22 @@ def test_changed_data_that_is_committed_counts_as_code(repo: Path, tmp_path: Pat
         packed(tmp_path / "jobs", repo)
 
 
-def test_a_repository_that_has_newskills(tmp_path: Path) -> None:
+@pytest.mark.parametrize("package_name", LIBRARIES)
+def test_a_repository_that_has_newskills(tmp_path: Path, package_name: str) -> None:
     own = {"src/newskills/__init__.py": "MINE = 1\n", "src/newskills/cli.py": "", "README": ""}
-    library = "libs/newskills-math/src/newskills_math"
+    library = library_source(package_name)
     repo = repository(tmp_path / "fork", own)
     before = packed(tmp_path / "jobs", repo)
     assert os.readlink(Path(before.path, "newskills")) == "src/newskills"
-    assert Path(before.path, "newskills_math", "verdict.py").is_file()  # of a time when there was no library
-    assert not Path(before.path, "newskills_math").is_symlink()
-    commit(repo, {f"{library}/__init__.py": "MINE = 2\n", f"{library}/verdict.py": ""})
+    assert Path(before.path, package_name, "_version.py").is_file()  # of a time when there was no such library
+    assert not Path(before.path, package_name).is_symlink()
+    commit(repo, {f"{library}/__init__.py": "MINE = 2\n", f"{library}/_version.py": ""})
     made = packed(tmp_path / "jobs", repo)
-    assert os.readlink(Path(made.path, "newskills_math")) == library
-    assert Path(made.path, "newskills_math", "__init__.py").read_text() == "MINE = 2\n"
+    assert os.readlink(Path(made.path, package_name)) == library
+    assert Path(made.path, package_name, "__init__.py").read_text() == "MINE = 2\n"
     assert Path(made.path, "newskills", "__init__.py").read_text() == "MINE = 1\n"
     installed = packed(tmp_path / "jobs", repo, environ={"NEMO_SKILLS_FORCE_INSTALLED_PACKAGE": "1"})
-    for name in ("newskills", "newskills_math"):
+    for name in ("newskills", package_name):
         assert "MINE" not in Path(installed.path, name, "__init__.py").read_text()
     assert installed.path != made.path
 

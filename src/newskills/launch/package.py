@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code that jobs run: the committed files of the git repository the user stands in, and newskills with its library.
+"""The code that jobs run: committed files of the git repository the user stands in, newskills and its libraries.
 
 A package is a folder `<job_dir>/packages/<hash>`, named by its content, which containers see as /nemo_run/code: the
 same commit is copied once. It appears by rename, so that it is whole or not there, however many submit at once.
@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-import newskills_math
 from newskills import base
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
+from newskills.base.libraries import LIBRARIES, library_folders, library_source
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, twin
 from newskills.launch.clusters.mounts import CODE, clean, inside
@@ -37,12 +37,11 @@ PACKAGES = "packages"
 """Folder of packages, below that of all jobs."""
 
 _OWN = "newskills"
-_LIBRARY = "newskills_math"
 _PLACES = {
     _OWN: (_OWN, f"src/{_OWN}"),
-    _LIBRARY: (_LIBRARY, f"src/{_LIBRARY}", f"libs/newskills-math/src/{_LIBRARY}"),
+    **{name: (name, f"src/{name}", library_source(name)) for name in LIBRARIES},
 }
-_MARKS = {_OWN: ("__init__.py", "cli.py"), _LIBRARY: ("__init__.py", "verdict.py")}
+_MARKS = {_OWN: ("__init__.py", "cli.py"), **dict.fromkeys(LIBRARIES, ("__init__.py", "_version.py"))}
 """Where a repository may have our packages, and the files by which they are recognised."""
 _PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
 
@@ -84,7 +83,7 @@ class Package(Struct, frozen=True, kw_only=True):
 class PackageContent(Struct, frozen=True, kw_only=True):
     """What goes into a package. `data` is relative to the repository.
 
-    own    the folder of each of our packages (newskills, its library) that the repository does not have
+    own    the folder of each of our packages (newskills, its libraries) that the repository does not have
     links  where the repository has the others
     """
 
@@ -258,7 +257,7 @@ def _content(
 
 
 def _own_packages() -> dict[str, Path]:
-    return {_OWN: Path(base.__file__).parents[1], _LIBRARY: Path(newskills_math.__file__).parent}
+    return {_OWN: Path(base.__file__).parents[1], **library_folders()}
 
 
 def _held(commit: GitCommit, name: str) -> str:

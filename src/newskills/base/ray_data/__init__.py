@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-import newskills_math
 from newskills import base
 from newskills.base.errors import ConfigError
+from newskills.base.libraries import library_folders
 
 Item = dict[str, Any]
 """Texts, numbers and bytes."""
@@ -67,16 +67,16 @@ def _connected() -> Any:
         raise ConfigError(f"--executor=ray needs Ray Data ({error}).", hint="pip install 'ray[data]'") from error
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     address = os.environ.get("RAY_ADDRESS")
-    code, library = Path(base.__file__).parents[1], Path(newskills_math.__file__).resolve().parent
+    folders = [Path(base.__file__).parents[1], *(path.resolve() for path in library_folders().values())]
     try:
         _knock(address or "")
         ray.init(
             address=address,
             log_to_driver=False,
             logging_level="ERROR",
-            runtime_env={"py_modules": [str(code), str(library)]}
+            runtime_env={"py_modules": [str(folder) for folder in folders]}
             if address
-            else {"env_vars": {"PYTHONPATH": f"{code.parent}:{library.parent}"}},
+            else {"env_vars": {"PYTHONPATH": ":".join(str(folder.parent) for folder in folders)}},
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(
