@@ -229,9 +229,7 @@ WITH_FUNCTIONS = {
     "jobs/plan": "runs another command",
     "jobs/rehearse": "runs another command",
     "jobs/run_cmd": "reads the words of a command of the user's",
-    "serve/serve_rewards/work": "until training has left the commands",
     "shell/completion": "reads half a command line",
-    "start/quickstart/work": "until training has left the commands",
 }
 """Files of commands that do more than to name options and a function of pipelines, and why."""
 
@@ -243,7 +241,7 @@ def test_commands_name_options_and_one_function_of_pipelines() -> None:
         for path in commands.glob("*/**/*.py")
         if re.search(r"^ *def ", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert {name for name in working if not name.startswith(("train/", "shared/"))} <= WITH_FUNCTIONS.keys()
+    assert working == WITH_FUNCTIONS.keys()
 
 
 def test_rooms_are_the_groups_of_the_help() -> None:

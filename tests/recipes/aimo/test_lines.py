@@ -63,8 +63,9 @@ def test_the_line_runs_and_plans_the_right_thing(line: str, tmp_path: Path) -> N
     argv = [sys.executable, *words, "--dry_run"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())  # a longer path folds the lines of the table elsewhere
     for part in LINES[line]:
-        assert part in done.stdout
+        assert " ".join(part.split()) in text
     assert not list(tmp_path.iterdir())
 
 

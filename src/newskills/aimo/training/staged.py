@@ -26,8 +26,8 @@ def train_stage(
     force_cpu: bool = False,
 ) -> Path:
     """Train a stage on `rows`, which stay in its folder; return the folder of the model. Raises NewskillsError."""
-    from newskills.commands.train.aimo.work.lines import run_line, tell
-    from newskills.commands.train.aimo.work.stages import backend_for
+    from newskills.aimo.running.lines import run_line, tell
+    from newskills.aimo.running.stages import backend_for
     from newskills.recipes.aimo.lines import FINAL
     from newskills.recipes.aimo.training import StagedTraining, train
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from newskills.commands.command import Command
-from newskills.commands.train.aimo.work.lines import BenchmarkOptions, UseVllm
+from newskills.commands.train.aimo.options import BenchmarkOptions, UseVllm
 from newskills.pipelines.options import doc
 from newskills.run.planning.config import GenerationConfig
 
@@ -27,7 +27,7 @@ COMMAND = Command(
     "the grader that gave the reward. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
-    run="newskills.commands.train.aimo.work.evaluation:run_evaluate",
+    run="newskills.aimo.running.evaluation:run_evaluate",
     examples=(
         "ns aimo evaluate --model ./outputs/rl_math --benchmark math --use-vllm",
         "ns aimo evaluate --model ./outputs/sft_tir --benchmark aime --use-tir --num-samples 8",

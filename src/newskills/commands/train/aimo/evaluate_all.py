@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from newskills.commands.command import Command
-from newskills.commands.train.aimo.work.lines import BenchmarkOptions, UseVllm
+from newskills.commands.train.aimo.options import BenchmarkOptions, UseVllm
 from newskills.pipelines.options import doc
 from newskills.run.planning.config import GenerationConfig
 
@@ -23,7 +23,7 @@ COMMAND = Command(
     "llama.cpp serves it, as with --no-vllm. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
-    run="newskills.commands.train.aimo.work.evaluation:run_all",
+    run="newskills.aimo.running.evaluation:run_all",
     aliases={"use_vllm": "vllm"},
     examples=("ns aimo evaluate_all --model ./outputs/rl_math --benchmarks math500 aime --merge-output",),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from newskills.commands.command import Command
-from newskills.commands.train.aimo.work.lines import BenchmarkOptions, UseVllm
+from newskills.commands.train.aimo.options import BenchmarkOptions, UseVllm
 from newskills.pipelines.options import doc
 from newskills.run.planning.config import GenerationConfig
 
@@ -25,7 +25,7 @@ COMMAND = Command(
     "intervals. Checkpoints that are already evaluated are skipped. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
-    run="newskills.commands.train.aimo.work.evaluation:run_checkpoints",
+    run="newskills.aimo.running.evaluation:run_checkpoints",
     aliases={"checkpoints_dir": "model", "checkpoint_dir": "model"},
     examples=(
         "ns aimo evaluate_checkpoints --model outputs/rl_math --benchmark math500 --output-dir results/curve",

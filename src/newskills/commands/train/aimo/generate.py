@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from newskills.commands.command import Command
-from newskills.commands.train.aimo.work.lines import AnswerOptions, UseVllm
+from newskills.commands.train.aimo.options import AnswerOptions, UseVllm
 from newskills.pipelines.options import AtLeastOne, doc
 from newskills.run.planning.config import GenerationConfig
 
@@ -32,7 +32,7 @@ COMMAND = Command(
     summary="Answer problems with a model of the aimo recipe. ++ keys are those of ns generate.",
     options=Options,
     config=GenerationConfig,
-    run="newskills.commands.train.aimo.work.generation:run",
+    run="newskills.aimo.running.generation:run",
     examples=(
         'ns aimo generate --model ./outputs/rl_math --strategy tir --problem "What is 17 squared?"',
         "ns aimo generate --model smollm2 --strategy majority_vote --num-samples 8 --input-file problems.jsonl",

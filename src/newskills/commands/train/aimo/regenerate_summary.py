@@ -20,7 +20,7 @@ COMMAND = Command(
     name="aimo_regenerate_summary",
     summary="Rebuild the tables of ns aimo evaluate, evaluate_all and evaluate_checkpoints from the records.",
     options=Options,
-    run="newskills.commands.train.aimo.work.evaluation:run_summary",
+    run="newskills.aimo.running.evaluation:run_summary",
     aliases={"results_dir": "output_dir"},
     examples=("ns aimo regenerate_summary results/aimo/rl_math",),
 )

@@ -74,7 +74,7 @@ COMMAND = Command(
     "commands; --dry_run shows them. A killed run resumes with the same command.",
     options=Options,
     config=AimoConfig,
-    run="newskills.commands.train.aimo.work.stages:run",
+    run="newskills.aimo.running.stages:run",
     examples=(
         "ns aimo train --stage full --base-model Qwen/Qwen2.5-14B",
         "ns aimo train --stage rl --base-model smollm2 --max-samples 200 --force-cpu --output-dir outputs/small",

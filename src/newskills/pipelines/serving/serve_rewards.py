@@ -15,13 +15,13 @@ from newskills.base.records import Row
 from newskills.base.terminal import printable
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
-from newskills.commands.serve.serve_rewards import Options, RewardKeys
 from newskills.config.command_line import Parsed
 from newskills.models.tokenizer import HFTokenizer
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.keys import keys_of
 from newskills.pipelines.notices import warn_of_hedges
+from newskills.pipelines.serving.serve_rewards_options import RewardKeys, ServeRewardsOptions
 from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.prompts.renderer import load_prompt
 from newskills.run.planning.plan import in_folder
@@ -34,7 +34,7 @@ from newskills.run.rewarding.server import RewardServerSettings, RewardSource, s
 DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[ServeRewardsOptions]) -> int:
     options = parsed.options
     keys = keys_of(RewardKeys, parsed)
     if keys is None:
@@ -62,7 +62,7 @@ def run(parsed: Parsed[Options]) -> int:
     return 0
 
 
-def _source(options: Options, keys: RewardKeys) -> RewardSource:
+def _source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:
     """Return the source of the rewards: a reward model, or a grader. Raises ConfigError, UnknownNameError,
     DataError."""
     if options.reward_model is None:
@@ -90,7 +90,7 @@ def _judging(source: RewardSource, keys: RewardKeys) -> Step:
     return ("grades", source.label, _worth(keys.reward))
 
 
-def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
+def _grader(options: ServeRewardsOptions, keys: RewardKeys) -> tuple[str, Row]:
     """Return the grader's name and settings. Raises ConfigError, UnknownNameError."""
     if (options.benchmark is None) == (options.grader is None):
         raise ConfigError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns serve_rewards`: graders as rewards for any trainer, over HTTP."""
+"""The options of `ns serve_rewards`, and its `++` keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import NAME, AtLeastOne, DryRun, doc
 from newskills.pipelines.serving.token import Open, TokenFile
 from newskills.run.rewarding.reward import RewardConfig
@@ -16,7 +15,7 @@ from newskills.sandbox.config import SandboxConfig
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class ServeRewardsOptions(Struct, frozen=True, kw_only=True):
     benchmark: Annotated[
         str | None, doc("benchmark whose grader gives the reward, with the benchmark's settings", NAME)
     ] = None
@@ -53,21 +52,3 @@ class RewardKeys(Struct, frozen=True, kw_only=True):
     eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = {}
     reward: RewardConfig = RewardConfig()
     sandbox: SandboxConfig = SandboxConfig()
-
-
-COMMAND = Command(
-    name="serve_rewards",
-    summary="Compute rewards for the samples of any trainer over HTTP, with the same graders as evaluation or with a "
-    "reward model of ns reward_model. It answers newskills batches (/v1/rewards), OpenRLHF (/get_reward) and slime "
-    "(/slime). A sample that could not be graded never gets reward 0.",
-    options=Options,
-    config=RewardKeys,
-    run="newskills.commands.serve.serve_rewards.work:run",
-    examples=(
-        "ns serve_rewards --grader=math ++reward.wrong=-0.5 ++reward.no_answer=-0.5 ++reward.format.box=0.1",
-        "ns serve_rewards --benchmark=human-eval --host=0.0.0.0 --port=9060 --token_file=/run/secrets/rewards",
-        "ns serve_rewards --reward_model=training/rm/final_hf_model --benchmark=sorting-lesson",
-        "ns serve_rewards --grader=math ++reward.judge.server.model=my-judge "
-        "++reward.judge.server.base_url=http://judge:8000",
-    ),
-)

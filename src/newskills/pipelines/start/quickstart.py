@@ -11,11 +11,11 @@ from pathlib import Path
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
-from newskills.commands.start.quickstart import Options
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
+from newskills.pipelines.start.quickstart_options import QuickstartOptions
 from newskills.recipes.improve.records import ROUNDS
 from newskills.recipes.lesson import LessonSpec, lesson, shortened
 from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
@@ -40,7 +40,7 @@ REPORT = "evaluation"
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
 
-def run(parsed: Parsed[Options]) -> int:
+def run(parsed: Parsed[QuickstartOptions]) -> int:
     """Run the command and return the exit code. Raises ConfigError where the embedded model is not installed."""
     options = parsed.options
     if missing := [module for module in NEEDS if find_spec(module) is None]:
@@ -67,7 +67,7 @@ def run(parsed: Parsed[Options]) -> int:
     return evaluation.exit_code
 
 
-def _lesson(options: Options) -> int:
+def _lesson(options: QuickstartOptions) -> int:
     """Run the whole loop, and return the exit code."""
     if options.share > 1:
         raise ConfigError(

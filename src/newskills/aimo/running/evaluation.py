@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from newskills.aimo.running.lines import gpus, place, run_line, show, tell
 from newskills.base.errors import DataError
 from newskills.commands.train.aimo.evaluate import Options as OneOptions
 from newskills.commands.train.aimo.evaluate_all import Options as AllOptions
 from newskills.commands.train.aimo.evaluate_checkpoints import Options as CheckpointsOptions
+from newskills.commands.train.aimo.options import BenchmarkOptions
 from newskills.commands.train.aimo.regenerate_summary import Options as SummaryOptions
-from newskills.commands.train.aimo.work.lines import BenchmarkOptions, gpus, place, run_line, show, tell
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.notices import notice

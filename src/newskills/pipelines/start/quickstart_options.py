@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns quickstart`: the main job on an embedded default."""
+"""The options of `ns quickstart`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from newskills.commands.command import Command
 from newskills.pipelines.options import DryRun, doc
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class QuickstartOptions(Struct, frozen=True, kw_only=True):
     output_dir: Annotated[
         str, doc("folder for the results; a run in the same folder resumes where it stopped")
     ] = "results/quickstart"
@@ -33,14 +32,3 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ] = True
     dry_run: DryRun = False
-
-
-COMMAND = Command(
-    name="quickstart",
-    summary="Train a real 135M model to sort numbers on this machine's CPU: evaluate it, generate data, "
-    "fine-tune (SFT), train with reinforcement learning (GRPO), evaluate again on the same held-out "
-    "problems, and print the comparison with its interval. Needs newskills[local,train]; no GPU, no "
-    "account. --no_train: only evaluate it on two benchmarks with several seeds.",
-    options=Options,
-    run="newskills.commands.start.quickstart.work:run",
-)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import sys
 
+from newskills.aimo.running.lines import gpus, place, run_line, show
 from newskills.base.terminal import printable
 from newskills.commands.train.aimo.generate import Options
-from newskills.commands.train.aimo.work.lines import gpus, place, run_line, show
 from newskills.config.command_line import Parsed
 from newskills.recipes.aimo.answering import OUTPUT, AnsweringTask, answers, keep_problem, lines
 

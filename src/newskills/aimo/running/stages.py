@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from newskills.aimo.running.lines import run_line, show, tell
 from newskills.base.errors import ConfigError
 from newskills.base.tables import print_table
 from newskills.commands.train.aimo.train import LAST, Options
-from newskills.commands.train.aimo.work.lines import run_line, show, tell
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.config.layers import Resolved, explain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands of the three-stage recipe share: who answers, and how the lines of the recipe are run and shown."""
+"""What the commands of the three-stage recipe share: how the lines of the recipe are run and shown."""
 
 from __future__ import annotations
 
@@ -7,39 +7,15 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from newskills.commands.loading import load
+from newskills.commands.train.aimo.options import AnswerOptions
 from newskills.config.fields import leaves
 from newskills.pipelines.notices import notice
-from newskills.pipelines.options import AtLeastOne, DryRun, doc
 from newskills.recipes.aimo.lines import CommandLine
-
-MODEL = doc("training folder, Hugging Face folder or name, .gguf file, or smollm2")
-
-
-class AnswerOptions(Struct, frozen=True, kw_only=True):
-    """Who answers, and how."""
-
-    model: Annotated[str, MODEL]
-    server_address: Annotated[str | None, doc("address of a running OpenAI-compatible server")] = None
-    output_dir: Annotated[str | None, doc("folder for records and tables (default: results/aimo/<model>)")] = None
-    dry_run: DryRun = False
-
-
-class BenchmarkOptions(AnswerOptions, frozen=True, kw_only=True):
-    """How benchmarks are measured."""
-
-    max_samples: Annotated[AtLeastOne | None, doc("problems per benchmark (default: all)")] = None
-    num_samples: Annotated[int, Meta(ge=1, description="answers per problem; 1 = greedy")] = 1
-    use_tir: Annotated[bool, doc("the model writes code, which the sandbox runs")] = False
-    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-
-
-UseVllm = Annotated[bool, doc("serve with vLLM on the GPUs of this machine; otherwise llama.cpp on the CPU")]
 
 
 def place(options: AnswerOptions) -> Path:
