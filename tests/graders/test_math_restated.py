@@ -54,3 +54,8 @@ def test_values_that_a_problem_names_may_be_its_answer(problem: str, gold: str, 
 def test_an_accepted_answer_is_none_that_repeats() -> None:
     record = {"problem": "Write $2^3$ as a power.", "expected_answer": "8", "accepted_answers": ["2^3"]}
     assert MathGrader().grade({**record, "generation": r"\boxed{2^3}"}).outcome == "correct"
+
+
+def test_a_row_may_have_two_texts_of_its_problem() -> None:
+    record = {"problem": "Exercise 7.", "question": "Write $2^3$ as a number.", "expected_answer": "8"}
+    assert MathGrader().grade({**record, "generation": r"\boxed{2^3}"}).outcome == "wrong"

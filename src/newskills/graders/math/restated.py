@@ -25,8 +25,13 @@ _SHORTEST, _LONGEST = 3, 4000
 
 def restates(answer: str, golds: Sequence[str], record: Row) -> bool:
     """Return whether `answer`, equal to one of `golds`, is work to do that the record's problem gives word for word."""
-    problem = record.get("problem") or record.get("question")
-    if not isinstance(problem, str) or answer in golds or len(answer) > _LONGEST:
+    problems = (record.get("problem"), record.get("question"))
+    return any(_is_copied(answer, golds, problem) for problem in problems if isinstance(problem, str))
+
+
+def _is_copied(answer: str, golds: Sequence[str], problem: str) -> bool:
+    """Return whether `problem` holds `answer` as work to do."""
+    if answer in golds or len(answer) > _LONGEST:
         return False
     piece, whole = _bare(answer), _bare(problem)
     if len(piece) < _SHORTEST or piece not in whole or _VALUE.fullmatch(piece):
