@@ -154,7 +154,7 @@ def profile_of(name: str, settings: Row) -> Profile:
 
 
 def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
-    """Keys that look like another one, and that nothing uses → what to say of them."""
+    """Map keys that look like another one, and that nothing uses, to what to say of them."""
     plain_fields = [field.name for field in msgspec.structs.fields(Profile) if field.name not in _FREE]
     names = [*plain_fields, *_FREE, *ALIASES, *FURTHER]
     misspellings = {key: suggest(key, names) for key in settings if key not in names and not used(key)}
@@ -164,7 +164,7 @@ def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
 
 
 def _as_texts(key: str, value: Any) -> Any:
-    """Numbers and booleans of TOML where texts are expected."""
+    """Make numbers and booleans of TOML texts where texts are expected."""
     if key == "env_vars" and isinstance(value, dict):
         return {name: str(item) for name, item in value.items()}
     if key in ("mounts", "startup_commands") and isinstance(value, str):

@@ -95,7 +95,7 @@ def map_task(name: str) -> MappedTask | None:
 
 
 def own_names() -> list[str]:
-    """Every name that `map_task` knows, for suggestions."""
+    """List every name that `map_task` knows, for suggestions."""
     return [name for entry in entries() for name in (entry.name, *entry.aliases)] + list(NAMES)
 
 
@@ -169,7 +169,7 @@ def _settings(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
 
 
 def _judge(judge: Any) -> list[str]:
-    """Options of the judge model, where its endpoint is given."""
+    """Return the options of the judge model, where its endpoint is given."""
     if not isinstance(judge, dict) or not judge.get("url") or not judge.get("model_id"):
         return []
     words = [
@@ -205,7 +205,7 @@ def _notes(task: EvaluationTask) -> list[str]:
 
 
 def _given(extra: Row, key: str) -> str | None:
-    """Its text; `None` as text means that there is none."""
+    """Return the text of `key`; `None` as text means that there is none."""
     value = extra.get(key)
     return None if value in (None, "", "None", "none", "null") else str(value)
 

@@ -84,7 +84,7 @@ def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, 
 
 
 def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
-    """Where the stages write, and hence where the next ones start."""
+    """Return where the stages write, and hence where the next ones start."""
     if len(stages) == 1:
         return {f"{stages[0]}.output": folder}
     own = AimoConfig()
@@ -122,7 +122,7 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
 
 
 def _report_to(options: Options) -> tuple[str, ...]:
-    """Where metrics go; to TensorBoard also where nobody asked, if it is here."""
+    """Return where metrics go; to TensorBoard also where nobody asked, if it is here."""
     if options.report_to is None:
         return ("tensorboard",) if find_spec("tensorboard") else ()
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
@@ -138,7 +138,7 @@ def _report_to(options: Options) -> tuple[str, ...]:
 
 
 def _backend(options: Options, fits: bool) -> Backend:
-    """`fits`: the cpu trainer can train the model."""
+    """Choose the trainer; `fits`: the cpu trainer can train the model."""
     if options.backend != "auto":
         return options.backend
     return "cpu" if fits and (options.force_cpu or not visible_gpus()) else "trl"
@@ -154,7 +154,7 @@ def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
 def _quantised(
     options: Options, config: AimoConfig, stages: tuple[StageName, ...], resolved: Resolved[AimoConfig]
 ) -> AimoConfig:
-    """Without a GPU and bitsandbytes the frozen weights stay whole, which is said.
+    """Return the settings; without a GPU and bitsandbytes the frozen weights stay whole, with a note.
 
     Raises ConfigError where the user has asked for 4 bits.
     """
@@ -176,5 +176,5 @@ def _quantised(
 
 
 def several() -> bool:
-    """Whether a launcher (accelerate, torchrun) has started several processes."""
+    """Return whether a launcher (accelerate, torchrun) has started several processes."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1

@@ -75,7 +75,7 @@ def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
 
 
 def write(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
-    """`config` with its variables in `dialect`: a copy, as far as it differs."""
+    """Return `config` with its variables in `dialect`: a copy, as far as it differs."""
     done: Row = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
     done.pop(KEY, None)
     for name in ("execution", *SECTIONS):
@@ -134,7 +134,8 @@ class _DialectReader:
         self.bare = False
 
     def read(self, section: Row, path: Path, *, host: bool) -> EnvMap:
-        """`host`: a bare word names a variable of the submitting machine; else only one in capitals does."""
+        """Read the variables of a section. `host`: a bare word names a variable of the submitting machine; else
+        only one in capitals does."""
         variables: EnvMap = {}
         for name, value in section.items():
             if not is_variable(name):
@@ -166,7 +167,7 @@ def _section(tree: Any, key: str) -> Row:
 
 
 def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:
-    """Every dictionary that holds variables."""
+    """List every dictionary that holds variables."""
     maps: list[tuple[Path, Row]] = []
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, value in children:

@@ -74,7 +74,8 @@ def client_command(
     server: str | None,
     env: CommandEnvironment,
 ) -> Command:
-    """`server`: the command whose address it asks; None: `target.api_endpoint`. Raises ConfigError."""
+    """Make the command that runs a task. `server`: the command whose address it asks; None:
+    `target.api_endpoint`. Raises ConfigError."""
     image = client_image(compiled, task)
     contained = image_of(cluster, image) is not None
     key = compiled.target.api_key_name if server is None else None

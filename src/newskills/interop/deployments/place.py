@@ -60,7 +60,8 @@ def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -
 
 
 def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
-    """Of one instance of the deployment; without one, of the client: no GPUs, in the partition for such jobs."""
+    """Return the hardware of one instance of the deployment; without one, of the client: no GPUs, in the
+    partition for such jobs."""
     execution, deployment = compiled.execution, compiled.deployment
     kwargs: dict[str, Any] = dict(execution.sbatch)
     if comment := (compiled.config.get("execution") or {}).get("sbatch_comment"):
@@ -89,14 +90,15 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
 
 
 def copies_of(execution: ExecutionSection) -> int:
-    """Further jobs in the chain of a task, for what `max_walltime` allows beyond `walltime`. Raises ConfigError."""
+    """Return the number of further jobs in the chain of a task, for what `max_walltime` allows beyond
+    `walltime`. Raises ConfigError."""
     if not execution.is_slurm or not execution.walltime or not execution.max_walltime:
         return 0
     return min(MOST_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
 
 
 def output_dir(compiled: CompiledConfig) -> str:
-    """Absolute, as the machine sees it on which the tasks run. Raises ConfigError."""
+    """Return the absolute folder of results, as the machine sees it on which the tasks run. Raises ConfigError."""
     folder = compiled.execution.output_dir
     if compiled.is_local or not _tunnel(compiled):
         return str(Path(folder).expanduser().absolute())
@@ -106,13 +108,13 @@ def output_dir(compiled: CompiledConfig) -> str:
 
 
 def mounts_of(mounts: Mapping[str, str], compiled: CompiledConfig) -> list[str]:
-    """`source:target[:ro]` of a section's mounts, and of the profile's."""
+    """Return `source:target[:ro]` of a section's mounts, and of the profile's."""
     own = [f"{source}:{target}" for source, target in mounts.items()]
     return [*own, *(compiled.profile.mounts if compiled.profile else ())]
 
 
 def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
-    """How to reach the machine that submits; None: it is this one."""
+    """Return how to reach the machine that submits; None: it is this one."""
     execution, profile = compiled.execution, compiled.profile
     if profile is not None and profile.tunnel != "ssh":
         return None
@@ -126,7 +128,7 @@ def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
 
 
 def _nodes(execution: ExecutionSection) -> int:
-    """Of one instance. Raises ConfigError."""
+    """Return the nodes of one instance. Raises ConfigError."""
     if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
         raise ConfigError(
             f"execution.num_nodes {execution.num_nodes} cannot be split evenly over {execution.num_instances} "

@@ -132,7 +132,7 @@ def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
 def _servers(
     compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: DeploymentVariables
 ) -> list[list[Command]]:
-    """Commands of each group of nodes: one instance in each."""
+    """Make the commands of each group of nodes: one instance in each."""
     if not compiled.deployment.is_served:
         return []
     env = variables.of(compiled.deployment.env, "deployment")

@@ -46,7 +46,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
 
 
 def metric_name(score: str) -> str:
-    """`score` in letters that MLflow takes: `pass@1[avg-of-8]` → `pass_at_1_avg-of-8`."""
+    """Return `score` in letters that MLflow takes: `pass@1[avg-of-8]` → `pass_at_1_avg-of-8`."""
     return re.sub(r"[^A-Za-z0-9_.:/ -]+", "_", score.replace("@", "_at_")).replace("__", "_").strip("_")[:250]
 
 

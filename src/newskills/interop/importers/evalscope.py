@@ -55,7 +55,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Those of models, with reviews in them."""
+    """Return the folders of models, with reviews in them."""
     if path.parent.name == REVIEWS and next(path.glob("*.jsonl"), None):
         return [path]
     places = [path] if path.name == REVIEWS else sorted(p for p in path.rglob(REVIEWS) if p.is_dir())
@@ -150,14 +150,14 @@ def _main_score(rows: Sequence[Row]) -> str:
 
 
 def _repeats(rows: Sequence[Row]) -> int:
-    """How often each sample was asked."""
+    """Return how often each sample was asked."""
     places = [row["sample_score"].get("generation_index") or 0 for row in rows]
     groups = Counter(str(group) for row in rows if (group := row["sample_score"].get("group_id")) is not None)
     return max([*groups.values(), max(places, default=0) + 1])
 
 
 def _place(row: Row, repeats: int) -> tuple[int | str, int | None]:
-    """(group, seed); repeats are numbered through: 0, 1 of the first group, 2, 3 of the second, …."""
+    """Return (group, seed); repeats are numbered through: 0, 1 of the first group, 2, 3 of the second, …."""
     score = row["sample_score"]
     group = score.get("group_id")
     group = row["index"] // repeats if group is None else group
@@ -177,7 +177,7 @@ def _requested(run: _Run, name: str, subset: str) -> int:
 
 
 def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
-    """By index; nothing where they were deleted."""
+    """Return the predictions by index; nothing where they were deleted."""
     file = run.folder.parents[1] / "predictions" / run.folder.name / name
     rows = read_lines(file, loads, notes) if file.exists() else ()
     return {row["index"]: row for row in rows if isinstance(row.get("index"), int)}
@@ -245,7 +245,7 @@ def _or_empty(value: object) -> Row:
 
 
 def _object(path: Path) -> Row:
-    """Nothing where it cannot be read: reports only add facts."""
+    """Read a JSON object; nothing where it cannot be read: reports only add facts."""
     try:
         return _or_empty(loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError):

@@ -104,13 +104,13 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
 
 
 def _epochs(spec: Row) -> int:
-    """Answers to each sample that the run was to give."""
+    """Return the number of answers to each sample that the run was to give."""
     epochs = _or_empty(spec.get("config")).get("epochs")
     return epochs if isinstance(epochs, int) else 1
 
 
 def _expected(spec: Row) -> list[str]:
-    """Ids of all samples of the run, whether or not it came to them."""
+    """Return the ids of all samples of the run, whether or not it came to them."""
     sample_ids = _or_empty(spec.get("dataset")).get("sample_ids")
     return (
         [str(sample_id) for sample_id in sample_ids if isinstance(sample_id, str | int)]
@@ -120,7 +120,7 @@ def _expected(spec: Row) -> list[str]:
 
 
 def _record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
-    """(epoch, record). Raises DataError."""
+    """Return (epoch, record) of a sample. Raises DataError."""
     if "id" not in sample or not isinstance(sample.get("epoch"), int):
         raise DataError(f"{file}: a sample has no id or epoch: {str(sample)[:80]}.")
     attachments = _or_empty(sample.get("attachments"))
@@ -222,7 +222,7 @@ def _parts(content: object) -> Iterator[Row]:
 
 
 def _resolved(text: str | None, attachments: Row) -> str | None:
-    """Long texts are kept apart, under the hash of their content."""
+    """Return a text; long ones are kept apart, under the hash of their content."""
     if text is not None and text.startswith(ATTACHMENT):
         return str(attachments.get(text.removeprefix(ATTACHMENT), text))
     return text

@@ -49,7 +49,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 
 
 def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
-    """Benchmark → its newest bundle in a folder. Raises DataError."""
+    """Map each benchmark to its newest bundle in a folder. Raises DataError."""
     bundles: dict[str, tuple[Path, Row]] = {}
     for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
         content = _bundle(file)

@@ -86,7 +86,8 @@ def _of_problem(row: Row) -> str:
 
 
 def _failure(row: Row) -> Row:
-    """Verdict fields of a soft failure; nothing for other records, and for those that say how they ended."""
+    """Return the verdict fields of a soft failure; nothing for other records, and for those that say how they
+    ended."""
     error = row.get("detailed_error") or row.get("error")
     if "outcome" in row or not error or row.get("generation") not in ("", None):
         return {}

@@ -150,7 +150,7 @@ class _SuiteTranslator:
         }
 
     def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
-        """`system_message` becomes the system prompt; what would change requests otherwise is a fault."""
+        """Turn `system_message` into the system prompt; what would change requests otherwise is a fault."""
         for at, interceptor in enumerate(proxy.get("interceptors") or []):
             name = str(row(interceptor).get("name"))
             text = row(row(interceptor).get("config")).get("system_message")

@@ -58,7 +58,7 @@ def normalize_answer(answer: str) -> str:
 
 
 def is_equivalent_answer(left: str, other: str) -> bool | None:
-    """Whether the math grader takes `one` for `other`; None where it cannot tell.
+    """Return whether the math grader takes `left` for `other`; None where it cannot tell.
 
     Quick steps first; what they leave open is decided in a process with a deadline.
     """
@@ -66,7 +66,8 @@ def is_equivalent_answer(left: str, other: str) -> bool | None:
 
 
 def verify_answer(response: str | None, ground_truth: str) -> bool | None:
-    """Whether a whole response, or an answer alone, gives the answer of `ground_truth`, a solution or an answer alone.
+    """Return whether a whole response, or an answer alone, gives the answer of `ground_truth`, a solution or an answer
+    alone.
 
     No answer is wrong. None where the grader cannot tell: never counted as wrong.
 
@@ -77,7 +78,7 @@ def verify_answer(response: str | None, ground_truth: str) -> bool | None:
 
 
 def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]:
-    """`verify_answer` for many (response, ground truth), on all cores."""
+    """Return `verify_answer` of many (response, ground truth), on all cores."""
     answers = [(_answer_in(response), _answer_in(truth) or truth) for response, truth in pairs]
     open_pairs = [
         (answer, truth) for answer, truth in answers if answer is not None and not same_answer(answer, truth)

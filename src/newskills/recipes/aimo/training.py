@@ -89,7 +89,8 @@ class _DataState(Struct, frozen=True, kw_only=True):
 
 
 def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
-    """0, or the exit code of the first line that ended otherwise. Raises NewskillsError; what is done stays done."""
+    """Run all stages; return 0, or the exit code of the first line that ended otherwise. Raises NewskillsError;
+    what is done stays done."""
     check(training)
     for name in training.stages:
         stage = training.config.stage(name)
@@ -103,7 +104,7 @@ def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
 
 
 def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
-    """(stage, line) of all that would be run, as far as it is known before the data are there."""
+    """Yield (stage, line) of all that would be run, as far as it is known before the data are there."""
     check(training)
     made: set[str] = set()
     for name in training.stages:
@@ -172,7 +173,8 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
 
 
 def for_cpu_trainer(start: str, output: str) -> bool:
-    """Whether the cpu trainer can train `start`: a small Llama that is here, or one that will be converted."""
+    """Return whether the cpu trainer can train `start`: a small Llama that is here, or one that will be
+    converted."""
     folder = model_in(start, output, there=False)
     if folder.endswith(CONVERTED):
         return True
@@ -184,7 +186,8 @@ def for_cpu_trainer(start: str, output: str) -> bool:
 
 
 def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine) -> int:
-    """Of several processes that train together the first one makes what all of them read."""
+    """Run the lines of a stage; of several processes that train together the first one makes what all of them
+    read."""
     start, final = model_in(stage.start, stage.output), Path(stage.output) / FINAL
     if os.environ.get("RANK", "0") != "0":
         sizes = _awaited(lambda: _sizes_made_by_first(stage, start, training))
@@ -223,7 +226,8 @@ def _awaited(look: Callable[[], T | None]) -> T:
 
 
 def keep_samples(output: Path, reporting: ReportingOptions) -> str:
-    """Leaves the wanted share of the samples, chosen by their text, in the wanted file; says how many."""
+    """Keep the wanted share of the samples, chosen by their text, in the wanted file; return a sentence with
+    how many."""
     share, source = reporting.save_samples or 0.0, output / SAMPLES
     rows = list(read_rows(source))
     kept = [row for row in rows if crc32(encode_line(row)) < share * 2**32]
@@ -273,7 +277,7 @@ def _data_lines(stage: Stage, training: StagedTraining) -> list[CommandLine]:
 
 
 def _made_with(stage: Stage, start: str, training: StagedTraining) -> dict[str, Any]:
-    """All that the data of a stage depend on."""
+    """Return all that the data of a stage depend on."""
     return {"lines": [line.words for line in _data_lines(stage, training)], **_lengths(stage), "start": start}
 
 
@@ -355,7 +359,7 @@ def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[
 
 
 def _context(start: str) -> int:
-    """Tokens that the model in the folder `start` can see; without bound where it is not here."""
+    """Return the tokens that the model in the folder `start` can see; without bound where it is not here."""
     path = Path(start) / "config.json"
     if not path.is_file():
         return 1 << 30
@@ -376,7 +380,7 @@ def _lengths(stage: Stage) -> dict[str, Any]:
 
 
 def _held_out(stage: Stage, rows: int) -> int:
-    """Rows to validate with; at least one is left to learn from."""
+    """Return the number of rows to validate with; at least one is left to learn from."""
     wanted = math.ceil(stage.validation * rows) if isinstance(stage, SftStage) else 0
     if isinstance(stage, RlStage):
         wanted = min(stage.eval_samples, rows // 10)
@@ -399,7 +403,8 @@ def _datasets(stage: Stage) -> Sequence[str | None]:
 
 
 def begin_at(checkpoint: Path, output: Path) -> None:
-    """Lays a checkpoint of another run into `output` as its first one; the last one of `output` itself needs nothing.
+    """Copy a checkpoint of another run into `output` as its first one; the last one of `output` itself needs
+    nothing.
 
     Raises ConfigError for a folder that is no checkpoint, or where `output` has a run of its own.
     """

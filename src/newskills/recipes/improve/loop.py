@@ -139,7 +139,8 @@ class _Improving:
         return self._base if name == BASE else self._spec.model_folder(name)
 
     def _ended(self, initial: Mapping[str, Scores]) -> str:
-        """Why there is no further round; empty where there is one. Raises ConfigError for a gate that none can pass."""
+        """Explain why there is no further round; empty where there is one. Raises ConfigError for a gate that
+        none can pass."""
         spec = self._spec
         without = next((n for n, record in enumerate(reversed(self._rounds)) if record.kept), len(self._rounds))
         if without >= spec.patience:
@@ -254,7 +255,7 @@ class _Improving:
         return count
 
     def _scores(self, name: str, folder: Path, number: int) -> dict[str, Scores]:
-        """Benchmark → held-out scores of a model, evaluated once."""
+        """Map each benchmark to held-out scores of a model, evaluated once."""
         out = self._spec.output_dir / EVALUATIONS / name
         held_out, *guards = self._problems.evaluated
         with self._timed(number, "evaluation"):
@@ -291,7 +292,8 @@ class _Improving:
         return served_file(folder, self._spec.model_folder(BASE).with_name(f"{BASE}.F16.gguf"))
 
     def _delete_refused(self) -> None:
-        """Models of rounds that were not kept take disk space and serve nobody; their data and records stay."""
+        """Delete the models of rounds that were not kept, which take disk space and serve nobody; their data
+        and records stay."""
         for record in self._rounds:
             if not record.kept:
                 model = self._spec.model_folder(record.name)

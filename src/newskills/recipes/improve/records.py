@@ -211,7 +211,7 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         }
 
     def stage(self, number: int) -> ImproveStage:
-        """Of a round, counted from 1."""
+        """Return the stage of a round, counted from 1."""
         if number <= len(self.stages):
             return self.stages[number - 1]
         return ImproveStage(
@@ -223,7 +223,7 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         )
 
     def folder(self, number: int) -> Path:
-        """Of a round's data and training."""
+        """Return the folder of a round's data and training."""
         return self.output_dir / "rounds" / self.stage(number).name
 
     def model_folder(self, name: str) -> Path:

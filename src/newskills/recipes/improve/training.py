@@ -45,7 +45,7 @@ def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: 
 
 
 def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base: Path, say: PrintLine) -> Path:
-    """Trains `base` on the round's data, from its last checkpoint on; the folder of the model.
+    """Train `base` on the round's data, from its last checkpoint on; return the folder of the model.
 
     Raises StoppedError where a signal came, DataError, TrainingError, StorageError.
     """
@@ -137,7 +137,7 @@ def _sft(task: _Task, asking: QuestionFormat) -> Path:
 
 
 def trained_tokens(folder: Path) -> int:
-    """Tokens that counted in the loss of a round's training."""
+    """Return the tokens that counted in the loss of a round's training."""
     return round(sum(float(row.get("tokens", 0)) for row in read_rows(folder / TRAINING / METRICS)))
 
 
