@@ -77,7 +77,12 @@ def _named(value: Any) -> Any:
 
 def _words(value: Any) -> list[str]:
     """Return the values of an option that only the command knows; a flag has none."""
-    values = value if is_sequence(value) else [] if value is True else [value]
+    if is_sequence(value):
+        values = value
+    elif value is True:
+        values = []
+    else:
+        values = [value]
     return [str(item) for item in values]
 
 

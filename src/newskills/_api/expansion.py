@@ -139,7 +139,9 @@ def _paths(value: Any) -> Any:
     """Return `value` with paths as texts."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return [_paths(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_paths(item) for item in value]
+    return value
 
 
 def merged(ctx: Mapping[str, Text], overrides: Mapping[str, Text]) -> dict[str, Text]:

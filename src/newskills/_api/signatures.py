@@ -130,7 +130,11 @@ def _parameters(command: Command[Any]) -> Iterator[Parameter]:
             yield SETTINGS_PARAMETER
         if number == required and takes_rows(command):
             yield ROWS_PARAMETER
-        default = Parameter.empty if leaf.required else () if leaf.default == [] else leaf.default
+        default = leaf.default
+        if leaf.required:
+            default = Parameter.empty
+        elif default == []:
+            default = ()
         kind = Annotation(type_of(leaf, command))
         yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
     if command.more_help:
@@ -153,7 +157,9 @@ def type_of(leaf: Leaf, command: Command[Any]) -> str:
     if leaf.path in HANDLES:
         return HANDLES[leaf.path]
     if is_handle(leaf.path, command):
-        return "str | Experiment" if leaf.required else "str | Experiment | None"
+        if leaf.required:
+            return "str | Experiment"
+        return "str | Experiment | None"
     takes = takes_benchmarks if leaf.path == BENCHMARKS else takes_models
     if leaf.path in OBJECTS and takes(command):
         return OBJECTS[leaf.path]
@@ -237,7 +243,9 @@ def _in_python(text: str, options: dict[str, Leaf]) -> str:
 def _result(function: Function) -> str:
     submitted = "the experiment that was submitted, None where nothing was left to do"
     if not function.returns:
-        return f"On a cluster: {submitted}. Else None." if function.submits else "None."
+        if function.submits:
+            return f"On a cluster: {submitted}. Else None."
+        return "None."
     last = f" On a cluster: {submitted}." if function.submits else ""
     return f"{function.meaning}{last} None with `dry_run=True`."
 

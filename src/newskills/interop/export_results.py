@@ -71,7 +71,9 @@ class Results(Struct, frozen=True, kw_only=True):
     def harness(self) -> str:
         """`harness.task` names one; else it is newskills."""
         harness, dot, _ = self.job.task.partition(".")
-        return harness if dot and "/" not in harness and harness else HARNESS
+        if dot and "/" not in harness and harness:
+            return harness
+        return HARNESS
 
 
 def collect(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Results]:

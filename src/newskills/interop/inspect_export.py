@@ -140,13 +140,12 @@ def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
 
 def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
     generation = row.get("generation")
-    text = (
-        generation
-        if isinstance(generation, str)
-        else ""
-        if generation is None
-        else msgspec.json.encode(generation).decode()
-    )
+    if isinstance(generation, str):
+        text = generation
+    elif generation is None:
+        text = ""
+    else:
+        text = msgspec.json.encode(generation).decode()
     content: Any = text
     if isinstance(row.get("reasoning_content"), str):
         content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]

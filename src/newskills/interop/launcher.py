@@ -57,7 +57,9 @@ def launcher_dialect(program: str) -> Dialect:
     if done.returncode or version is None:
         raise NewskillsError(f"{program} does not run: {_last(done.stdout + done.stderr)}")
     check_parser(program)
-    return "0.1" if (int(version[1]), int(version[2])) < (0, 2) else "0.2"
+    if (int(version[1]), int(version[2])) < (0, 2):
+        return "0.1"
+    return "0.2"
 
 
 def check_parser(program: str) -> None:

@@ -40,7 +40,10 @@ class EnvironmentProblems:
 
         benchmark = get_benchmark(name)
         if benchmark.solver != "chat" or benchmark.judge is not None:
-            kind = "is judged by a model" if benchmark.judge is not None else "needs several requests per problem"
+            if benchmark.judge is not None:
+                kind = "is judged by a model"
+            else:
+                kind = "needs several requests per problem"
             raise ConfigError(
                 f"{name} {kind}, which nel's environments do not support.", hint=f"ns eval --benchmarks={name}"
             )

@@ -156,7 +156,10 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
             raise foreign(entry)
         groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
     for name, some in groups.items():
-        shell = shell_of(ExperimentRecords(environ).find(name).cluster, environ) if name else LocalMachine()
+        if name:
+            shell = shell_of(ExperimentRecords(environ).find(name).cluster, environ)
+        else:
+            shell = LocalMachine()
         yield from read_logs(shell, _files(some, several=len(entries) > 1))
 
 
@@ -217,13 +220,16 @@ def without_secrets(config: Row) -> Row:
 
 def _masked(node: Any, *, inside: bool) -> Any:
     if isinstance(node, dict):
-        return {
-            key: "lit:***"
-            if inside and isinstance(value, str) and value.startswith("lit:") and looks_secret(key)
-            else _masked(value, inside=inside or key == KEY)
-            for key, value in node.items()
-        }
-    return [_masked(item, inside=inside) for item in node] if isinstance(node, list) else node
+        return {key: _masked_value(key, value, inside=inside) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_masked(item, inside=inside) for item in node]
+    return node
+
+
+def _masked_value(key: str, value: Any, *, inside: bool) -> Any:
+    if inside and isinstance(value, str) and value.startswith("lit:") and looks_secret(key):
+        return "lit:***"
+    return _masked(value, inside=inside or key == KEY)
 
 
 def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:

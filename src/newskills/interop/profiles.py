@@ -192,8 +192,13 @@ def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | Unkn
 def _manifests(section: Row, path: Path) -> Path | None:
     """Return the folder that `[artifacts.manifest]` names, if it lies in a file system."""
     manifest = section.get("manifest")
-    root = _text(manifest, "root", path, "artifacts.manifest") if isinstance(manifest, dict) else None
-    return Path(root).expanduser() if root and "://" not in root else None
+    if isinstance(manifest, dict):
+        root = _text(manifest, "root", path, "artifacts.manifest")
+    else:
+        root = None
+    if root and "://" not in root:
+        return Path(root).expanduser()
+    return None
 
 
 def _text(section: Row, key: str, path: Path, name: str = "wandb") -> str | None:

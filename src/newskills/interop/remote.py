@@ -149,7 +149,10 @@ def fetch_run(cluster: ClusterConfig, folder: str, into: Path, environ: Mapping[
 def _place(compiled: CompiledConfig) -> SquashPlace:
     profile = compiled.profile
     assert profile is not None
-    mode = profile.batch_partition if compiled.mode == "batch" else profile.run_partition
+    if compiled.mode == "batch":
+        mode = profile.batch_partition
+    else:
+        mode = profile.run_partition
     return SquashPlace(
         folder=str(profile.remote_job_dir).rstrip("/"),
         account=profile.account,

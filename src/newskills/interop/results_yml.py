@@ -114,12 +114,16 @@ def credit(row: Row) -> float | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return 0
 
 
 def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[str, dict[str, Number]]]]:
     """Read benchmark → mode → metric → value, and in the same form the further facts about the values."""
-    places = [folder, *sorted((folder / RESULTS).glob("*"))] if not _has(folder) else [folder]
+    places = [folder]
+    if not _has(folder):
+        places += sorted((folder / RESULTS).glob("*"))
     metrics: dict[str, dict[str, Row]] = {}
     numbers: dict[str, dict[str, dict[str, Number]]] = {}
     for place in filter(_has, places):
@@ -159,7 +163,10 @@ def _scores(values: Mapping[str, object], numbers: Mapping[str, Number]) -> Iter
 def _stats(number: Number) -> Row:
     """Return the error of a share: Wilson's interval is no multiple of a standard error."""
     if number.method == "wilson":
-        error = math.sqrt(max(0.0, number.value * (100 - number.value)) / number.n) if number.n else 0.0
+        if number.n:
+            error = math.sqrt(max(0.0, number.value * (100 - number.value)) / number.n)
+        else:
+            error = 0.0
     else:
         error = (number.high - number.low) / (2 * Z)
     return {"count": number.n, "mean": float(number.value), "stderr": error}

@@ -128,7 +128,9 @@ def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_
     name, _, samples = (task.benchmark or "").partition(":")
     repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)
     if params.task and not ("::" in name or name.endswith(".py")):
-        name = params.task.partition(":")[0] if _own(params.task.partition(":")[0]) else name
+        wanted = params.task.partition(":")[0]
+        if _own(wanted):
+            name = wanted
     words = [
         "eval",
         f"--benchmarks={name}" + (f":{repeats}" if repeats else ""),
@@ -207,7 +209,9 @@ def _notes(task: EvaluationTask) -> list[str]:
 def _given(extra: Row, key: str) -> str | None:
     """Return the text of `key`; `None` as text means that there is none."""
     value = extra.get(key)
-    return None if value in (None, "", "None", "none", "null") else str(value)
+    if value in (None, "", "None", "none", "null"):
+        return None
+    return str(value)
 
 
 def _split(args: str, name: str) -> list[str]:

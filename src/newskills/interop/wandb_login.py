@@ -58,11 +58,10 @@ def found_login(environ: Mapping[str, str]) -> str:
 def _in_netrc(environ: Mapping[str, str], server: str) -> str:
     home = _home(environ)
     named = environ.get("NETRC")
-    path = (
-        _expanded(named, home)
-        if named
-        else next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
-    )
+    if named:
+        path = _expanded(named, home)
+    else:
+        path = next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
     try:
         credentials = netrc.netrc(path).authenticators(urlsplit(server).netloc)
     except (OSError, netrc.NetrcParseError, UnicodeDecodeError):

@@ -115,7 +115,9 @@ class _Folder(RunFolder):
             "train/accuracy": metrics["correct"],
         }
         row |= {f"eval/{name.removeprefix('eval_')}": value for name, value in measurements.items()}
-        return row | _final(row) if metrics["step"] == self.total else row
+        if metrics["step"] == self.total:
+            return row | _final(row)
+        return row
 
 
 class _HeldOut(HeldOut, frozen=True, kw_only=True):

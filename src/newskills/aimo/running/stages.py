@@ -46,7 +46,10 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.force_cpu:
         os.environ[VISIBLE] = ""
-    stages: tuple[StageName, ...] = STAGES if options.stage == "full" else (options.stage,)
+    if options.stage == "full":
+        stages: tuple[StageName, ...] = STAGES
+    else:
+        stages = (options.stage,)
     resolved = settings(options.config, _given(parsed, stages), user_layer(parsed.overrides).values)
     if parsed.explain:
         print_table([(f"++{key}", value, of) for key, value, of in explain(resolved)], ("key", "value", "from"))
@@ -127,11 +130,10 @@ def _report_to(options: Options) -> tuple[str, ...]:
         return ("tensorboard",) if find_spec("tensorboard") else ()
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
         here = find_spec("tensorboard") is not None
-        instead = (
-            "metrics go to TensorBoard"
-            if here
-            else "metrics are not logged elsewhere (tensorboard is not installed)"
-        )
+        if here:
+            instead = "metrics go to TensorBoard"
+        else:
+            instead = "metrics are not logged elsewhere (tensorboard is not installed)"
         notice(f"WANDB_DISABLED is set: {instead}")
         return ("tensorboard",) if here else ()
     return () if options.report_to == "none" else (options.report_to,)
@@ -141,14 +143,18 @@ def _backend(options: Options, fits: bool) -> Backend:
     """Choose the trainer; `fits`: the cpu trainer can train the model."""
     if options.backend != "auto":
         return options.backend
-    return "cpu" if fits and (options.force_cpu or not visible_gpus()) else "trl"
+    if fits and (options.force_cpu or not visible_gpus()):
+        return "cpu"
+    return "trl"
 
 
 def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
     """Return the trainer for a stage on this machine."""
     if force_cpu:
         os.environ[VISIBLE] = ""
-    return "cpu" if for_cpu_trainer(stage.start, stage.output) and not visible_gpus() else "trl"
+    if for_cpu_trainer(stage.start, stage.output) and not visible_gpus():
+        return "cpu"
+    return "trl"
 
 
 def _quantised(

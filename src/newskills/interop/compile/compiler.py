@@ -184,11 +184,9 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     named = env_file.cli.get("config_dir")
     if named is not None and not isinstance(named, str):
         raise ConfigError(f"{env_file.path}: config_dir in [cli]: expected the path of one folder.")
-    return (
-        [root / Path(named).expanduser()]
-        if named
-        else list(dict.fromkeys([cwd / CONFIG_FOLDER, root / CONFIG_FOLDER]))
-    )
+    if named:
+        return [root / Path(named).expanduser()]
+    return list(dict.fromkeys([cwd / CONFIG_FOLDER, root / CONFIG_FOLDER]))
 
 
 def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
@@ -246,11 +244,15 @@ def _merged_env(own: Row, settings: Row) -> Row:
 def _with_aliases(env: Row) -> Row:
     """Set both `container` and `container_image`, which name one thing, whichever of them a config refers to."""
     image = env.get("container_image", env.get("container"))
-    return {**env, "container": image, "container_image": image} if image is not None else env
+    if image is not None:
+        return {**env, "container": image, "container_image": image}
+    return env
 
 
 def _listed(value: Any) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else [str(value)] if value else []
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return [str(value)] if value else []
 
 
 def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -303,11 +305,10 @@ def _typed(
     sections = ConfigReader(resolved, problems, resolver.unset).sections(variables)
     run = resolved["run"]
     listed = resolved.get("export")
-    export = (
-        {name: value for name, value in listed.items() if isinstance(value, dict)}
-        if isinstance(listed, dict)
-        else {}
-    )
+    if isinstance(listed, dict):
+        export = {name: value for name, value in listed.items() if isinstance(value, dict)}
+    else:
+        export = {}
     export.pop(dialects.KEY, None)
     wanted = "wandb" in sections.execution.auto_export or "wandb" in export
     if wanted:

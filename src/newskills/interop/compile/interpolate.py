@@ -134,7 +134,9 @@ class Resolver:
             return value
         if len(arguments) == 2:
             self.unset[path] = name
-            return None if arguments[1].lower() in ("null", "none") else arguments[1]
+            if arguments[1].lower() in ("null", "none"):
+                return None
+            return arguments[1]
         return self.fault(path, f"the variable {name} is not set; export it, or write ${{oc.env:{name},VALUE}}")
 
     def _artifact(self, arguments: Sequence[str], path: Path) -> Any:
@@ -161,7 +163,9 @@ class Resolver:
         except KeyError:
             selected = None
         if selected is None and len(arguments) == 2:
-            return None if arguments[1].lower() in ("null", "none") else arguments[1]
+            if arguments[1].lower() in ("null", "none"):
+                return None
+            return arguments[1]
         return selected
 
     def _node(self, key: str, path: Path) -> Any:

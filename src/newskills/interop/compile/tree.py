@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from newskills.base.errors import ConfigError
@@ -98,7 +98,13 @@ def _why(here: Any, part: str, path: Sequence[str]) -> str:
 
 def walk(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield every value that is no dictionary or list, and every empty one, with its path."""
-    children = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    children: Iterable[tuple[Any, Any]]
+    if isinstance(tree, dict):
+        children = tree.items()
+    elif isinstance(tree, list):
+        children = enumerate(tree)
+    else:
+        children = ()
     has_match = False
     for key, value in children:
         has_match = True

@@ -150,7 +150,10 @@ class ConfigReader:
             for key, example in {"url": "http://localhost:8000/v1", "model_id": "my-model"}.items():
                 if section.get(key) == "":
                     name = self.unset.get((*path, key))
-                    what = f"it is empty: the variable {name} is not set" if name else "it is empty"
+                    if name:
+                        what = f"it is empty: the variable {name} is not set"
+                    else:
+                        what = "it is empty"
                     self.problems.append(ConfigProblem((*path, key), what, example, open=True))
                 elif not section.get(key):
                     self.missing((*path, key), example)

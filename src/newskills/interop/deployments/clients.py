@@ -149,7 +149,10 @@ def _address(compiled: CompiledConfig, task: EvaluationTask, server: str | None)
     name the whole route."""
     if server is None:
         return f"--server_address={base_of(compiled.target.url)}"
-    route = compiled.deployment.completions if task.endpoint_type == "completions" else compiled.deployment.chat
+    if task.endpoint_type == "completions":
+        route = compiled.deployment.completions
+    else:
+        route = compiled.deployment.chat
     return Ref(server, "address", "--server_address=", base_of(route))
 
 

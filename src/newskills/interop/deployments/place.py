@@ -68,7 +68,10 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
         kwargs.setdefault("comment", comment)
     if compiled.runs_here:
         width = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
-        gpus = width if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus else 0
+        if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus:
+            gpus = width
+        else:
+            gpus = 0
         return HardwareConfig(num_gpus=gpus)
     served = deployment.is_served
     gres = execution.gres if served else None
@@ -77,7 +80,10 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
         kwargs.setdefault("gres", gres)
     elif gres and gres.count(":") > 1:
         kwargs |= {"gpus-per-node": False, "gres": gres}
-    partition = execution.partition if served else execution.cpu_partition or execution.partition
+    if served:
+        partition = execution.partition
+    else:
+        partition = execution.cpu_partition or execution.partition
     return HardwareConfig(
         num_nodes=_nodes(execution) if served else 1,
         num_gpus=gpus,
@@ -122,7 +128,10 @@ def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
     if not host or host in ("localhost", "127.0.0.1"):
         return None
     user = (profile.user if profile else None) or execution.username
-    identity = str(Path(profile.identity).expanduser()) if profile and profile.identity else None
+    if profile and profile.identity:
+        identity = str(Path(profile.identity).expanduser())
+    else:
+        identity = None
     before = str(profile.settings.get("pre_command") or "") if profile else ""
     return SshTunnel(host=host, user=user or None, identity=identity, pre_command=before)
 

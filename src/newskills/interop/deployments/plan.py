@@ -126,7 +126,9 @@ def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
     empty where it names none that is set."""
     judge = task.params.extra.get("judge")
     name = judge.get("api_key") if isinstance(judge, dict) else None
-    return {name: EnvValue("host", name)} if isinstance(name, str) and name in variables.environ else {}
+    if isinstance(name, str) and name in variables.environ:
+        return {name: EnvValue("host", name)}
+    return {}
 
 
 def _servers(
@@ -137,7 +139,10 @@ def _servers(
         return []
     env = variables.of(compiled.deployment.env, "deployment")
     count = 1 if cluster.properties.this_machine else compiled.execution.num_instances
-    names = [SERVER] if count == 1 else [f"{SERVER}-{number}" for number in range(count)]
+    if count == 1:
+        names = [SERVER]
+    else:
+        names = [f"{SERVER}-{number}" for number in range(count)]
     return [[server_command(compiled, cluster, name, nodes=hardware.num_nodes, env=env)] for name in names]
 
 

@@ -104,8 +104,7 @@ def nim(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int)
 
 
 def generic(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
-    """Make the script of a server of the user's own; without a command there is nothing to start. Raises
-    ConfigError."""
+    """Raise ConfigError: without a command, a server of type generic cannot be started."""
     raise ConfigError(
         "deployment: type generic does not know how to start its server.",
         hint="Add deployment.command: COMMAND that listens on port deployment.port.",
@@ -116,7 +115,9 @@ def wrapped(argv: Sequence[Word], before: Sequence[str]) -> tuple[Word, ...]:
     """Put `argv` behind shell texts of the configuration's author; the first failure ends it. Its words are in
     no text."""
     texts = [text for text in before if text.strip()]
-    return ("bash", "-c", "\n".join(["set -e", *texts, 'exec "$@"']), "bash", *argv) if texts else tuple(argv)
+    if texts:
+        return ("bash", "-c", "\n".join(["set -e", *texts, 'exec "$@"']), "bash", *argv)
+    return tuple(argv)
 
 
 def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
@@ -163,7 +164,9 @@ def _width(deployment: Deployment, nodes: int) -> int:
 
 
 def _checkpoint(deployment: Deployment) -> str:
-    return CHECKPOINT if deployment.image else deployment.checkpoint_path or ""
+    if deployment.image:
+        return CHECKPOINT
+    return deployment.checkpoint_path or ""
 
 
 def _ready(compiled: CompiledConfig) -> Ready:

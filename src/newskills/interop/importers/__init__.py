@@ -63,7 +63,9 @@ class ImportedBenchmark(Struct, kw_only=True):
 
     def results_dir(self, output_dir: Path) -> Path:
         """Return the folder of results to write to."""
-        return output_dir / _safe(self.model) if self.model else output_dir
+        if self.model:
+            return output_dir / _safe(self.model)
+        return output_dir
 
 
 def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:

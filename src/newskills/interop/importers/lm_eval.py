@@ -174,9 +174,9 @@ def _likelihoods(filtered: Any) -> list[float] | None:
         pairs = [(float(likelihood), str(other)) for likelihood, other in filtered]
     except (TypeError, ValueError):
         return None
-    return (
-        [likelihood for likelihood, _ in pairs] if all(other in ("True", "False") for _, other in pairs) else None
-    )
+    if all(other in ("True", "False") for _, other in pairs):
+        return [likelihood for likelihood, _ in pairs]
+    return None
 
 
 def _first(value: Any) -> Any:

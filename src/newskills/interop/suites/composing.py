@@ -141,4 +141,6 @@ def _referred(node: Any, root: Row, depth: int) -> Any:
     text = _OWN.sub(replaced, node)
     if len(text) > LONGEST:
         raise ConfigError("The references in the configuration make it grow without limit.")
-    return text if text == node or depth > DEEPEST else _referred(text, root, depth + 1)
+    if text == node or depth > DEEPEST:
+        return text
+    return _referred(text, root, depth + 1)

@@ -42,7 +42,9 @@ class AnsweringTask(Struct, frozen=True, kw_only=True):
 
     @property
     def input(self) -> Path:
-        return Path(self.input_file) if self.input_file else self.output_dir / PROBLEM
+        if self.input_file:
+            return Path(self.input_file)
+        return self.output_dir / PROBLEM
 
 
 def lines(spec: AnsweringTask) -> Iterator[CommandLine]:

@@ -26,7 +26,9 @@ def extract_boxed_answer(text: str) -> str | None:
     '\\\\frac{1}{2}'
     """
     extracted = extract(text, ExtractionPolicy())
-    return extracted.answer if extracted.how in ("box", "boxes") else None
+    if extracted.how in ("box", "boxes"):
+        return extracted.answer
+    return None
 
 
 def extract_gsm8k_answer(text: str) -> str | None:
@@ -62,7 +64,9 @@ def is_equivalent_answer(left: str, other: str) -> bool | None:
 
     Quick steps first; what they leave open is decided in a process with a deadline.
     """
-    return True if same_answer(left, other) else _graded([(left, other)])[0]
+    if same_answer(left, other):
+        return True
+    return _graded([(left, other)])[0]
 
 
 def verify_answer(response: str | None, ground_truth: str) -> bool | None:
@@ -84,10 +88,15 @@ def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]
         (answer, truth) for answer, truth in answers if answer is not None and not same_answer(answer, truth)
     ]
     verdicts = iter(_graded(open_pairs) if open_pairs else [])
-    return [
-        False if answer is None else True if same_answer(answer, truth) else next(verdicts)
-        for answer, truth in answers
-    ]
+    checked: list[bool | None] = []
+    for answer, truth in answers:
+        if answer is None:
+            checked.append(False)
+        elif same_answer(answer, truth):
+            checked.append(True)
+        else:
+            checked.append(next(verdicts))
+    return checked
 
 
 def _answer_in(text: str | None) -> str | None:
@@ -98,7 +107,9 @@ def _answer_in(text: str | None) -> str | None:
     if extracted.answer is not None or extracted.how != "none":
         return extracted.answer
     line = text.strip()
-    return line if "\n" not in line and len(line) <= _LONGEST_ANSWER else None
+    if "\n" not in line and len(line) <= _LONGEST_ANSWER:
+        return line
+    return None
 
 
 def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:

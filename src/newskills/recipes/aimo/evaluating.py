@@ -289,7 +289,9 @@ def report(folder: Path) -> str:
 
 
 def _cell(number: Number | None) -> str:
-    return "–" if number is None else f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
+    if number is None:
+        return "–"
+    return f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
 
 
 def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
@@ -300,5 +302,13 @@ def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
         if number is None:
             continue
         low, at, high = (round(value / 100 * _WIDTH) for value in (number.low, number.value, number.high))
-        bar = "".join("●" if n == at else "─" if low <= n <= high else " " for n in range(_WIDTH + 1))
+        bar = "".join(_bar_sign(place, low, at, high) for place in range(_WIDTH + 1))
         yield f"{point.step:>7} |{bar}| {number.value:.1f}"
+
+
+def _bar_sign(place: int, low: int, at: int, high: int) -> str:
+    if place == at:
+        return "●"
+    if low <= place <= high:
+        return "─"
+    return " "

@@ -126,10 +126,9 @@ def sft_line(
         "eval.every": stage.eval_steps if asks else None,
         "eval.code_tags": PROGRAMS if programs else None,
         "eval.code_executions": stage.max_executions if asks and isinstance(stage, TirStage) else None,
-        "trainer.trl.quantization": stage.quantisation
-        if TRAINERS.properties(backend).quantizes and stage.quantisation != "none"
-        else None,
     }
+    if TRAINERS.properties(backend).quantizes and stage.quantisation != "none":
+        keys["trainer.trl.quantization"] = stage.quantisation
     options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
     return CommandLine(command="sft", options=options, keys=keys, why="training on the solutions", lenient=True)
 

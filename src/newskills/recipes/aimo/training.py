@@ -109,11 +109,10 @@ def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
     made: set[str] = set()
     for name in training.stages:
         stage = training.config.stage(name)
-        start = (
-            str(Path(stage.start) / FINAL)
-            if stage.start in made
-            else model_in(stage.start, stage.output, there=False)
-        )
+        if stage.start in made:
+            start = str(Path(stage.start) / FINAL)
+        else:
+            start = model_in(stage.start, stage.output, there=False)
         if start.endswith(CONVERTED) and not Path(start).is_dir():
             yield name, convert_line(stage.start, Path(start))
         yield name, data_line(stage, _datasets(stage)[0], training.config.decontaminate, training.places)
@@ -164,7 +163,10 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
     if path.is_dir() or start.startswith((".", "/", "~", "outputs/")):
         if not there:
             return str(path / FINAL)
-        inside = ", ".join(sorted(child.name for child in path.iterdir())[:6]) if path.is_dir() else ""
+        if path.is_dir():
+            inside = ", ".join(sorted(child.name for child in path.iterdir())[:6])
+        else:
+            inside = ""
         raise ConfigError(
             f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
             hint="Run the stage before (--stage cot, then tir), or give a model with --base-model.",
@@ -287,7 +289,9 @@ def _known(stage: Stage, wanted: Row) -> Sizes | None:
     if not path.is_file():
         return None
     made = msgspec.json.decode(path.read_bytes(), type=_DataState)
-    return Sizes(made.rows, made.held_out) if made.made_with == wanted else None
+    if made.made_with == wanted:
+        return Sizes(made.rows, made.held_out)
+    return None
 
 
 def _problem_of(row: Row) -> Row:
@@ -393,12 +397,16 @@ def _datasets(stage: Stage) -> Sequence[str | None]:
     if not stage.data_files:
         return stage.datasets
     path = Path(stage.data_files[0]).expanduser()
-    form: Any = path.with_suffix("").suffix[1:] if path.suffix == ".gz" else path.suffix[1:]
+    if path.suffix == ".gz":
+        form: Any = path.with_suffix("").suffix[1:]
+    else:
+        form = path.suffix[1:]
     if not path.is_file() or form not in FORMS:
         raise DataError(f"{path}: expected a file that ends in {', '.join(FORMS)}, optionally with .gz.")
-    rows = (
-        read_rows(path) if path.suffix == ".jsonl" else (raw.row for raw in read_source(path, Source(format=form)))
-    )
+    if path.suffix == ".jsonl":
+        rows = read_rows(path)
+    else:
+        rows = (raw.row for raw in read_source(path, Source(format=form)))
     return (resembling(next(iter(rows), {})) or None,)
 
 
@@ -443,11 +451,10 @@ def _checkpoint_at(path: Path) -> Path:
     padded = path.with_name(f"checkpoint-{int(match[1]):06d}") if match else path
     if padded.is_dir():
         return padded
-    there = (
-        sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
-        if path.parent.is_dir()
-        else []
-    )
+    if path.parent.is_dir():
+        there = sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
+    else:
+        there = []
     raise ConfigError(
         f"There is no checkpoint {path}.", hint=f"That folder has {listed(there[::-1])}." if there else ""
     )

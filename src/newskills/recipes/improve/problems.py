@@ -43,7 +43,10 @@ class TrainingPool(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> str:
-        examples = f" and {counted(len(self.examples), 'example')}" if self.examples else ""
+        if self.examples:
+            examples = f" and {counted(len(self.examples), 'example')}"
+        else:
+            examples = ""
         return f"{counted(len(self.rows), 'problem')}{examples}"
 
 

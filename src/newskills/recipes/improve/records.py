@@ -197,7 +197,10 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         trainer = {
             name: value for name, value in msgspec.to_builtins(self.keys.trainer).items() if name != "threads"
         }
-        stages = {"stages": msgspec.to_builtins(self.stages, enc_hook=str)} if self.stages else {}
+        if self.stages:
+            stages = {"stages": msgspec.to_builtins(self.stages, enc_hook=str)}
+        else:
+            stages = {}
         return {
             **{
                 name: str(value) if isinstance(value, Path) else value

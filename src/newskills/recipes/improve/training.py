@@ -115,7 +115,10 @@ def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
 
 def _sft(task: _Task, asking: QuestionFormat) -> Path:
     keys, data = task.stage.keys, task.data
-    tags = code_tags(asking.config.code_tags) if asking.config.code_execution and asking.config.code_tags else None
+    if asking.config.code_execution and asking.config.code_tags:
+        tags = code_tags(asking.config.code_tags)
+    else:
+        tags = None
     every = examples_of(list(read_rows(data)), Skill(task.base), data, tags)
     examples = fitting(every, context_of(task.base), "drop", say=task.say)
     if not examples:
