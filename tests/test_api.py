@@ -56,6 +56,14 @@ def test_all_names_are_there() -> None:
         _ = newskills.evaluat  # type: ignore[attr-defined]
 
 
+def test_checkers_see_all_names() -> None:
+    """They follow the imports below `if TYPE_CHECKING`, not `__getattr__`."""
+    module = ast.parse(Path(newskills.__file__).read_text(encoding="utf-8"))
+    blocks = [node.body for node in module.body if isinstance(node, ast.If)]
+    imports = [node for node in blocks[0] if isinstance(node, ast.ImportFrom)]
+    assert {alias.name for node in imports for alias in node.names} == {*newskills.__all__} - {"__version__"}
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_stub_says_what_runs(name: str) -> None:
     node, made = defined()[name], function(name)

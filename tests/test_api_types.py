@@ -46,7 +46,9 @@ rows = generate(input_file="in.jsonl", cluster={"executor": "slurm"}, run_after=
 assert isinstance(rows, Experiment)
 name: str = rows.id
 newskills.prepare_data(benchmarks=["gsm8k"], an_option_of_the_benchmark="x")
-newskills.profile_evaluate(config="mine.yaml", batch="my-cluster")
+state: str = newskills.profile_evaluate(config="mine.yaml", batch="my-cluster")[0].tasks[0].state
+address: str = newskills.start_server(model="m", server_type="vllm").address
+folder: Path = newskills.merge_lora(base_model="a", adapter="b", output_model="c")
 
 
 async def at_a_checkpoint() -> Evaluation:

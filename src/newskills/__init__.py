@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         compare,
         compute_metrics,
         convert,
+        distill,
         dpo,
         eval,
         evaluate,
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
         grade,
         grpo,
         grpo_nemo_rl,
+        import_results,
         improve,
+        kto,
         merge_chunks,
+        merge_lora,
+        nemo_evaluator,
         nemo_gym_rollouts,
         plan_eval,
         ppo_verl,
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
         regrade,
         report,
         retrieve_similar,
+        reward_model,
         robust_eval,
         run_cmd,
         samples,
@@ -69,8 +75,10 @@ if TYPE_CHECKING:
     from newskills.pipelines.data.retrieve_similar import SimilarFile
     from newskills.pipelines.evaluation.evaluation import Evaluation
     from newskills.pipelines.grading.work import Graded
+    from newskills.pipelines.nemo_evaluator.invocation import Invocation
     from newskills.pipelines.training.methods.running import TrainingOutcome
     from newskills.recipes.improve.loop import Improvement
+    from newskills.run.hosting.servers import EndedServer
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
     from newskills.run.reporting.summarize import Summary
@@ -90,6 +98,7 @@ OBJECTS = {
     "Command": "newskills.launch.declarative",
     "CommandGroup": "newskills.launch.declarative",
     "Comparison": "newskills.view.comparison.paired_runs",
+    "EndedServer": "newskills.run.hosting.servers",
     "EvalClientScript": "newskills.launch.scripts.unit_clients",
     "EvalPlan": "newskills.view.comparison.planning",
     "EvalScript": "newskills.launch.scripts.clients",
@@ -102,6 +111,7 @@ OBJECTS = {
     "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
     "Improvement": "newskills.recipes.improve.loop",
+    "Invocation": "newskills.pipelines.nemo_evaluator.invocation",
     "JobState": "newskills.launch.states",
     "MergedChunks": "newskills.pipelines.data.merge_chunks",
     "Model": "newskills._api.objects",
@@ -132,6 +142,7 @@ __all__ = [
     "Command",
     "CommandGroup",
     "Comparison",
+    "EndedServer",
     "EvalClientScript",
     "EvalPlan",
     "EvalScript",
@@ -144,6 +155,7 @@ __all__ = [
     "Group",
     "HardwareConfig",
     "Improvement",
+    "Invocation",
     "JobState",
     "MergedChunks",
     "Model",
@@ -181,9 +193,12 @@ __all__ = [
     "grade",
     "grpo",
     "grpo_nemo_rl",
+    "import_results",
     "improve",
     "kto",
     "merge_chunks",
+    "merge_lora",
+    "nemo_evaluator",
     "nemo_gym_rollouts",
     "plan_eval",
     "ppo_verl",

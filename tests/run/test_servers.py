@@ -201,7 +201,8 @@ def test_foreground_streams_the_log_until_ctrl_c(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\nfrom newskills.models.serving import ServeSpec\n"
         "from newskills.run.hosting.servers import serve_foreground\n"
         "spec = ServeSpec(model='m', server_type='generic', entrypoint=sys.argv[1])\n"
-        "sys.exit(serve_foreground(spec, Path(sys.argv[2]), 60, say=lambda text: print(text, flush=True)))"
+        "ended = serve_foreground(spec, Path(sys.argv[2]), 60, say=lambda text: print(text, flush=True))\n"
+        "sys.exit(ended.exit_code if ended.model == 'm' and ended.address else 'no address')"
     )
     log = tmp_path / "server.log"
     argv = [sys.executable, "-c", program, _entrypoint(SERVER), str(log)]
@@ -220,7 +221,9 @@ def test_foreground_ends_with_the_code_of_a_server_that_ends(tmp_path: Path) -> 
         "worker = ", "import threading\nthreading.Timer(1, os._exit, (7,)).start()\nworker = "
     )
     said: list[str] = []
-    assert serve_foreground(spec_of(program), tmp_path / "log", 60, say=said.append) == 7
+    ended = serve_foreground(spec_of(program), tmp_path / "log", 60, say=said.append)
+    assert (ended.exit_code, ended.log_file) == (7, tmp_path / "log")
+    assert ended.address in "".join(said)
 
 
 # The embedded model

@@ -18,8 +18,10 @@ from newskills.pipelines.data.merge_chunks import MergedChunks
 from newskills.pipelines.data.retrieve_similar import SimilarFile
 from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.grading.work import Graded
+from newskills.pipelines.nemo_evaluator.invocation import Invocation
 from newskills.pipelines.training.methods.running import TrainingOutcome
 from newskills.recipes.improve.loop import Improvement
+from newskills.run.hosting.servers import EndedServer
 from newskills.run.planning.spec import RunResult
 from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
@@ -579,7 +581,7 @@ def average_checkpoints(
     keep_mounts_for_sandbox: bool = False,
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
-) -> None:
+) -> Path:
     """Average the weights of checkpoints of one run, tensor by tensor, here or as a cluster job. The
     checkpoints are kept unless you ask to remove them afterwards.
 
@@ -622,7 +624,8 @@ def average_checkpoints(
         sandbox_container: container image of the sandbox
 
     Returns:
-        None.
+        The folder of the model that was written. On a cluster: the experiment that was submitted, None
+        where nothing was left to do. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -800,7 +803,7 @@ def convert(
     keep_mounts_for_sandbox: bool = False,
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
-) -> Experiment | None:
+) -> Path:
     """Convert a model. On this machine: Llama models between a Hugging Face folder (float16, with
     tokenizer and chat template) and a GGUF file that the embedded server runs. In the containers of
     their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face to Megatron-LM, and Hugging
@@ -856,7 +859,8 @@ def convert(
         sandbox_container: container image of the sandbox
 
     Returns:
-        On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+        The model that was written: a folder or a file. On a cluster: the experiment that was submitted,
+        None where nothing was left to do. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1835,6 +1839,47 @@ def grpo_nemo_rl(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def import_results(
+    ctx: Arguments | None = None,
+    *,
+    path: str,
+    output_dir: str | Path = 'imported',
+    format: Literal['evalscope', 'inspect', 'lm-eval', 'nemo-evaluator', 'nemo-skills'] | None = None,
+    score: str | None = None,
+    benchmark: str | None = None,
+    dry_run: bool = False,
+) -> list[Path]:
+    """Convert results of other systems into newskills records, so that ns summarize_results shows them
+    with intervals and with their unscored samples: output folders of NeMo-Skills, samples of lm-
+    evaluation-harness, logs of Inspect, outputs of EvalScope, bundles of nemo-evaluator. A sample
+    without a verdict is unscored, not wrong.
+
+    `ns import` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        path: file or folder with the results (required)
+        output_dir: folder to write the records to; then run: ns summarize_results OUTPUT_DIR (default
+            'imported')
+        format: system that wrote the results (default: detected)
+        score: score to read as the verdict: metric of lm-eval, score of EvalScope, scorer of nemo-
+            evaluator, SCORER or SCORER.KEY of Inspect (default: the first)
+        benchmark: benchmark name to write, if there is only one (default: its name in the results)
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The folders that were written, one for each benchmark. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def improve(
     ctx: Arguments | None = None,
     *,
@@ -2097,6 +2142,173 @@ def merge_chunks(
 
     Returns:
         `output`, the file, and its number of `rows`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def merge_lora(
+    ctx: Arguments | None = None,
+    *,
+    base_model: str,
+    adapter: str,
+    output_model: str,
+    dry_run: bool = False,
+) -> Path:
+    """Merge a LoRA adapter into its base model: writes a Hugging Face folder that any server can load.
+
+    `ns merge_lora` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        base_model: Hugging Face folder of the base model (required)
+        adapter: folder with adapter_model.safetensors (PEFT format), for example a checkpoint of ns sft
+            (required)
+        output_model: folder to write; must not exist yet (required)
+        dry_run: check everything and show what would be done; run nothing
+
+    Older names of arguments work, too: `input_model` for `base_model`, `adapter_path` for `adapter`.
+
+    Returns:
+        The folder of the model that was written. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def nemo_evaluator(
+    ctx: Arguments | None = None,
+    *,
+    nemo_evaluator_config: str,
+    output_dir: str | Path,
+    expname: str | None = None,
+    log_dir: str | Path | None = None,
+    dry_run: bool = False,
+    job_gpus: int = 0,
+    job_nodes: int = 1,
+    server_type: str | None = None,
+    server_model: str | None = None,
+    server_gpus: int = 0,
+    server_nodes: int = 1,
+    server_port: int | None = None,
+    server_args: str = '',
+    server_entrypoint: str | None = None,
+    server_container: str | None = None,
+    server_base_url: str | None = None,
+    server_api_path: str | Path = '/v1/chat/completions',
+    server_health_path: str | Path = '/health',
+    judge_server_type: str | None = None,
+    judge_server_model: str | None = None,
+    judge_server_gpus: int = 0,
+    judge_server_nodes: int = 1,
+    judge_server_port: int | None = None,
+    judge_server_args: str = '',
+    judge_server_entrypoint: str | None = None,
+    judge_server_container: str | None = None,
+    judge_server_base_url: str | None = None,
+    judge_server_api_path: str | Path = '/v1/chat/completions',
+    judge_server_health_path: str | Path = '/health',
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    mount_paths: str | Sequence[str] | None = None,
+    show_scripts: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    time_min: str | None = None,
+    sbatch_kwargs: str | dict[str, Any] = '',
+    exclusive: bool | None = None,
+    check_mounted_paths: bool = False,
+    run_after: str | Experiment | Sequence[str | Experiment | None] | None = (),
+    allow_uncommitted: bool = False,
+    allow_missing_dependency: bool = False,
+    dependent_jobs: int = 0,
+    reuse_code: bool = True,
+    reuse_code_exp: str | Experiment | None = None,
+    main_container: str | None = None,
+    heterogeneous: bool = False,
+    installation_command: str | None = None,
+    skip_hf_home_check: bool | None = None,
+    keep_mounts_for_sandbox: bool = False,
+    sandbox_mounts: str | Sequence[str] = (),
+    sandbox_container: str | None = None,
+) -> Experiment | None:
+    """Run tasks of NVIDIA's NeMo Evaluator, each in its own container and job. The model and the judge can
+    be served on nodes of their own. ++key=value changes the configuration.
+
+    `ns nemo_evaluator` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns nemo_evaluator --help` lists them
+        nemo_evaluator_config: YAML with evaluation.tasks, as for NeMo Evaluator's launcher (required)
+        output_dir: folder for the results, one folder per task (required)
+        expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
+        log_dir: folder for the logs (default: with the results, or the job's folder)
+        dry_run: check everything and show what would be done; run nothing
+        job_gpus: GPUs per node for the evaluation itself (default 0)
+        job_nodes: nodes for the evaluation itself (default 1)
+        server_type: engine that serves the model: vllm, sglang, trtllm, …
+        server_model: name or path of the model
+        server_gpus: serve the model on this many GPUs per node; 0 = do not serve it here (default 0)
+        server_nodes: nodes for the model's server (default 1)
+        server_port: port of the server (default: a free one)
+        server_args: more arguments for the engine, passed on unchanged
+        server_entrypoint: another start command for the engine
+        server_container: container image of the server
+        server_base_url: base URL of a running server
+        server_api_path: path of the API on the server (default '/v1/chat/completions')
+        server_health_path: health path of the server: answers 200 once it is ready (default '/health')
+        judge_server_type: engine that serves the judge: vllm, sglang, trtllm, …
+        judge_server_model: name or path of the judge
+        judge_server_gpus: serve the judge on this many GPUs per node (default 0)
+        judge_server_nodes: nodes for the judge's server (default 1)
+        judge_server_port: port of the server (default: a free one)
+        judge_server_args: more arguments for the engine, passed on unchanged
+        judge_server_entrypoint: another start command for the engine
+        judge_server_container: container image of the server
+        judge_server_base_url: base URL of a running judge
+        judge_server_api_path: path of the API on the server (default '/v1/chat/completions')
+        judge_server_health_path: health path of the server: answers 200 once it is ready (default
+            '/health')
+        cluster: cluster config; none or local = this machine
+        config_dir: folder of cluster configs
+        mount_paths: extra mounts src:dst, comma separated
+        show_scripts: with `dry_run`: also show the scripts of the jobs
+        partition: Slurm partition
+        account: Slurm account
+        qos: Slurm quality of service
+        time_min: Slurm minimum time (D-HH:MM:SS)
+        sbatch_kwargs: JSON of more sbatch settings
+        exclusive: use whole nodes
+        check_mounted_paths: check that mount sources exist before submitting
+        run_after: experiments that must finish first, comma separated
+        allow_uncommitted: submit the last commit even if files have changed since
+        allow_missing_dependency: accept unknown experiments in `run_after`
+        dependent_jobs: number of follow-up jobs that resume after the time limit (default 0)
+        reuse_code: copy the same code only once (always the case) (default True)
+        reuse_code_exp: reuse the code package of that experiment
+        main_container: container image of the client
+        heterogeneous: run the client on its own nodes, apart from the server's
+        installation_command: command to run first, once per node
+        skip_hf_home_check: do not require HF_HOME
+        keep_mounts_for_sandbox: give the sandbox the mounts of the job
+        sandbox_mounts: mounts for the sandbox only, src:dst[:rw]; read-only by default
+        sandbox_container: container image of the sandbox
+
+    Returns:
+        On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2640,7 +2852,7 @@ def profile_evaluate(
     dry_run: bool = False,
     task: str | Sequence[str] = (),
     force_squash: bool = False,
-) -> None:
+) -> list[Invocation]:
     """Run a config of NeMo Evaluator's launcher: merge its defaults, resolve it with a profile of
     env.toml, show it, and run its tasks on this machine or on the profile's cluster. key.sub=value
     changes the config. In Python: newskills.profile_evaluate. (To evaluate without such a config, use
@@ -2660,7 +2872,8 @@ def profile_evaluate(
         force_squash: import the container images again
 
     Returns:
-        None.
+        What was submitted: `id`, and `tasks` with their `state`, `folder` and `scores`. None with
+        `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -3588,11 +3801,11 @@ def start_server(
     keep_mounts_for_sandbox: bool = False,
     sandbox_mounts: str | Sequence[str] = (),
     sandbox_container: str | None = None,
-) -> None:
+) -> EndedServer:
     """Serve a model in the foreground: prints its address once it answers, then its log; Ctrl-C stops
     everything that was started.
 
-    `ns start_server` as a function.
+    `ns start_server` as a function. The call lasts as long as the server, until Ctrl-C.
 
     Args:
         ctx: nothing: this function has no `++` keys
@@ -3649,7 +3862,8 @@ def start_server(
     Older names of arguments work, too: `model_path` for `model`, `num_gpus` for `server_gpus`.
 
     Returns:
-        None.
+        The server that has ended: its `model`, `address` and `log_file`. On a cluster: the experiment
+        that was submitted, None where nothing was left to do. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

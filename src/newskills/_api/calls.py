@@ -41,7 +41,7 @@ class _NoOptions(Struct, frozen=True):
 
 
 def wrap_arguments(text: str) -> Arguments:
-    """`"++inference.temperature=0.6 ++stop_phrase='a b'"` → Arguments, split by the rules of the shell.
+    """Parse `"++inference.temperature=0.6 ++stop_phrase='a b'"`, split by the rules of the shell.
 
     A text that begins with neither `++key=` nor an option is a command for `run_cmd`: `wrap_arguments("echo HI")`.
     Raises ConfigError for anything else but `++key=value`.
@@ -56,7 +56,8 @@ def wrap_arguments(text: str) -> Arguments:
 
 
 def _with_command(ctx: Arguments, options: Mapping[str, Any], command: Command[Any]) -> dict[str, Any]:
-    """`options` with the command that `ctx` carries. Raises ConfigError where none is taken, or two are given."""
+    """Return `options` with the command that `ctx` carries. Raises ConfigError where none is taken, or two are
+    given."""
     if COMMAND not in leaves(command.options):
         raise ConfigError(
             f"wrap_arguments({ctx.command!r}): {ctx.command.split()[0]!r} is no ++key=value.",
@@ -68,7 +69,7 @@ def _with_command(ctx: Arguments, options: Mapping[str, Any], command: Command[A
 
 
 def _named(value: Any) -> Any:
-    """Experiments by their ids; lists without None."""
+    """Replace experiments by their ids; lists lose None."""
     if is_sequence(value):
         return [_named(item) for item in value if item is not None]
     return getattr(value, "id", value)
@@ -76,7 +77,12 @@ def _named(value: Any) -> Any:
 
 def _words(value: Any) -> list[str]:
     """Return the values of an option that only the command knows; a flag has none."""
-    values = value if is_sequence(value) else [] if value is True else [value]
+    if is_sequence(value):
+        values = value
+    elif value is True:
+        values = []
+    else:
+        values = [value]
     return [str(item) for item in values]
 
 

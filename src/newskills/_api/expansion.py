@@ -67,8 +67,8 @@ def _settings_of(settings: Any, name: str) -> dict[str, Text]:
 
 
 def _with_models(options: dict[str, Any], overrides: dict[str, Text]) -> tuple[dict[str, Any], dict[str, Text]]:
-    """`options` with each `Model` as its name and its server. Raises ConfigError where a server is set twice, or where
-    some of several models set what others leave out."""
+    """Replace each `Model` in `options` by its name and its server. Raises ConfigError where a server is set
+    twice, or where some of several models set what others leave out."""
     from newskills._api.objects import Model, setting_texts
 
     value: Any = options.get("model")
@@ -94,7 +94,7 @@ def _with_models(options: dict[str, Any], overrides: dict[str, Text]) -> tuple[d
 
 
 def _with_judge(options: dict[str, Any]) -> dict[str, Any]:
-    """`options` with a judge that is a `Model` as its name and its server. Raises ConfigError."""
+    """Replace a judge in `options` that is a `Model` by its name and its server. Raises ConfigError."""
     from newskills._api.objects import Model, setting_texts
 
     judge = options.get(JUDGE)
@@ -110,7 +110,7 @@ def _with_judge(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(value: Any, benchmarks: dict[str, Any]) -> Any:
-    """`value` with each benchmark as its name; `benchmarks` gets it by this name. Raises ConfigError."""
+    """Replace each benchmark in `value` by its name; `benchmarks` gets it by this name. Raises ConfigError."""
     if is_sequence(value):
         return [_name(item, benchmarks) for item in value]
     return _name(value, benchmarks)
@@ -136,10 +136,12 @@ def _check_name(benchmark: Benchmark | Group) -> None:
 
 
 def _paths(value: Any) -> Any:
-    """`value` with paths as texts."""
+    """Return `value` with paths as texts."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return [_paths(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_paths(item) for item in value]
+    return value
 
 
 def merged(ctx: Mapping[str, Text], overrides: Mapping[str, Text]) -> dict[str, Text]:

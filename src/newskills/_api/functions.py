@@ -43,6 +43,7 @@ EVALUATION = (
 GENERATION = "`outputs`, the files; `rows()`; `units` (one for each seed and chunk), `retries`, `ledger`."
 ROBUSTNESS = "The spread of the scores over the prompts, for each benchmark."
 
+MODEL_FOLDER = "The folder of the model that was written."
 TRAINING = (
     "`model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out problems."
 )
@@ -70,7 +71,9 @@ FUNCTIONS = {
         returns="AggregatedAnswers",
         meaning="`outputs`, the files; `problems` and `records`, how many were changed.",
     ),
-    "average_checkpoints": Function(command="average_checkpoints"),
+    "average_checkpoints": Function(
+        command="average_checkpoints", returns="Path", meaning=MODEL_FOLDER, submits=True
+    ),
     "cancel": Function(
         command="cancel", returns="list[JobState]", meaning="The jobs that were cancelled, as they were before."
     ),
@@ -83,7 +86,9 @@ FUNCTIONS = {
     "compute_metrics": Function(
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
     ),
-    "convert": Function(command="convert", submits=True),
+    "convert": Function(
+        command="convert", returns="Path", meaning="The model that was written: a folder or a file.", submits=True
+    ),
     "distill": Function(command="distill", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "dpo": Function(command="dpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "evaluate": Function(
@@ -112,6 +117,11 @@ FUNCTIONS = {
     ),
     "grpo": Function(command="grpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "grpo_nemo_rl": Function(command="grpo_nemo_rl", submits=True),
+    "import_results": Function(
+        command="import",
+        returns="list[Path]",
+        meaning="The folders that were written, one for each benchmark.",
+    ),
     "improve": Function(
         command="improve",
         returns="Improvement",
@@ -122,6 +132,8 @@ FUNCTIONS = {
     "merge_chunks": Function(
         command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
     ),
+    "merge_lora": Function(command="merge_lora", returns="Path", meaning=MODEL_FOLDER),
+    "nemo_evaluator": Function(command="nemo_evaluator", submits=True),
     "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
@@ -138,7 +150,12 @@ FUNCTIONS = {
         returns="Card",
         meaning="The data card: `rows_read`, `steps`, `rows_written`, …",
     ),
-    "profile_evaluate": Function(command="evaluate", note="`ns eval` is another command: `evaluate`."),
+    "profile_evaluate": Function(
+        command="evaluate",
+        returns="list[Invocation]",
+        meaning="What was submitted: `id`, and `tasks` with their `state`, `folder` and `scores`.",
+        note="`ns eval` is another command: `evaluate`.",
+    ),
     "regrade": Function(
         command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark.", always=True
     ),
@@ -161,7 +178,13 @@ FUNCTIONS = {
     ),
     "sft": Function(command="sft", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
-    "start_server": Function(command="start_server"),
+    "start_server": Function(
+        command="start_server",
+        returns="EndedServer",
+        meaning="The server that has ended: its `model`, `address` and `log_file`.",
+        submits=True,
+        note="The call lasts as long as the server, until Ctrl-C.",
+    ),
     "status": Function(
         command="status",
         returns="list[JobState]",

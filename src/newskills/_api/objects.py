@@ -52,7 +52,10 @@ class Model(Struct, frozen=True):
 
     def server_options(self) -> dict[str, Any]:
         """Return the values of the `server_…` options that are set."""
-        address = self.address if self.address is None or isinstance(self.address, str) else ",".join(self.address)
+        if self.address is None or isinstance(self.address, str):
+            address = self.address
+        else:
+            address = ",".join(self.address)
         values = {
             "type": self.server,
             "address": address,
@@ -139,7 +142,10 @@ def setting_texts(values: Mapping[str, Any], owner: str, prefix: str = "") -> It
             yield from setting_texts(value, owner, f"{prefix}{name}.")
             continue
         if name not in named:
-            expected = "; it takes a mapping" if name in groups else suggest(name, [*named, *groups])
+            if name in groups:
+                expected = "; it takes a mapping"
+            else:
+                expected = suggest(name, [*named, *groups])
             raise TypeError(f"{owner}() has no setting '{prefix}{name}'{expected}")
         leaf = named[name]
         text = written(value, leaf)

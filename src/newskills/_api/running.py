@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def within_loop() -> bool:
-    """Whether this thread runs an event loop, as the cells of a notebook do."""
+    """Return whether this thread runs an event loop, as the cells of a notebook do."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -91,32 +91,33 @@ SETTINGS_PARAMETER = Parameter(
 
 
 def signature(function: Function, command: Command[Any]) -> Signature:
-    """Keyword-only options, required ones first, with types as texts and the defaults of the command line."""
+    """Return keyword-only options, required ones first, with types as texts and the defaults of the command
+    line."""
     return Signature([*_parameters(command)], return_annotation=Annotation(function.annotation))
 
 
 def is_handle(option: str, command: Command[Any]) -> bool:
-    """Whether the option may be what an earlier call returned."""
+    """Return whether the option may be what an earlier call returned."""
     return option in HANDLES or (option == "name" and command.name in FOLLOWING)
 
 
 def takes_settings(command: Command[Any]) -> bool:
-    """Whether the `++` keys of the command are those of a generation, which `Generation` holds."""
+    """Return whether the `++` keys of the command are those of a generation, which `Generation` holds."""
     return command.config is not None and command.config.__name__ == "GenerationConfig"
 
 
 def takes_models(command: Command[Any]) -> bool:
-    """Whether models are named with their servers, so that `Model` may stand for both."""
+    """Return whether models are named with their servers, so that `Model` may stand for both."""
     return {"model", "server_type"} <= leaves(command.options).keys() and leaves(command.options)["model"].is_list
 
 
 def takes_rows(command: Command[Any]) -> bool:
-    """Whether rows may be objects of this process."""
+    """Return whether rows may be objects of this process."""
     return command.name in ("generate", "grade")
 
 
 def takes_benchmarks(command: Command[Any]) -> bool:
-    """Whether benchmarks may be objects of this process."""
+    """Return whether benchmarks may be objects of this process."""
     return command.name in BENCHMARK_COMMANDS
 
 
@@ -129,7 +130,11 @@ def _parameters(command: Command[Any]) -> Iterator[Parameter]:
             yield SETTINGS_PARAMETER
         if number == required and takes_rows(command):
             yield ROWS_PARAMETER
-        default = Parameter.empty if leaf.required else () if leaf.default == [] else leaf.default
+        default = leaf.default
+        if leaf.required:
+            default = Parameter.empty
+        elif default == []:
+            default = ()
         kind = Annotation(type_of(leaf, command))
         yield Parameter(leaf.path, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
     if command.more_help:
@@ -137,7 +142,7 @@ def _parameters(command: Command[Any]) -> Iterator[Parameter]:
 
 
 def _ordered(command: Command[Any]) -> list[Leaf]:
-    """As on the help page: what is required, the command's own, groups."""
+    """Return the options in the order of the help page: what is required, the command's own, groups."""
     listed = [leaf for _, group in by_group(leaves(command.options).values()) for leaf in group]
     return sorted(listed, key=lambda leaf: not leaf.required)
 
@@ -152,7 +157,9 @@ def type_of(leaf: Leaf, command: Command[Any]) -> str:
     if leaf.path in HANDLES:
         return HANDLES[leaf.path]
     if is_handle(leaf.path, command):
-        return "str | Experiment" if leaf.required else "str | Experiment | None"
+        if leaf.required:
+            return "str | Experiment"
+        return "str | Experiment | None"
     takes = takes_benchmarks if leaf.path == BENCHMARKS else takes_models
     if leaf.path in OBJECTS and takes(command):
         return OBJECTS[leaf.path]
@@ -185,7 +192,8 @@ def _type_name(kind: Any) -> str:
 
 
 def docstring(function: Function, command: Command[Any]) -> str:
-    """In the form of Google's guide, which editors show as such: summary, Args, Returns, Raises."""
+    """Write the docstring in the form of Google's guide, which editors show as such: summary, Args, Returns,
+    Raises."""
     options = leaves(command.options)
     names = f"`ns {shown(command.name)}` as a function."
     parts = [
@@ -228,14 +236,16 @@ def _meaning(leaf: Leaf, options: dict[str, Leaf]) -> str:
 
 
 def _in_python(text: str, options: dict[str, Leaf]) -> str:
-    """`text` with options as the arguments that they are here."""
+    """Replace options in `text` by the arguments that they are here."""
     return re.sub(r"(?<![\w-])--(\w+)", lambda match: f"`{match[1]}`" if match[1] in options else match[0], text)
 
 
 def _result(function: Function) -> str:
     submitted = "the experiment that was submitted, None where nothing was left to do"
     if not function.returns:
-        return f"On a cluster: {submitted}. Else None." if function.submits else "None."
+        if function.submits:
+            return f"On a cluster: {submitted}. Else None."
+        return "None."
     last = f" On a cluster: {submitted}." if function.submits else ""
     return f"{function.meaning}{last} None with `dry_run=True`."
 

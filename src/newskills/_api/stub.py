@@ -27,6 +27,7 @@ RESULTS = (
     "Benchmark",
     "Card",
     "Comparison",
+    "EndedServer",
     "EvalPlan",
     "Evaluation",
     "Experiment",
@@ -34,6 +35,7 @@ RESULTS = (
     "Graded",
     "Group",
     "Improvement",
+    "Invocation",
     "JobState",
     "MergedChunks",
     "Model",
@@ -90,5 +92,8 @@ def _generation() -> str:
 
 def _parameter(parameter: Parameter) -> str:
     stars = "**" if parameter.kind is Parameter.VAR_KEYWORD else ""
-    default = "" if parameter.default is Parameter.empty else f" = {parameter.default!r}"
+    if parameter.default is Parameter.empty:
+        default = ""
+    else:
+        default = f" = {parameter.default!r}"
     return f"{stars}{parameter.name}: {parameter.annotation}{default}"

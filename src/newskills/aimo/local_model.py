@@ -45,7 +45,10 @@ class LocalModel:
         tokenizer.padding_side = "left"
         if pad is None:
             tokenizer.pad_token = tokenizer.eos_token
-        sampling = {"temperature": temperature, "top_p": TOP_P} if temperature > 0 else {}
+        if temperature > 0:
+            sampling = {"temperature": temperature, "top_p": TOP_P}
+        else:
+            sampling = {}
         try:
             model.eval()
             inputs = tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)

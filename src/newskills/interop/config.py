@@ -260,7 +260,7 @@ class CompiledConfig(Struct, frozen=True, kw_only=True):
         return self.is_local or self.execution.is_local
 
     def images(self) -> tuple[Image, ...]:
-        """Every image that the run needs, once for each place that names it."""
+        """List every image that the run needs, once for each place that names it."""
         named = [
             ("deployment.image", self.deployment.image),
             ("execution.proxy.image", self.execution.proxy_image),

@@ -71,11 +71,14 @@ class Results(Struct, frozen=True, kw_only=True):
     def harness(self) -> str:
         """`harness.task` names one; else it is newskills."""
         harness, dot, _ = self.job.task.partition(".")
-        return harness if dot and "/" not in harness and harness else HARNESS
+        if dot and "/" not in harness and harness:
+            return harness
+        return HARNESS
 
 
 def collect(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Results]:
-    """Of the tasks that have scores; `say` hears of the others. Raises DataError where none has."""
+    """Collect the results of the tasks that have scores; `say` hears of the others. Raises DataError where none
+    has."""
     finished_jobs = []
     for job in plan.jobs:
         try:
@@ -90,7 +93,8 @@ def collect(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Result
 
 
 def export_results(plan: ExportPlan, environ: Mapping[str, str], say: PrintLine) -> int:
-    """To all destinations; returns how many failed, of which `say` hears. Raises DataError, UnknownNameError."""
+    """Export to all destinations; return how many failed, of which `say` hears. Raises DataError,
+    UnknownNameError."""
     results = collect(plan, say)
     failed = 0
     for name in plan.destinations:
@@ -104,12 +108,13 @@ def export_results(plan: ExportPlan, environ: Mapping[str, str], say: PrintLine)
 
 
 def chosen(scores: Mapping[str, float], wanted: Sequence[str]) -> dict[str, float]:
-    """Those whose name has one of `wanted` in it; all where nothing is wanted (`log_metrics`)."""
+    """Return the scores whose name has one of `wanted` in it; all where nothing is wanted (`log_metrics`)."""
     return {name: value for name, value in scores.items() if not wanted or any(part in name for part in wanted)}
 
 
 def flattened(results: Mapping[str, Row]) -> dict[str, float]:
-    """`{"tasks": …, "groups": …}` of results.yml → `T_M_S`, or `T_M` where score and metric have one name.
+    """Flatten `{"tasks": …, "groups": …}` of results.yml into `T_M_S`, or `T_M` where score and metric have one
+    name.
 
     T is the benchmark, M the mode (`pass@1[avg-of-8]`), S the metric. What is no number is left out.
     """

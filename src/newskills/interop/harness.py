@@ -132,12 +132,13 @@ _HEAD = """\
 
 
 def command_template() -> str:
-    """Jinja that NeMo Evaluator renders with the configuration of a run: one line of shell. Without our comment."""
+    """Return the Jinja that NeMo Evaluator renders with the configuration of a run: one line of shell, without
+    our comment."""
     return Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8").partition("#}\n")[2]
 
 
 def target() -> Path:
-    """Where the file lies in this installation. Raises ConfigError."""
+    """Return where the file lies in this installation. Raises ConfigError."""
     module_spec = find_spec("core_evals.newskills") if find_spec("core_evals") else None
     if module_spec is None or module_spec.origin is None:
         raise ConfigError("The package core_evals.newskills is not installed here.")
@@ -165,7 +166,7 @@ def framework_text() -> str:
 
 
 def evaluations() -> list[Row]:
-    """One entry per task: the benchmarks and groups by category, then those of the other harness.
+    """List one entry per task: the benchmarks and groups by category, then those of the other harness.
 
     Raises ConfigError where two tasks would have one name.
     """
@@ -188,7 +189,7 @@ def _evaluation(task: str, entry: CatalogEntry, params: Row) -> Row:
 
 
 def _flow(value: Any) -> str:
-    """JSON is YAML, too, and needs no library to write."""
+    """Write `value` as JSON, which is YAML, too, and needs no library to write."""
     return json.dumps(value, ensure_ascii=False)
 
 

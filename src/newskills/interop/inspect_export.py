@@ -98,7 +98,7 @@ def _header(result: BenchmarkResults, samples: list[Row], described: Row, model:
 
 
 def _results(samples: list[Row], epochs: int) -> Row:
-    """Accuracy: the mean over problems of the means over epochs; its error as Inspect reckons it."""
+    """Compute the accuracy: the mean over problems of the means over epochs; its error as Inspect reckons it."""
     values: dict[str, list[float]] = {}
     for sample in samples:
         value = sample["scores"][SCORER]["value"]
@@ -140,13 +140,12 @@ def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
 
 def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
     generation = row.get("generation")
-    text = (
-        generation
-        if isinstance(generation, str)
-        else ""
-        if generation is None
-        else msgspec.json.encode(generation).decode()
-    )
+    if isinstance(generation, str):
+        text = generation
+    elif generation is None:
+        text = ""
+    else:
+        text = msgspec.json.encode(generation).decode()
     content: Any = text
     if isinstance(row.get("reasoning_content"), str):
         content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
@@ -227,7 +226,7 @@ def _described(folder: Path) -> Row:
 
 
 def _model(result: BenchmarkResults, described: Row) -> str:
-    """Who was asked: as the run remembers it, or as the import has found it."""
+    """Return who was asked: as the run remembers it, or as the import has found it."""
     try:
         state = msgspec.json.decode(OutputPaths(result.files[0]).state.read_bytes(), type=_RunRecord)
     except (OSError, msgspec.DecodeError):
@@ -238,7 +237,7 @@ def _model(result: BenchmarkResults, described: Row) -> str:
 
 
 def _identity(*parts: str) -> str:
-    """22 signs that are the same for the same parts."""
+    """Return 22 signs that are the same for the same parts."""
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()[:_BASE36]
 
 

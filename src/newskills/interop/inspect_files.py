@@ -29,7 +29,8 @@ _LOCAL = struct.Struct("<26xHH")
 
 
 def read_log(path: Path) -> tuple[Row, list[Row]]:
-    """(header, samples). Raises DataError (broken, foreign, too large), ConfigError (zstd is not installed)."""
+    """Read (header, samples). Raises DataError (broken, foreign, too large), ConfigError (zstd is not
+    installed)."""
     if path.suffix == ".json":
         log = _object(_read(path), path)
         samples = log.pop("samples", None) or []
@@ -124,5 +125,6 @@ def _object(value: Any, path: Path) -> Row:
 
 
 def _encoded(value: object) -> bytes:
-    """With NaN, which Inspect marks unscored samples with, and without halves of surrogate pairs."""
+    """Encode `value` with NaN, which Inspect marks unscored samples with, and without halves of surrogate
+    pairs."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -113,7 +113,8 @@ class Store:
             raise storage_error(error, self.path) from error
 
     def jobs(self) -> dict[str, InvocationJob]:
-        """Job id → its last line, in the order of their first ones; lines that are none are passed over."""
+        """Map each job id to its last line, in the order of their first ones; lines that are none are passed
+        over."""
         jobs_by_id: dict[str, InvocationJob] = {}
         try:
             lines = self.path.read_bytes().split(b"\n")
@@ -126,14 +127,15 @@ class Store:
         return jobs_by_id
 
     def invocations(self) -> dict[str, list[InvocationJob]]:
-        """Id → its jobs, the oldest first."""
+        """Map each id to its jobs, the oldest first."""
         jobs_by_invocation: dict[str, list[InvocationJob]] = {}
         for entry in self.jobs().values():
             jobs_by_invocation.setdefault(entry.invocation_id, []).append(entry)
         return jobs_by_invocation
 
     def find(self, what: str) -> list[InvocationJob]:
-        """Jobs that an id of an invocation or a job means, or its beginning. Raises UnknownNameError, ConfigError."""
+        """Return the jobs that an id of an invocation or a job means, or its beginning. Raises
+        UnknownNameError, ConfigError."""
         wanted, dot, index = what.lower().partition(".")
         invocations = self.invocations()
         matching = [invocation for invocation in invocations if invocation.lower().startswith(wanted)]
@@ -153,7 +155,7 @@ class Store:
 
 
 def looks_like_id(text: str) -> bool:
-    """Whether `text` may be an invocation, a job, or the beginning of one."""
+    """Return whether `text` may be an invocation, a job, or the beginning of one."""
     return _ID.match(text.lower()) is not None
 
 
@@ -167,7 +169,7 @@ def job_state(state: str) -> State:
 
 
 def folder_state(entry: InvocationJob) -> tuple[State, int | None]:
-    """State and exit code of a job of this machine, by its run directory, as the launcher reads it."""
+    """Return state and exit code of a job of this machine, by its run directory, as the launcher reads it."""
     logs = entry.folder / "logs"
     code = _exit_code(logs)
     if entry.data.get("killed") or (code is not None and (entry.folder / "artifacts" / INTERRUPTED).exists()):

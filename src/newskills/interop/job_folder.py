@@ -41,7 +41,7 @@ def _config(compiled: CompiledConfig, cwd: Path, *, secrets: bool) -> Any:
 
 
 def moved(node: Any, here: str) -> Any:
-    """With paths in the folder `here` as they are in jobs elsewhere."""
+    """Replace paths in the folder `here` by what they are in jobs elsewhere."""
     if isinstance(node, dict):
         return {key: moved(value, here) for key, value in node.items()}
     if isinstance(node, list):
@@ -52,7 +52,7 @@ def moved(node: Any, here: str) -> Any:
 
 
 def escaped(node: Any) -> Any:
-    """So that the launcher does not take `${…}`, which is meant for a shell, for a reference."""
+    """Escape `${…}`, which is meant for a shell, so that the launcher does not take it for a reference."""
     if isinstance(node, dict):
         return {key: escaped(value) for key, value in node.items()}
     if isinstance(node, list):

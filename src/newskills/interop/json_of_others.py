@@ -11,7 +11,8 @@ _LONGEST = 18
 
 
 def loads(text: bytes | str) -> Any:
-    """NaN and infinities stay floats; integers that are too long become texts. Raises ValueError, RecursionError."""
+    """Read JSON; NaN and infinities stay floats, integers that are too long become texts. Raises ValueError,
+    RecursionError."""
     return json.loads(text, parse_int=_integer)
 
 

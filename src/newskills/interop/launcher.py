@@ -28,13 +28,13 @@ _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
 def find_launcher(environ: Mapping[str, str]) -> str | None:
-    """Its program: on the path, or beside this Python."""
+    """Return the launcher's program: on the path, or beside this Python."""
     beside = Path(sys.executable).with_name(PROGRAM)
     return shutil.which(PROGRAM, path=environ.get("PATH")) or (str(beside) if beside.is_file() else None)
 
 
 def needs_launcher(compiled: CompiledConfig) -> bool:
-    """Whether a task is not one of newskills' own."""
+    """Return whether a task is not one of newskills' own."""
     return any(task.benchmark is None for task in compiled.tasks)
 
 
@@ -50,13 +50,16 @@ def check_tasks(compiled: CompiledConfig, program: str | None) -> None:
 
 
 def launcher_dialect(program: str) -> Dialect:
-    """Of its configurations. Raises NewskillsError where it does not run, or could read none."""
+    """Return the dialect of the launcher's configurations. Raises NewskillsError where it does not run, or
+    could read none."""
     done = _run([program, "--version"])
     version = _VERSION.search(done.stdout)
     if done.returncode or version is None:
         raise NewskillsError(f"{program} does not run: {_last(done.stdout + done.stderr)}")
     check_parser(program)
-    return "0.1" if (int(version[1]), int(version[2])) < (0, 2) else "0.2"
+    if (int(version[1]), int(version[2])) < (0, 2):
+        return "0.1"
+    return "0.2"
 
 
 def check_parser(program: str) -> None:
@@ -75,7 +78,8 @@ def check_parser(program: str) -> None:
 
 
 def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[str, str]) -> CompiledConfig:
-    """In its dialect, and without the variables of W&B that are not set here, which it would insist on."""
+    """Return the config in the launcher's dialect, and without the variables of W&B that are not set here,
+    which it would insist on."""
     variables = dialects.read(compiled.config, [])
 
     def kept(env: EnvMap) -> EnvMap:
@@ -95,7 +99,8 @@ def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[st
 
 
 def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> str:
-    """Has it run `config`, and says what it prints; returns the invocation. Raises NewskillsError where it fails."""
+    """Let the launcher run `config`, and pass on what it prints; return the invocation. Raises NewskillsError
+    where it fails."""
     argv = [program, "run", "--config", str(config), "--config-mode", "raw"]
     launcher_config = ""
     with subprocess.Popen(

@@ -14,7 +14,7 @@ _SHORTEST = 4
 
 
 def masked(node: Any, hidden: Collection[str] = (), name: str = "") -> Any:
-    """`node` without values of keys whose names speak of a secret, and without the texts `hidden` anywhere.
+    """Return `node` without values of keys whose names speak of a secret, and without the texts `hidden` anywhere.
 
     Numbers (`max_new_tokens`), tokenizers and names of variables (`host:HF_TOKEN`) are none.
     """
@@ -33,5 +33,5 @@ def masked(node: Any, hidden: Collection[str] = (), name: str = "") -> Any:
 
 
 def masked_word(key: str, text: str, value: Any) -> str:
-    """`key=text` of a command line whose meaning is `value`: without the text where that holds a secret."""
+    """Return `key=text` of a command line whose meaning is `value`: without the text where that holds a secret."""
     return f"{key}={text if masked(value, name=key.rpartition('.')[2]) == value else HIDDEN}"

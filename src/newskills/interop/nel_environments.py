@@ -40,7 +40,10 @@ class EnvironmentProblems:
 
         benchmark = get_benchmark(name)
         if benchmark.solver != "chat" or benchmark.judge is not None:
-            kind = "is judged by a model" if benchmark.judge is not None else "needs several requests per problem"
+            if benchmark.judge is not None:
+                kind = "is judged by a model"
+            else:
+                kind = "needs several requests per problem"
             raise ConfigError(
                 f"{name} {kind}, which nel's environments do not support.", hint=f"ns eval --benchmarks={name}"
             )
@@ -49,7 +52,7 @@ class EnvironmentProblems:
         self._verdicts: BatchGrader | None = None
 
     def messages(self, at: int) -> list[dict[str, str]]:
-        """Of row `at`. Raises ConfigError for a prompt that is more than texts."""
+        """Return the messages of row `at`. Raises ConfigError for a prompt that is more than texts."""
         solver, row = self.found.prompts.solver, self.rows[at]
         if solver is None:
             raise ConfigError(f"the prompts of {self.found.benchmark.name} cannot be created here")
@@ -59,7 +62,8 @@ class EnvironmentProblems:
         return [{"role": message.role, "content": str(message.content)} for message in messages]
 
     def score(self, at: int, answer: str) -> tuple[float | None, Row]:
-        """(share from 0 to 1, or None where the grader failed; what the grader says) of an answer to row `at`."""
+        """Grade an answer to row `at`: (share from 0 to 1, or None where the grader failed; what the grader
+        says)."""
         from newskills.run.rewarding.graders import BatchGrader
         from newskills.run.rewarding.reward import answered
 
@@ -84,7 +88,7 @@ class EnvironmentProblems:
 
 
 def register_all() -> None:
-    """Every benchmark of the catalog, as `newskills.<name>`; rows are read when one is asked for."""
+    """Register every benchmark of the catalog, as `newskills.<name>`; rows are read when one is asked for."""
     from nemo_evaluator.environments.base import EvalEnvironment, SeedResult, VerifyResult
     from nemo_evaluator.environments.registry import register
     from nemo_evaluator.errors import InfraError

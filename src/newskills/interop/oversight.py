@@ -68,7 +68,8 @@ def record(
 
 
 def look(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[JobStatus]:
-    """How they are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not on this machine."""
+    """Return how the jobs are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not
+    on this machine."""
     states_by_experiment: dict[str, dict[str, JobState]] = {}
     looked_up = []
     for entry in entries:
@@ -118,7 +119,7 @@ def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list
 def resume(
     entries: Sequence[InvocationJob], environ: Mapping[str, str], say: PrintLine
 ) -> tuple[Experiment, list[InvocationJob]]:
-    """Resubmits the tasks that failed or were cancelled; finished work is kept.
+    """Submit the tasks again that failed or were cancelled; finished work is kept.
 
     Raises ConfigError where all ended well, a job still runs, or a variable is not set that the first run had.
     """
@@ -155,13 +156,16 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
             raise foreign(entry)
         groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
     for name, some in groups.items():
-        shell = shell_of(ExperimentRecords(environ).find(name).cluster, environ) if name else LocalMachine()
+        if name:
+            shell = shell_of(ExperimentRecords(environ).find(name).cluster, environ)
+        else:
+            shell = LocalMachine()
         yield from read_logs(shell, _files(some, several=len(entries) > 1))
 
 
 def follow_launched(entries: Sequence[InvocationJob], say: PrintLine) -> list[JobStatus]:
-    """Pass the lines that jobs of the launcher on this machine print to `say`, until the jobs have ended, and return
-    their states."""
+    """Forward the lines that jobs of the launcher on this machine print to `say`, until the jobs have ended,
+    and return their states."""
 
     def over() -> bool:
         return all(folder_state(entry)[0] in ENDED for entry in entries)
@@ -201,7 +205,7 @@ def collect_finished(entry: InvocationJob, environ: Mapping[str, str], into: Pat
 
 
 def foreign(entry: InvocationJob) -> ConfigError:
-    """For a job that NeMo Evaluator's launcher looks after."""
+    """Explain that NeMo Evaluator's launcher looks after the job."""
     return ConfigError(
         f"{entry.job_id} was submitted by nemo-evaluator-launcher ({entry.executor}).",
         hint=f"For its state: nemo-evaluator-launcher status {entry.job_id}",
@@ -209,20 +213,23 @@ def foreign(entry: InvocationJob) -> ConfigError:
 
 
 def without_secrets(config: Row) -> Row:
-    """`config` as it may be kept: values of keys that stand in its env_vars are replaced."""
+    """Return `config` as it may be kept: values of keys that stand in its env_vars are replaced."""
     done: Row = _masked(config, inside=False)
     return done
 
 
 def _masked(node: Any, *, inside: bool) -> Any:
     if isinstance(node, dict):
-        return {
-            key: "lit:***"
-            if inside and isinstance(value, str) and value.startswith("lit:") and looks_secret(key)
-            else _masked(value, inside=inside or key == KEY)
-            for key, value in node.items()
-        }
-    return [_masked(item, inside=inside) for item in node] if isinstance(node, list) else node
+        return {key: _masked_value(key, value, inside=inside) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_masked(item, inside=inside) for item in node]
+    return node
+
+
+def _masked_value(key: str, value: Any, *, inside: bool) -> Any:
+    if inside and isinstance(value, str) and value.startswith("lit:") and looks_secret(key):
+        return "lit:***"
+    return _masked(value, inside=inside or key == KEY)
 
 
 def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
@@ -256,7 +263,7 @@ def _env(compiled: CompiledConfig, at: int) -> EnvMap:
 
 
 def _again(entry: InvocationJob, experiment: Experiment) -> InvocationJob:
-    """`entry` as a job of the new submission."""
+    """Return `entry` as a job of the new submission."""
     own = {**(entry.own or {}), "experiment": experiment.id}
     data = {key: value for key, value in entry.data.items() if key != "killed"}
     data |= {"newskills": own, "resumed_at": time.time()}

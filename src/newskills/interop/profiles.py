@@ -154,7 +154,7 @@ def profile_of(name: str, settings: Row) -> Profile:
 
 
 def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
-    """Keys that look like another one, and that nothing uses → what to say of them."""
+    """Map keys that look like another one, and that nothing uses, to what to say of them."""
     plain_fields = [field.name for field in msgspec.structs.fields(Profile) if field.name not in _FREE]
     names = [*plain_fields, *_FREE, *ALIASES, *FURTHER]
     misspellings = {key: suggest(key, names) for key in settings if key not in names and not used(key)}
@@ -164,7 +164,7 @@ def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
 
 
 def _as_texts(key: str, value: Any) -> Any:
-    """Numbers and booleans of TOML where texts are expected."""
+    """Make numbers and booleans of TOML texts where texts are expected."""
     if key == "env_vars" and isinstance(value, dict):
         return {name: str(item) for name, item in value.items()}
     if key in ("mounts", "startup_commands") and isinstance(value, str):
@@ -192,8 +192,13 @@ def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | Unkn
 def _manifests(section: Row, path: Path) -> Path | None:
     """Return the folder that `[artifacts.manifest]` names, if it lies in a file system."""
     manifest = section.get("manifest")
-    root = _text(manifest, "root", path, "artifacts.manifest") if isinstance(manifest, dict) else None
-    return Path(root).expanduser() if root and "://" not in root else None
+    if isinstance(manifest, dict):
+        root = _text(manifest, "root", path, "artifacts.manifest")
+    else:
+        root = None
+    if root and "://" not in root:
+        return Path(root).expanduser()
+    return None
 
 
 def _text(section: Row, key: str, path: Path, name: str = "wandb") -> str | None:

@@ -28,7 +28,7 @@ FETCHED = ("+ */", "+ *.json", "+ *.yml", "- *")
 
 
 def why_not_squash(compiled: CompiledConfig) -> str:
-    """Why no image is imported; empty: images are."""
+    """Return why no image is imported; empty: images are."""
     profile, execution = compiled.profile, compiled.execution
     if all(map(is_file, references(compiled))):
         return "no image needs an import"
@@ -45,7 +45,8 @@ def why_not_squash(compiled: CompiledConfig) -> str:
 
 
 def references(compiled: CompiledConfig) -> list[str]:
-    """Images of servers, proxy and tasks, and the one in which tasks without a container of their own run."""
+    """List the images of servers, proxy and tasks, and the one in which tasks without a container of their own
+    run."""
     named = [image.reference for image in compiled.images()]
     own = client_image(compiled)
     return list(dict.fromkeys([*named, *([own] if own else [])]))
@@ -78,7 +79,7 @@ def squash_images(compiled: CompiledConfig, environ: Mapping[str, str], say: Pri
 
 
 def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledConfig:
-    """`compiled` with `paths` (image → path) in its typed sections and in `config`."""
+    """Return `compiled` with `paths` (image → path) in its typed sections and in `config`."""
 
     def new(image: str | None) -> str | None:
         return paths.get(image, image) if image else image
@@ -113,7 +114,7 @@ def submit_invocation(planned: DeploymentPlan, say: PrintLine) -> Experiment:
 
 
 def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: PrintLine) -> None:
-    """Says the lines of all tasks' logs as they are written, until all jobs have ended. Raises RemoteError."""
+    """Forward the lines of all tasks' logs as they are written, until all jobs have ended. Raises RemoteError."""
     import shlex
 
     shell = shell_of(experiment.cluster, environ)
@@ -148,7 +149,10 @@ def fetch_run(cluster: ClusterConfig, folder: str, into: Path, environ: Mapping[
 def _place(compiled: CompiledConfig) -> SquashPlace:
     profile = compiled.profile
     assert profile is not None
-    mode = profile.batch_partition if compiled.mode == "batch" else profile.run_partition
+    if compiled.mode == "batch":
+        mode = profile.batch_partition
+    else:
+        mode = profile.run_partition
     return SquashPlace(
         folder=str(profile.remote_job_dir).rstrip("/"),
         account=profile.account,

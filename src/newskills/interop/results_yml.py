@@ -35,7 +35,7 @@ class _MetricsFile(Struct):
 
 
 def task_results(folder: Path) -> Row:
-    """`{"tasks": {T: {"metrics": {mode: {"scores": {metric: {"value", "stats"}}}}}}, "groups": {…}}`.
+    """Return `{"tasks": {T: {"metrics": {mode: {"scores": {metric: {"value", "stats"}}}}}}, "groups": {…}}`.
 
     `folder`: the output folder of `ns eval`. Groups of benchmarks are reported as groups. Raises DataError where
     there is no file of metrics, or not one score in it.
@@ -56,12 +56,13 @@ def task_results(folder: Path) -> Row:
 
 
 def results_document(*, command: str, config: Row, target: Row, results: Row, git_hash: str | None = None) -> Row:
-    """All of `results.yml`."""
+    """Return all of `results.yml`."""
     return {"command": command, "config": config, "git_hash": git_hash, "results": results, "target": target}
 
 
 def write_samples(folder: Path, place: Path) -> int:
-    """One file of per-sample records for each output file, `<benchmark>/<output file>`; returns how many records.
+    """Write one file of per-sample records for each output file, `<benchmark>/<output file>`; return how many
+    records.
 
     Raises DataError (broken records), StorageError.
     """
@@ -81,7 +82,7 @@ def write_samples(folder: Path, place: Path) -> int:
 
 
 def sample_record(row: Row) -> Row:
-    """One of our records as one of NeMo Evaluator's; an unscored sample has no score."""
+    """Return one of our records as one of NeMo Evaluator's; an unscored sample has no score."""
     generation = row.get("generation")
     value = credit(row)
     signal = next((name for name in SIGNALS if isinstance(row.get(name), bool)), "outcome")
@@ -113,12 +114,16 @@ def credit(row: Row) -> float | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return 0
 
 
 def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[str, dict[str, Number]]]]:
     """Read benchmark → mode → metric → value, and in the same form the further facts about the values."""
-    places = [folder, *sorted((folder / RESULTS).glob("*"))] if not _has(folder) else [folder]
+    places = [folder]
+    if not _has(folder):
+        places += sorted((folder / RESULTS).glob("*"))
     metrics: dict[str, dict[str, Row]] = {}
     numbers: dict[str, dict[str, dict[str, Number]]] = {}
     for place in filter(_has, places):
@@ -156,9 +161,12 @@ def _scores(values: Mapping[str, object], numbers: Mapping[str, Number]) -> Iter
 
 
 def _stats(number: Number) -> Row:
-    """Wilson's interval is no multiple of a standard error; there it is that of a share."""
+    """Return the error of a share: Wilson's interval is no multiple of a standard error."""
     if number.method == "wilson":
-        error = math.sqrt(max(0.0, number.value * (100 - number.value)) / number.n) if number.n else 0.0
+        if number.n:
+            error = math.sqrt(max(0.0, number.value * (100 - number.value)) / number.n)
+        else:
+            error = 0.0
     else:
         error = (number.high - number.low) / (2 * Z)
     return {"count": number.n, "mean": float(number.value), "stderr": error}

@@ -95,7 +95,7 @@ def map_task(name: str) -> MappedTask | None:
 
 
 def own_names() -> list[str]:
-    """Every name that `map_task` knows, for suggestions."""
+    """List every name that `map_task` knows, for suggestions."""
     return [name for entry in entries() for name in (entry.name, *entry.aliases)] + list(NAMES)
 
 
@@ -128,7 +128,9 @@ def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_
     name, _, samples = (task.benchmark or "").partition(":")
     repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)
     if params.task and not ("::" in name or name.endswith(".py")):
-        name = params.task.partition(":")[0] if _own(params.task.partition(":")[0]) else name
+        wanted = params.task.partition(":")[0]
+        if _own(wanted):
+            name = wanted
     words = [
         "eval",
         f"--benchmarks={name}" + (f":{repeats}" if repeats else ""),
@@ -169,7 +171,7 @@ def _settings(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
 
 
 def _judge(judge: Any) -> list[str]:
-    """Options of the judge model, where its endpoint is given."""
+    """Return the options of the judge model, where its endpoint is given."""
     if not isinstance(judge, dict) or not judge.get("url") or not judge.get("model_id"):
         return []
     words = [
@@ -205,9 +207,11 @@ def _notes(task: EvaluationTask) -> list[str]:
 
 
 def _given(extra: Row, key: str) -> str | None:
-    """Its text; `None` as text means that there is none."""
+    """Return the text of `key`; `None` as text means that there is none."""
     value = extra.get(key)
-    return None if value in (None, "", "None", "none", "null") else str(value)
+    if value in (None, "", "None", "none", "null"):
+        return None
+    return str(value)
 
 
 def _split(args: str, name: str) -> list[str]:

@@ -33,7 +33,7 @@ class WandbLogin(Struct, frozen=True, repr_omit_defaults=True):
 
 
 def detect(environ: Mapping[str, str], wandb: WandbSection) -> WandbLogin:
-    """For a run whose results go to W&B: key, project and entity, as far as `environ` has none of its own."""
+    """Find key, project and entity for a run whose results go to W&B, as far as `environ` has none of its own."""
     variables: dict[str, str] = {}
     lines: tuple[str, ...] = ()
     if not environ.get(KEY):
@@ -58,11 +58,10 @@ def found_login(environ: Mapping[str, str]) -> str:
 def _in_netrc(environ: Mapping[str, str], server: str) -> str:
     home = _home(environ)
     named = environ.get("NETRC")
-    path = (
-        _expanded(named, home)
-        if named
-        else next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
-    )
+    if named:
+        path = _expanded(named, home)
+    else:
+        path = next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
     try:
         credentials = netrc.netrc(path).authenticators(urlsplit(server).netloc)
     except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
@@ -71,7 +70,7 @@ def _in_netrc(environ: Mapping[str, str], server: str) -> str:
 
 
 def _in_settings(environ: Mapping[str, str], server: str) -> str:
-    """`api_key` of the settings file in the user's configuration folder, where it is of the same server."""
+    """Return `api_key` of the settings file in the user's configuration folder, where it is of the same server."""
     home = _home(environ)
     named = environ.get("WANDB_CONFIG_DIR")
     folder = _expanded(named, home) if named else home / ".config" / "wandb"

@@ -183,6 +183,6 @@ def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
 
 
 def compared(after: Mapping[str, float], before: Mapping[str, float]) -> PairedDifference:
-    """On the problems that both have a score for."""
+    """Compare two models on the problems that both have a score for."""
     common = sorted(set(after) & set(before))
     return paired_difference([[before[name]] for name in common], [[after[name]] for name in common])

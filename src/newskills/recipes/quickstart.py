@@ -55,7 +55,7 @@ class QuickstartBenchmark(Struct, frozen=True):
     why: str
 
     def problems(self, share: float) -> int:
-        """How many, at `share` of the usual number."""
+        """Return the number of problems, at `share` of the usual number."""
         return max(2, round(self.rows * share))
 
 

@@ -47,7 +47,7 @@ def reinforce(
     on_step: Callable[[Row], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Goes on from the last line of checkpoints.jsonl with a state; returns whether all batches are done.
+    """Train from the last line of checkpoints.jsonl with a state; return whether all batches are done.
 
     `rows` have `problem` and `expected_answer`. Raises DataError, TrainingError (the last checkpoint stays).
     """
@@ -78,7 +78,7 @@ def reinforce(
 
 class _Steps(GrpoConfig, frozen=True, kw_only=True):
     def adam(self, step: int) -> AdamParams:
-        """Momentum as the service's own default; gradients are not clipped."""
+        """Return the parameters of a step: momentum as the service's own default; gradients are not clipped."""
         return AdamParams(learning_rate=self.learning_rate)
 
     def divisor(self, tokens: int, samples: int) -> int:
@@ -115,17 +115,20 @@ class _Folder(RunFolder):
             "train/accuracy": metrics["correct"],
         }
         row |= {f"eval/{name.removeprefix('eval_')}": value for name, value in measurements.items()}
-        return row | _final(row) if metrics["step"] == self.total else row
+        if metrics["step"] == self.total:
+            return row | _final(row)
+        return row
 
 
 class _HeldOut(HeldOut, frozen=True, kw_only=True):
     def due(self, done: int, steps: int) -> bool:
-        """Neither before the first step nor after the last, unless it is its turn."""
+        """Return whether to measure: neither before the first step nor after the last, unless it is its turn."""
         return done > 0 and done % self.settings.every == 0
 
 
 def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
-    """`seed` is that of the steps that are done; samples are drawn with that of the last one, as its problems were."""
+    """Measure on the held-out problems. `seed` is that of the steps that are done; samples are drawn with that
+    of the last one, as its problems were."""
     return measure(client, held_out, seed - 1)
 
 
@@ -153,7 +156,7 @@ def shown(groups: Sequence[Group], step: int) -> list[Row]:
 
 
 def _problems(config: TinkerRlConfig, rows: Sequence[Row], skill: Skill) -> tuple[list[Problem], list[Problem]]:
-    """(to learn from, held out); no problem is in both."""
+    """Return (problems to learn from, those held out); no problem is in both."""
     kept = limited(rows, config.max_samples, NEEDS, config.dataset_name)
     if not config.eval_every:
         return [skill.problem(row) for row in kept], []

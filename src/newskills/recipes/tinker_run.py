@@ -76,7 +76,7 @@ class RunFolder(ABC):
     def groups(self, groups: Sequence[Group], step: int) -> None: ...
 
     def sampled(self) -> Iterable[Row]:
-        """Nothing: steps of these recipes do not depend on what was sampled before."""
+        """Return nothing: steps of these recipes do not depend on what was sampled before."""
         return ()
 
     @property
@@ -101,7 +101,7 @@ class RunFolder(ABC):
         return self.first
 
     def scores(self, name: str) -> list[tuple[int, float]]:
-        """None: a run ends with its last weights, whatever was measured."""
+        """Return none: a run ends with its last weights, whatever was measured."""
         return []
 
     def metrics(self, row: Row) -> None:
@@ -206,9 +206,8 @@ def model_files(config: RunConfig, client: TinkerClient) -> Path:
 
 
 def rate_for(folder: Path) -> float:
-    """5e-5 · 10 · (2000 / hidden size) ^ P, P by the model's family, the same for every rank of LoRA
-    (https://tinker-docs.thinkingmachines.ai, hyperparameters of supervised learning). Raises DataError.
-    """
+    """Compute 5e-5 · 10 · (2000 / hidden size) ^ P, P by the model's family, the same for every rank of LoRA
+    (https://tinker-docs.thinkingmachines.ai, hyperparameters of supervised learning). Raises DataError."""
     try:
         config = msgspec.json.decode((folder / "config.json").read_bytes(), type=Row)
     except (OSError, msgspec.DecodeError) as error:

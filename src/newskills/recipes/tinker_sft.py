@@ -32,7 +32,7 @@ from newskills.train.verbs import AdamParams, Datum
 
 
 def whole(config: TinkerSftConfig) -> TinkerSftConfig:
-    """With the values of its kind where it has none. Raises DataError for numbers that cannot be."""
+    """Fill in the values of its kind where it has none. Raises DataError for numbers that cannot be."""
     kind = KINDS[config.kind]
     usual = {
         "dataset_name": kind.dataset,
@@ -62,7 +62,7 @@ def fine_tune(
     on_step: Callable[[Row], None] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Goes on from the last line of checkpoints.jsonl with a state; returns whether all batches are done.
+    """Train from the last line of checkpoints.jsonl with a state; return whether all batches are done.
 
     `rows` have `problem` and `generation`, `input` and `output`, or `messages`. Raises DataError, TrainingError.
     """
@@ -95,7 +95,7 @@ def fine_tune(
 
 class _Steps(SftConfig, frozen=True, kw_only=True):
     def adam(self, step: int) -> AdamParams:
-        """Momentum as the service's own default; gradients are not clipped."""
+        """Return the parameters of a step: momentum as the service's own default; gradients are not clipped."""
         return AdamParams(learning_rate=rate_at(step, self.steps, self.learning_rate, self.schedule))
 
 
@@ -113,7 +113,7 @@ class _Folder(RunFolder):
         }
 
     def groups(self, groups: Sequence[Group], step: int) -> None:
-        """There are none."""
+        """Do nothing: there are no groups."""
 
 
 def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length: int) -> list[Datum]:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.chat_template import prompt_ids
+from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
@@ -196,6 +197,22 @@ async def ask(model: Model, request: Request) -> Reply:
     reply = await model.complete(request)
     reply.started = reply.started or began
     reply.ended = reply.ended or time.time()
+    return reply
+
+
+async def ask_next(model: Model, request: Request, replies: list[Reply]) -> Reply | None:
+    """Return the reply to the next turn of a conversation, and add it to `replies`; None where the conversation has
+    outgrown the model's context.
+
+    Raises ContextLimitError where not even the first turn fits, and what else the model raises.
+    """
+    try:
+        reply = await ask(model, request)
+    except ContextLimitError:
+        if not replies:
+            raise
+        return None
+    replies.append(reply)
     return reply
 
 

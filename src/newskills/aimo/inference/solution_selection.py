@@ -108,7 +108,9 @@ class LocalGenSelectSolver(_SamplingSolver):
         prompt = self._selector.prompt(asked_for.prompt_config, row)
         (reply,) = self._selector.generate([prompt], max_new_tokens=self.max_new_tokens)
         index = chosen(asked_for.regex, reply.text, count)
-        return select(candidates) if index is None else candidates[index].response
+        if index is None:
+            return select(candidates)
+        return candidates[index].response
 
 
 def select(candidates: Sequence[SolutionCandidate], weights: Sequence[float] | None = None) -> str:

@@ -19,12 +19,12 @@ from newskills.recipes.aimo.lines import CommandLine
 
 
 def place(options: AnswerOptions) -> Path:
-    """Where the results go."""
+    """Return the folder for the results."""
     return Path(options.output_dir or Path("results/aimo") / Path(options.model.rstrip("/")).name)
 
 
 def gpus(vllm: bool) -> int:
-    """GPUs for vLLM; 0 = llama.cpp."""
+    """Return the number of GPUs for vLLM; 0 = llama.cpp."""
     from newskills.models.serving.gpus import visible_gpus
 
     return max(1, visible_gpus()) if vllm else 0
@@ -42,14 +42,14 @@ def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
 
 
 def run_line(line: CommandLine) -> int:
-    """Says and runs a line; its exit code. Raises NewskillsError."""
+    """Print and run a line; return its exit code. Raises NewskillsError."""
     fit = fitting(line)
     tell(f"$ {fit.shown}")
     return load(fit.command).main(fit.words)
 
 
 def tell(text: str) -> None:
-    """Says it, in the first of several processes that train together."""
+    """Print `text` in the first of several processes that train together."""
     if os.environ.get("RANK", "0") == "0":
         print(text, flush=True)
 

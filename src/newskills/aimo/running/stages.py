@@ -46,7 +46,10 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.force_cpu:
         os.environ[VISIBLE] = ""
-    stages: tuple[StageName, ...] = STAGES if options.stage == "full" else (options.stage,)
+    if options.stage == "full":
+        stages: tuple[StageName, ...] = STAGES
+    else:
+        stages = (options.stage,)
     resolved = settings(options.config, _given(parsed, stages), user_layer(parsed.overrides).values)
     if parsed.explain:
         print_table([(f"++{key}", value, of) for key, value, of in explain(resolved)], ("key", "value", "from"))
@@ -84,7 +87,7 @@ def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, 
 
 
 def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
-    """Where the stages write, and hence where the next ones start."""
+    """Return where the stages write, and hence where the next ones start."""
     if len(stages) == 1:
         return {f"{stages[0]}.output": folder}
     own = AimoConfig()
@@ -122,39 +125,42 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
 
 
 def _report_to(options: Options) -> tuple[str, ...]:
-    """Where metrics go; to TensorBoard also where nobody asked, if it is here."""
+    """Return where metrics go; to TensorBoard also where nobody asked, if it is here."""
     if options.report_to is None:
         return ("tensorboard",) if find_spec("tensorboard") else ()
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
         here = find_spec("tensorboard") is not None
-        instead = (
-            "metrics go to TensorBoard"
-            if here
-            else "metrics are not logged elsewhere (tensorboard is not installed)"
-        )
+        if here:
+            instead = "metrics go to TensorBoard"
+        else:
+            instead = "metrics are not logged elsewhere (tensorboard is not installed)"
         notice(f"WANDB_DISABLED is set: {instead}")
         return ("tensorboard",) if here else ()
     return () if options.report_to == "none" else (options.report_to,)
 
 
 def _backend(options: Options, fits: bool) -> Backend:
-    """`fits`: the cpu trainer can train the model."""
+    """Choose the trainer; `fits`: the cpu trainer can train the model."""
     if options.backend != "auto":
         return options.backend
-    return "cpu" if fits and (options.force_cpu or not visible_gpus()) else "trl"
+    if fits and (options.force_cpu or not visible_gpus()):
+        return "cpu"
+    return "trl"
 
 
 def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
     """Return the trainer for a stage on this machine."""
     if force_cpu:
         os.environ[VISIBLE] = ""
-    return "cpu" if for_cpu_trainer(stage.start, stage.output) and not visible_gpus() else "trl"
+    if for_cpu_trainer(stage.start, stage.output) and not visible_gpus():
+        return "cpu"
+    return "trl"
 
 
 def _quantised(
     options: Options, config: AimoConfig, stages: tuple[StageName, ...], resolved: Resolved[AimoConfig]
 ) -> AimoConfig:
-    """Without a GPU and bitsandbytes the frozen weights stay whole, which is said.
+    """Return the settings; without a GPU and bitsandbytes the frozen weights stay whole, with a note.
 
     Raises ConfigError where the user has asked for 4 bits.
     """
@@ -176,5 +182,5 @@ def _quantised(
 
 
 def several() -> bool:
-    """Whether a launcher (accelerate, torchrun) has started several processes."""
+    """Return whether a launcher (accelerate, torchrun) has started several processes."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1

@@ -40,7 +40,10 @@ class MathRewardFunction:
     ) -> list[float | None]:
         pairs = list(zip(completions, answer, strict=True))
         verifier = self.answer_verifier
-        right = verify_answers(pairs) if verifier is None else [_verified(verifier, *pair) for pair in pairs]
+        if verifier is None:
+            right = verify_answers(pairs)
+        else:
+            right = [_verified(verifier, *pair) for pair in pairs]
         return [
             None if gold is None else self._worth(text, right=gold)
             for gold, text in zip(right, completions, strict=True)

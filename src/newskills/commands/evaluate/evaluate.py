@@ -39,6 +39,7 @@ COMMAND = _Evaluate(
     "use ns eval; that is newskills.evaluate in Python.)",
     options=ProfileEvaluateOptions,
     run="newskills.pipelines.nemo_evaluator.profile_evaluate:run",
+    result="newskills.pipelines.nemo_evaluator.profile_evaluate:result",
     any_keys=True,
     examples=(
         "ns evaluate -c my-evaluation.yaml --dry-run",

@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Merge a LoRA adapter into its base model: writes a Hugging Face folder that any server can load.",
     options=MergeOptions,
     run="newskills.pipelines.training.merge_lora:run",
+    result="newskills.pipelines.training.merge_lora:result",
     aliases={"input_model": "base_model", "adapter_path": "adapter"},
     examples=(
         "ns merge_lora --base_model=models/base --adapter=training/sft/checkpoint-000044 --output_model=models/sft",

@@ -108,7 +108,7 @@ def finish(
     *,
     overriding: Mapping[str, str] = {},
 ) -> CompilerResult:
-    """From the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError.
+    """Compile the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError.
 
     `overriding`: those of the overrides that win over the profile, too.
     """
@@ -162,7 +162,7 @@ def _check_sections(resolved: Row, source: str) -> None:
 
 
 def _filters(tree: Row) -> tuple[str, ...]:
-    """`task_filters`: what `-t` says, in the file. Raises ConfigError."""
+    """Return `task_filters`, which is what `-t` says, in the file. Raises ConfigError."""
     listed = tree.pop("task_filters", None) or []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         raise ConfigError("task_filters: expected a list of task names.")
@@ -170,7 +170,7 @@ def _filters(tree: Row) -> tuple[str, ...]:
 
 
 def _place_output(resolved: Row) -> None:
-    """`output_dir` of the file is that of `execution`, unless that has one."""
+    """Move `output_dir` of the file to `execution`, unless that has one."""
     folder = resolved.pop("output_dir", None)
     execution = resolved.get("execution")
     if folder and isinstance(execution, dict) and not execution.get("output_dir"):
@@ -178,16 +178,15 @@ def _place_output(resolved: Row) -> None:
 
 
 def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
-    """Where configs of the project lie: what `[cli] config_dir` of env.toml says, else `evaluate_configs`."""
+    """Return the folders of the project's configs: what `[cli] config_dir` of env.toml says, else
+    `evaluate_configs`."""
     root = env_file.path.parent if env_file.path else cwd
     named = env_file.cli.get("config_dir")
     if named is not None and not isinstance(named, str):
         raise ConfigError(f"{env_file.path}: config_dir in [cli]: expected the path of one folder.")
-    return (
-        [root / Path(named).expanduser()]
-        if named
-        else list(dict.fromkeys([cwd / CONFIG_FOLDER, root / CONFIG_FOLDER]))
-    )
+    if named:
+        return [root / Path(named).expanduser()]
+    return list(dict.fromkeys([cwd / CONFIG_FOLDER, root / CONFIG_FOLDER]))
 
 
 def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
@@ -204,7 +203,7 @@ def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]
 
 
 def _add_run(tree: Row, request: CompileRequest, settings: Row, env_file: EnvFile) -> None:
-    """`run.env` is the file's with the profile over it; `run.wandb` that of env.toml."""
+    """Add `run.env`, the file's with the profile over it, and `run.wandb`, that of env.toml."""
     run = tree.get("run") if isinstance(tree.get("run"), dict) else {}
     assert isinstance(run, dict)
     own = run.get("env") if isinstance(run.get("env"), dict) else {}
@@ -221,7 +220,7 @@ def _add_run(tree: Row, request: CompileRequest, settings: Row, env_file: EnvFil
 
 
 def _provenance(request: CompileRequest) -> Row:
-    """Where all comes from; words of the command line are kept as they were typed, without secrets."""
+    """Describe where all comes from; words of the command line are kept as they were typed, without secrets."""
     words = [masked_word(key, text, overrides.value_of(text)) for key, text in request.overrides.items()]
     return {
         "mode": request.mode,
@@ -243,17 +242,21 @@ def _merged_env(own: Row, settings: Row) -> Row:
 
 
 def _with_aliases(env: Row) -> Row:
-    """`container` and `container_image` name one thing, whichever of them a config refers to."""
+    """Set both `container` and `container_image`, which name one thing, whichever of them a config refers to."""
     image = env.get("container_image", env.get("container"))
-    return {**env, "container": image, "container_image": image} if image is not None else env
+    if image is not None:
+        return {**env, "container": image, "container_image": image}
+    return env
 
 
 def _listed(value: Any) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else [str(value)] if value else []
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return [str(value)] if value else []
 
 
 def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Leaves only the tasks that `-t` names, in the config's order. `name.1`: the second task, called `name`.
+    """Keep only the tasks that `-t` names, in the config's order. `name.1`: the second task, called `name`.
 
     Raises UnknownNameError that lists what exists.
     """
@@ -282,7 +285,8 @@ def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) 
 
 
 def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
-    """Where a server is deployed, its address is not known yet: what `target` leaves open is no fault then."""
+    """Drop what `target` leaves open where a server is deployed: its address is not known yet, which is no
+    fault."""
     target = tree.get("target")
     endpoint = target.get("api_endpoint") if isinstance(target, dict) else None
     try:
@@ -301,11 +305,10 @@ def _typed(
     sections = ConfigReader(resolved, problems, resolver.unset).sections(variables)
     run = resolved["run"]
     listed = resolved.get("export")
-    export = (
-        {name: value for name, value in listed.items() if isinstance(value, dict)}
-        if isinstance(listed, dict)
-        else {}
-    )
+    if isinstance(listed, dict):
+        export = {name: value for name, value in listed.items() if isinstance(value, dict)}
+    else:
+        export = {}
     export.pop(dialects.KEY, None)
     wanted = "wandb" in sections.execution.auto_export or "wandb" in export
     if wanted:
@@ -335,7 +338,7 @@ def _typed(
 
 
 def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
-    """Where profile and config speak of different places."""
+    """List where profile and config speak of different places."""
     problem_list = []
     if profile.is_slurm and sections.execution.is_local:
         what = f"profile [{profile.name}] is a Slurm cluster, but the config says to run here; "
@@ -350,7 +353,7 @@ def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
 
 
 def _misspelt(settings: Row, tree: Row) -> list[ConfigProblem]:
-    """Keys of the profile that nothing in the config refers to, and that look like other ones."""
+    """List keys of the profile that nothing in the config refers to, and that look like other ones."""
     texts = [value for _, value in walk({**tree, "run": {}}) if isinstance(value, str)]
     suggestions = misspelt(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
     return [ConfigProblem(("run", "env", key), what) for key, what in suggestions.items()]
@@ -361,7 +364,7 @@ def _wandb_env() -> EnvMap:
 
 
 def _with_wandb(variables: dialects.DialectVariables) -> dialects.DialectVariables:
-    """Names, never values: what is not set when the jobs are submitted is left out then."""
+    """Add names of variables, never values: what is not set when the jobs are submitted is left out then."""
     return msgspec.structs.replace(
         variables,
         evaluation={**_wandb_env(), **variables.evaluation},

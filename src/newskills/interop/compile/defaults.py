@@ -111,7 +111,7 @@ class _Composer:
 
 
 def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:
-    """For a place that newskills knows and cannot use; None: it is unknown."""
+    """Explain a place that newskills knows and cannot use; None: it is unknown."""
     kind = option.partition("/")[0]
     if group != "execution" or kind not in UNSUPPORTED:
         return None
@@ -178,7 +178,7 @@ def _joined(group: str, inner: str) -> str:
 
 
 def _place(package: str | None, group: str, parent: str, *, own_group: bool) -> str:
-    """Where a file's content goes: its group's keys, or what it says; `_global_`: to the top.
+    """Return where a file's content goes: its group's keys, or what it says; `_global_`: to the top.
 
     A file of the including file's own group goes where that goes.
     """

@@ -11,7 +11,7 @@ They are read before references are resolved, so that `${oc.env:KEY}` stays the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -75,7 +75,7 @@ def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
 
 
 def write(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
-    """`config` with its variables in `dialect`: a copy, as far as it differs."""
+    """Return `config` with its variables in `dialect`: a copy, as far as it differs."""
     done: Row = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
     done.pop(KEY, None)
     for name in ("execution", *SECTIONS):
@@ -134,7 +134,8 @@ class _DialectReader:
         self.bare = False
 
     def read(self, section: Row, path: Path, *, host: bool) -> EnvMap:
-        """`host`: a bare word names a variable of the submitting machine; else only one in capitals does."""
+        """Read the variables of a section. `host`: a bare word names a variable of the submitting machine; else
+        only one in capitals does."""
         variables: EnvMap = {}
         for name, value in section.items():
             if not is_variable(name):
@@ -148,9 +149,17 @@ class _DialectReader:
         return variables
 
     def value(self, value: Any, host: bool) -> EnvValue:
-        text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        else:
+            text = str(value)
         if prefixed := _PREFIX.match(text):
-            kind: Kind = "host" if prefixed[1] == "host" else "lit" if prefixed[1] == "lit" else "runtime"
+            if prefixed[1] == "host":
+                kind: Kind = "host"
+            elif prefixed[1] == "lit":
+                kind = "lit"
+            else:
+                kind = "runtime"
             return EnvValue(kind, prefixed[2])
         self.bare = True
         if text.startswith("$") and is_variable(text[1:]):
@@ -166,9 +175,15 @@ def _section(tree: Any, key: str) -> Row:
 
 
 def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:
-    """Every dictionary that holds variables."""
+    """List every dictionary that holds variables."""
     maps: list[tuple[Path, Row]] = []
-    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    children: Iterable[tuple[Any, Any]]
+    if isinstance(node, dict):
+        children = node.items()
+    elif isinstance(node, list):
+        children = enumerate(node)
+    else:
+        children = ()
     for key, value in children:
         if key == KEY and isinstance(value, dict):
             nested = [item for item in value.values() if isinstance(item, dict)]

@@ -62,7 +62,7 @@ def read_config(path: Path) -> File:
 
 
 def _texts(content: Mapping[Any, object], path: Path) -> Row:
-    """Keys as texts; YAML reads `1:` and `on:` as something else. Raises ConfigError for an odd key."""
+    """Make keys texts; YAML reads `1:` and `on:` as something else. Raises ConfigError for an odd key."""
     done: Row = {}
     for key, value in content.items():
         if not isinstance(key, str | int | float) or isinstance(key, bool):

@@ -51,7 +51,8 @@ class Resolver:
         self._seen = 0
 
     def tree(self) -> Row:
-        """All of `root`. Raises ConfigError where references into each other make it grow without measure."""
+        """Resolve all of `root`. Raises ConfigError where references into each other make it grow without
+        measure."""
         done: Row = self._resolved(self.root, ())
         return done
 
@@ -133,7 +134,9 @@ class Resolver:
             return value
         if len(arguments) == 2:
             self.unset[path] = name
-            return None if arguments[1].lower() in ("null", "none") else arguments[1]
+            if arguments[1].lower() in ("null", "none"):
+                return None
+            return arguments[1]
         return self.fault(path, f"the variable {name} is not set; export it, or write ${{oc.env:{name},VALUE}}")
 
     def _artifact(self, arguments: Sequence[str], path: Path) -> Any:
@@ -160,11 +163,14 @@ class Resolver:
         except KeyError:
             selected = None
         if selected is None and len(arguments) == 2:
-            return None if arguments[1].lower() in ("null", "none") else arguments[1]
+            if arguments[1].lower() in ("null", "none"):
+                return None
+            return arguments[1]
         return selected
 
     def _node(self, key: str, path: Path) -> Any:
-        """`a.b`, or relative with leading dots: one is the section that the value stands in."""
+        """Find `a.b`, or a path with leading dots, which is relative: one dot is the section that the value
+        stands in."""
         dots = len(key) - len(key.lstrip("."))
         try:
             base = path[: len(path) - dots] if dots else ()
@@ -196,7 +202,7 @@ class Resolver:
 
 
 def split(text: str) -> list[tuple[bool, str]]:
-    """Pieces of `text`: (False, plain text) and (True, what stands between `${` and its `}`), in order.
+    """Split `text` into (False, plain text) and (True, what stands between `${` and its `}`), in order.
 
     Raises ConfigError where one does not close.
     """
@@ -236,7 +242,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _arguments(text: str) -> list[str]:
-    """`X, "a, b"` → `X`, `a, b`."""
+    """Split `X, "a, b"` into `X` and `a, b`."""
     argument_list: list[str] = []
     quote, current = "", ""
     for character in text:

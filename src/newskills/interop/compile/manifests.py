@@ -26,7 +26,7 @@ class Manifests(Struct, frozen=True):
     root: Path | None = None
 
     def field(self, key: str, named: Any, field: str) -> Any:
-        """`field` of the artifact `named` (`name:version`), which `run.<key>` gives.
+        """Return `field` of the artifact `named` (`name:version`), which `run.<key>` gives.
 
         Raises ConfigError that says whose the missing piece is.
         """
@@ -66,7 +66,7 @@ def _manifest(root: Path, named: str, key: str) -> Row:
 
 
 def _newest(folder: Path, version: str) -> str:
-    """Name of the version's folder; of the newest one where none, or `latest`, is asked for."""
+    """Return the name of the version's folder; of the newest one where none, or `latest`, is asked for."""
     if version and version != "latest":
         number = _VERSION.match(version)
         return f"v{number[1]}" if number else Path(version).name

@@ -13,13 +13,14 @@ from newskills.interop.compile.tree import put, split_path
 
 
 def apply(tree: Row, overrides: Mapping[str, str]) -> None:
-    """Lays them over `tree`, in their order. Raises ConfigError for a value in the way, or one that cannot be read."""
+    """Lay the overrides over `tree`, in their order. Raises ConfigError for a value in the way, or one that
+    cannot be read."""
     for key, text in overrides.items():
         put(tree, split_path(key), value_of(text))
 
 
 def value_of(text: str) -> Any:
-    """null, true, 0.6, [a,b], {a: 1}, 'text'; a plain text with a reference, and `???`, stay as they are.
+    """Read null, true, 0.6, [a,b], {a: 1}, 'text'; a plain text with a reference, and `???`, stay as they are.
 
     Inside brackets, references stand in quotes. Raises ConfigError.
     """
@@ -29,7 +30,7 @@ def value_of(text: str) -> Any:
 
 
 def choices(overrides: Mapping[str, str], groups: Collection[str]) -> dict[str, str | None]:
-    """Those that choose another option of a group of the defaults list: `deployment=vllm`."""
+    """Return the overrides that choose another option of a group of the defaults list: `deployment=vllm`."""
     return {
         key: None if text == "null" else str(text)
         for key, text in overrides.items()

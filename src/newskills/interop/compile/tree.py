@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from newskills.base.errors import ConfigError
@@ -18,7 +18,7 @@ Path = tuple[str, ...]
 
 
 def split_path(text: str) -> Path:
-    """`a.b[0].c` → its parts. Raises ConfigError for an empty one."""
+    """Split `a.b[0].c` into its parts. Raises ConfigError for an empty one."""
     parts = tuple(_PART.findall(text))
     if not parts or ".." in text:
         raise ConfigError(f"'{text}' is not a path of keys; write section.key or section.list.0.key.")
@@ -30,7 +30,7 @@ def shown_path(path: Sequence[str]) -> str:
 
 
 def merge(below: Any, above: Any) -> Any:
-    """`above` laid over `below`: dictionaries key by key, all else replaced. Neither is changed."""
+    """Lay `above` over `below`: dictionaries key by key, all else replaced. Neither is changed."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return copy.deepcopy(above)
     merged = {
@@ -77,7 +77,8 @@ def put(tree: Row, path: Sequence[str], value: Any) -> None:
 
 
 def _put_by_name(tasks: list[Any], path: Sequence[str], value: Any) -> None:
-    """Names may hold dots: the longest that some task has is meant."""
+    """Put the value into the task that the path names; names may hold dots: the longest that some task has is
+    meant."""
     for cut in range(len(path) - 1, 0, -1):
         name = ".".join(path[:cut])
         same_name = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
@@ -96,8 +97,14 @@ def _why(here: Any, part: str, path: Sequence[str]) -> str:
 
 
 def walk(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value that is no dictionary or list, and every empty one, with its path."""
-    children = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    """Yield every value that is no dictionary or list, and every empty one, with its path."""
+    children: Iterable[tuple[Any, Any]]
+    if isinstance(tree, dict):
+        children = tree.items()
+    elif isinstance(tree, list):
+        children = enumerate(tree)
+    else:
+        children = ()
     has_match = False
     for key, value in children:
         has_match = True

@@ -150,7 +150,10 @@ class ConfigReader:
             for key, example in {"url": "http://localhost:8000/v1", "model_id": "my-model"}.items():
                 if section.get(key) == "":
                     name = self.unset.get((*path, key))
-                    what = f"it is empty: the variable {name} is not set" if name else "it is empty"
+                    if name:
+                        what = f"it is empty: the variable {name} is not set"
+                    else:
+                        what = "it is empty"
                     self.problems.append(ConfigProblem((*path, key), what, example, open=True))
                 elif not section.get(key):
                     self.missing((*path, key), example)
@@ -221,7 +224,7 @@ class ConfigReader:
         return section_value
 
     def struct(self, cls: type[S], values: Row, path: Path, fallback: S) -> S:
-        """Each key on its own, so that every fault is found; other keys are the launcher's."""
+        """Convert each key on its own, so that every fault is found; other keys are the launcher's."""
         done: Row = {}
         for field in msgspec.structs.fields(cls):
             if field.name not in values or field.name == "env":
@@ -252,5 +255,5 @@ def _converted(value: Any, kind: Any) -> Any:
 
 
 def _folder_name(task: str) -> str:
-    """`harness.task` as it is; a path of a benchmark file in letters that names of jobs may have."""
+    """Return `harness.task` as it is; a path of a benchmark file in letters that names of jobs may have."""
     return re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", task).strip("._")[-80:] or "task"

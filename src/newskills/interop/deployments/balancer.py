@@ -65,7 +65,7 @@ async def balance(port: int, instances: Sequence[tuple[str, int]]) -> None:
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Until one side ends; the other then learns it."""
+    """Copy until one side ends; the other then learns it."""
     with contextlib.suppress(ConnectionError):
         while data := await source.read(CHUNK):
             target.write(data)

@@ -74,7 +74,8 @@ def client_command(
     server: str | None,
     env: CommandEnvironment,
 ) -> Command:
-    """`server`: the command whose address it asks; None: `target.api_endpoint`. Raises ConfigError."""
+    """Make the command that runs a task. `server`: the command whose address it asks; None:
+    `target.api_endpoint`. Raises ConfigError."""
     image = client_image(compiled, task)
     contained = image_of(cluster, image) is not None
     key = compiled.target.api_key_name if server is None else None
@@ -148,7 +149,10 @@ def _address(compiled: CompiledConfig, task: EvaluationTask, server: str | None)
     name the whole route."""
     if server is None:
         return f"--server_address={base_of(compiled.target.url)}"
-    route = compiled.deployment.completions if task.endpoint_type == "completions" else compiled.deployment.chat
+    if task.endpoint_type == "completions":
+        route = compiled.deployment.completions
+    else:
+        route = compiled.deployment.chat
     return Ref(server, "address", "--server_address=", base_of(route))
 
 

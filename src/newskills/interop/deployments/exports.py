@@ -65,7 +65,7 @@ def export_job(
     jobs: Sequence[Job],
     variables: DeploymentVariables,
 ) -> Job:
-    """After all tasks, however they ended. Raises ConfigError."""
+    """Make the job that exports after all tasks, however they ended. Raises ConfigError."""
     plan = export_plan(compiled, invocation, folder)
     image = client_image(compiled)
     contained = image_of(cluster, image) is not None
@@ -100,7 +100,7 @@ def export_job(
 
 
 def _check_secrets(settings: dict[str, Row]) -> None:
-    """Keys stand in no file, so they have no place in the section. Raises ConfigError."""
+    """Refuse keys in the section: they stand in no file. Raises ConfigError."""
 
     def walk(tree: Any, path: str) -> None:
         for key, value in tree.items() if isinstance(tree, dict) else ():

@@ -60,14 +60,18 @@ def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -
 
 
 def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
-    """Of one instance of the deployment; without one, of the client: no GPUs, in the partition for such jobs."""
+    """Return the hardware of one instance of the deployment; without one, of the client: no GPUs, in the
+    partition for such jobs."""
     execution, deployment = compiled.execution, compiled.deployment
     kwargs: dict[str, Any] = dict(execution.sbatch)
     if comment := (compiled.config.get("execution") or {}).get("sbatch_comment"):
         kwargs.setdefault("comment", comment)
     if compiled.runs_here:
         width = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
-        gpus = width if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus else 0
+        if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus:
+            gpus = width
+        else:
+            gpus = 0
         return HardwareConfig(num_gpus=gpus)
     served = deployment.is_served
     gres = execution.gres if served else None
@@ -76,7 +80,10 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
         kwargs.setdefault("gres", gres)
     elif gres and gres.count(":") > 1:
         kwargs |= {"gpus-per-node": False, "gres": gres}
-    partition = execution.partition if served else execution.cpu_partition or execution.partition
+    if served:
+        partition = execution.partition
+    else:
+        partition = execution.cpu_partition or execution.partition
     return HardwareConfig(
         num_nodes=_nodes(execution) if served else 1,
         num_gpus=gpus,
@@ -89,14 +96,15 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
 
 
 def copies_of(execution: ExecutionSection) -> int:
-    """Further jobs in the chain of a task, for what `max_walltime` allows beyond `walltime`. Raises ConfigError."""
+    """Return the number of further jobs in the chain of a task, for what `max_walltime` allows beyond
+    `walltime`. Raises ConfigError."""
     if not execution.is_slurm or not execution.walltime or not execution.max_walltime:
         return 0
     return min(MOST_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
 
 
 def output_dir(compiled: CompiledConfig) -> str:
-    """Absolute, as the machine sees it on which the tasks run. Raises ConfigError."""
+    """Return the absolute folder of results, as the machine sees it on which the tasks run. Raises ConfigError."""
     folder = compiled.execution.output_dir
     if compiled.is_local or not _tunnel(compiled):
         return str(Path(folder).expanduser().absolute())
@@ -106,13 +114,13 @@ def output_dir(compiled: CompiledConfig) -> str:
 
 
 def mounts_of(mounts: Mapping[str, str], compiled: CompiledConfig) -> list[str]:
-    """`source:target[:ro]` of a section's mounts, and of the profile's."""
+    """Return `source:target[:ro]` of a section's mounts, and of the profile's."""
     own = [f"{source}:{target}" for source, target in mounts.items()]
     return [*own, *(compiled.profile.mounts if compiled.profile else ())]
 
 
 def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
-    """How to reach the machine that submits; None: it is this one."""
+    """Return how to reach the machine that submits; None: it is this one."""
     execution, profile = compiled.execution, compiled.profile
     if profile is not None and profile.tunnel != "ssh":
         return None
@@ -120,13 +128,16 @@ def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
     if not host or host in ("localhost", "127.0.0.1"):
         return None
     user = (profile.user if profile else None) or execution.username
-    identity = str(Path(profile.identity).expanduser()) if profile and profile.identity else None
+    if profile and profile.identity:
+        identity = str(Path(profile.identity).expanduser())
+    else:
+        identity = None
     before = str(profile.settings.get("pre_command") or "") if profile else ""
     return SshTunnel(host=host, user=user or None, identity=identity, pre_command=before)
 
 
 def _nodes(execution: ExecutionSection) -> int:
-    """Of one instance. Raises ConfigError."""
+    """Return the nodes of one instance. Raises ConfigError."""
     if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
         raise ConfigError(
             f"execution.num_nodes {execution.num_nodes} cannot be split evenly over {execution.num_instances} "

@@ -126,18 +126,23 @@ def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
     empty where it names none that is set."""
     judge = task.params.extra.get("judge")
     name = judge.get("api_key") if isinstance(judge, dict) else None
-    return {name: EnvValue("host", name)} if isinstance(name, str) and name in variables.environ else {}
+    if isinstance(name, str) and name in variables.environ:
+        return {name: EnvValue("host", name)}
+    return {}
 
 
 def _servers(
     compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: DeploymentVariables
 ) -> list[list[Command]]:
-    """Commands of each group of nodes: one instance in each."""
+    """Make the commands of each group of nodes: one instance in each."""
     if not compiled.deployment.is_served:
         return []
     env = variables.of(compiled.deployment.env, "deployment")
     count = 1 if cluster.properties.this_machine else compiled.execution.num_instances
-    names = [SERVER] if count == 1 else [f"{SERVER}-{number}" for number in range(count)]
+    if count == 1:
+        names = [SERVER]
+    else:
+        names = [f"{SERVER}-{number}" for number in range(count)]
     return [[server_command(compiled, cluster, name, nodes=hardware.num_nodes, env=env)] for name in names]
 
 

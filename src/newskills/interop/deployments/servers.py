@@ -61,7 +61,7 @@ def server_command(
 
 
 def engine(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
-    """vLLM, SGLang or TensorRT-LLM, as `ns start_server` starts them. Raises ConfigError."""
+    """Make the script of vLLM, SGLang or TensorRT-LLM, as `ns start_server` starts them. Raises ConfigError."""
     deployment = compiled.deployment
     if not (deployment.hf_model_handle or deployment.checkpoint_path):
         raise ConfigError(
@@ -104,7 +104,7 @@ def nim(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int)
 
 
 def generic(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
-    """There is nothing to start without a command. Raises ConfigError."""
+    """Raise ConfigError: without a command, a server of type generic cannot be started."""
     raise ConfigError(
         "deployment: type generic does not know how to start its server.",
         hint="Add deployment.command: COMMAND that listens on port deployment.port.",
@@ -112,9 +112,12 @@ def generic(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: 
 
 
 def wrapped(argv: Sequence[Word], before: Sequence[str]) -> tuple[Word, ...]:
-    """`argv` behind shell texts of the configuration's author; the first failure ends it. Its words are in no text."""
+    """Put `argv` behind shell texts of the configuration's author; the first failure ends it. Its words are in
+    no text."""
     texts = [text for text in before if text.strip()]
-    return ("bash", "-c", "\n".join(["set -e", *texts, 'exec "$@"']), "bash", *argv) if texts else tuple(argv)
+    if texts:
+        return ("bash", "-c", "\n".join(["set -e", *texts, 'exec "$@"']), "bash", *argv)
+    return tuple(argv)
 
 
 def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes: int) -> Script:
@@ -142,7 +145,7 @@ def _of_text(compiled: CompiledConfig, cluster: ClusterConfig, name: str, nodes:
 
 
 def _layout(deployment: Deployment, kind: DeploymentProperties) -> list[str]:
-    """Options of the engine for what the section says about parallelism and memory."""
+    """Return options of the engine for what the section says about parallelism and memory."""
     sizes = (
         deployment.tensor_parallel_size,
         deployment.pipeline_parallel_size,
@@ -155,13 +158,15 @@ def _layout(deployment: Deployment, kind: DeploymentProperties) -> list[str]:
 
 
 def _width(deployment: Deployment, nodes: int) -> int:
-    """GPUs that one node of the deployment uses."""
+    """Return the GPUs that one node of the deployment uses."""
     sizes = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
     return max(1, sizes // nodes)
 
 
 def _checkpoint(deployment: Deployment) -> str:
-    return CHECKPOINT if deployment.image else deployment.checkpoint_path or ""
+    if deployment.image:
+        return CHECKPOINT
+    return deployment.checkpoint_path or ""
 
 
 def _ready(compiled: CompiledConfig) -> Ready:

@@ -91,7 +91,7 @@ def _read_json(place: Path) -> dict[str, Any]:
 
 
 def _to_csv(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
-    """One row for each task; a column for each score that any of them has."""
+    """Write one row for each task, with a column for each score that any of them has."""
     ids = {result.job.id for result in results}
     rows = [row for row in _read_csv(place) if row.get("Job ID") not in ids]
     for result in results:

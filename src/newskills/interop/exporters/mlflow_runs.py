@@ -46,7 +46,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
 
 
 def metric_name(score: str) -> str:
-    """`score` in letters that MLflow takes: `pass@1[avg-of-8]` → `pass_at_1_avg-of-8`."""
+    """Return `score` in letters that MLflow takes: `pass@1[avg-of-8]` → `pass_at_1_avg-of-8`."""
     return re.sub(r"[^A-Za-z0-9_.:/ -]+", "_", score.replace("@", "_at_")).replace("__", "_").strip("_")[:250]
 
 
@@ -70,7 +70,10 @@ def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
         **{str(key): str(value) for key, value in (settings.get("tags") or {}).items()},
         **({"mlflow.note.content": str(settings["description"])} if settings.get("description") else {}),
     }
-    run = earlier_runs[0] if earlier_runs else client.create_run(experiment, tags=tags, run_name=str(label))
+    if earlier_runs:
+        run = earlier_runs[0]
+    else:
+        run = client.create_run(experiment, tags=tags, run_name=str(label))
     identity = run.info.run_id
     if not earlier_runs:
         facts = {"invocation_id": result.invocation, "executor": result.executor, "model": result.job.model}

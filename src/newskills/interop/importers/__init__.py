@@ -63,11 +63,14 @@ class ImportedBenchmark(Struct, kw_only=True):
 
     def results_dir(self, output_dir: Path) -> Path:
         """Return the folder of results to write to."""
-        return output_dir / _safe(self.model) if self.model else output_dir
+        if self.model:
+            return output_dir / _safe(self.model)
+        return output_dir
 
 
 def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
-    """Everything at `source`. Raises DataError (not there, broken, of no known form), UnknownNameError (format)."""
+    """Read everything at `source`. Raises DataError (not there, broken, of no known form), UnknownNameError
+    (format)."""
     if not source.path.exists():
         raise DataError(f"There is no {source.path}.")
     if format and format not in FORMATS:
@@ -152,7 +155,7 @@ def by_seed(
 
 
 def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
-    """Whether it was there. Raises DataError."""
+    """Put the row in its place, and return whether one was there. Raises DataError."""
     identity = str(row["id"])
     if identity not in rows:
         rows[identity] = row
@@ -171,18 +174,18 @@ def _absent(other: Row) -> Row:
 
 
 def unscored(cause: str, why: str) -> Row:
-    """Fields of a record whose answer nobody could judge."""
+    """Return the fields of a record whose answer nobody could judge."""
     return {"outcome": "unscored", "outcome_cause": cause, "why": why[:500]}
 
 
 def scored(value: float | bool, grader: str) -> Row:
-    """Fields of a record with a verdict: right, wrong, or partial credit (0–1)."""
+    """Return the fields of a record with a verdict: right, wrong, or partial credit (0–1)."""
     right = bool(value) if value in (0, 1) else float(value)
     return {"is_correct": right, "outcome": "correct" if value == 1 else "wrong", "grader": grader}
 
 
 def read_lines(path: Path, decode: Callable[[bytes], Any], notes: list[str]) -> Iterator[Row]:
-    """JSON objects of a file. A last line that was cut off is left out, with a note. Raises DataError."""
+    """Read the JSON objects of a file. A last line that was cut off is left out, with a note. Raises DataError."""
     try:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:

@@ -55,10 +55,13 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Those of models, with reviews in them."""
+    """Return the folders of models, with reviews in them."""
     if path.parent.name == REVIEWS and next(path.glob("*.jsonl"), None):
         return [path]
-    places = [path] if path.name == REVIEWS else sorted(p for p in path.rglob(REVIEWS) if p.is_dir())
+    if path.name == REVIEWS:
+        places = [path]
+    else:
+        places = sorted(p for p in path.rglob(REVIEWS) if p.is_dir())
     models = (model for place in places for model in sorted(place.iterdir()) if model.is_dir())
     return [model for model in models if next(model.glob("*.jsonl"), None)]
 
@@ -150,14 +153,14 @@ def _main_score(rows: Sequence[Row]) -> str:
 
 
 def _repeats(rows: Sequence[Row]) -> int:
-    """How often each sample was asked."""
+    """Return how often each sample was asked."""
     places = [row["sample_score"].get("generation_index") or 0 for row in rows]
     groups = Counter(str(group) for row in rows if (group := row["sample_score"].get("group_id")) is not None)
     return max([*groups.values(), max(places, default=0) + 1])
 
 
 def _place(row: Row, repeats: int) -> tuple[int | str, int | None]:
-    """(group, seed); repeats are numbered through: 0, 1 of the first group, 2, 3 of the second, …."""
+    """Return (group, seed); repeats are numbered through: 0, 1 of the first group, 2, 3 of the second, …."""
     score = row["sample_score"]
     group = score.get("group_id")
     group = row["index"] // repeats if group is None else group
@@ -172,12 +175,15 @@ def _requested(run: _Run, name: str, subset: str) -> int:
     tell."""
     num_requested: Any = run.reports.get(name, {})
     for key in ("execution_summary", "subsets", subset, "requested"):
-        num_requested = num_requested.get(key) if isinstance(num_requested, dict) else None
+        if isinstance(num_requested, dict):
+            num_requested = num_requested.get(key)
+        else:
+            num_requested = None
     return num_requested if isinstance(num_requested, int) else 0
 
 
 def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
-    """By index; nothing where they were deleted."""
+    """Return the predictions by index; nothing where they were deleted."""
     file = run.folder.parents[1] / "predictions" / run.folder.name / name
     rows = read_lines(file, loads, notes) if file.exists() else ()
     return {row["index"]: row for row in rows if isinstance(row.get("index"), int)}
@@ -186,7 +192,10 @@ def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
 def _record(row: Row, prediction: Row, taken: str) -> Row:
     score = _score(row)
     messages = row.get("messages")
-    turns = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+    if isinstance(messages, list):
+        turns = [item for item in messages if isinstance(item, dict)]
+    else:
+        turns = []
     output = _or_empty(prediction.get("model_output"))
     choices = output.get("choices")
     first = _or_empty(choices[0]) if isinstance(choices, list) and choices else {}
@@ -232,12 +241,17 @@ def _text(message: Row, kind: str = "text") -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content if kind == "text" else ""
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+    else:
+        parts = []
     return "".join(str(part.get(kind) or "") for part in parts if part.get("type") == kind)
 
 
 def _target(target: object) -> object:
-    return target[0] if isinstance(target, list) and len(target) == 1 else target
+    if isinstance(target, list) and len(target) == 1:
+        return target[0]
+    return target
 
 
 def _or_empty(value: object) -> Row:
@@ -245,7 +259,7 @@ def _or_empty(value: object) -> Row:
 
 
 def _object(path: Path) -> Row:
-    """Nothing where it cannot be read: reports only add facts."""
+    """Read a JSON object; nothing where it cannot be read: reports only add facts."""
     try:
         return _or_empty(loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError):

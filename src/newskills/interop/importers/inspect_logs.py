@@ -41,7 +41,10 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the benchmarks in logs of Inspect. Raises DataError: broken archives, foreign JSON, several logs of one task
     and model, no such scorer."""
-    files = [source.path] if source.path.is_file() else sorted(source.path.rglob("*.eval"))
+    if source.path.is_file():
+        files = [source.path]
+    else:
+        files = sorted(source.path.rglob("*.eval"))
     if not files:
         raise DataError(f"{source.path} has no .eval logs.")
     imported: dict[tuple[str, str], ImportedBenchmark] = {}
@@ -104,23 +107,21 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
 
 
 def _epochs(spec: Row) -> int:
-    """Answers to each sample that the run was to give."""
+    """Return the number of answers to each sample that the run was to give."""
     epochs = _or_empty(spec.get("config")).get("epochs")
     return epochs if isinstance(epochs, int) else 1
 
 
 def _expected(spec: Row) -> list[str]:
-    """Ids of all samples of the run, whether or not it came to them."""
+    """Return the ids of all samples of the run, whether or not it came to them."""
     sample_ids = _or_empty(spec.get("dataset")).get("sample_ids")
-    return (
-        [str(sample_id) for sample_id in sample_ids if isinstance(sample_id, str | int)]
-        if isinstance(sample_ids, list)
-        else []
-    )
+    if isinstance(sample_ids, list):
+        return [str(sample_id) for sample_id in sample_ids if isinstance(sample_id, str | int)]
+    return []
 
 
 def _record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
-    """(epoch, record). Raises DataError."""
+    """Return (epoch, record) of a sample. Raises DataError."""
     if "id" not in sample or not isinstance(sample.get("epoch"), int):
         raise DataError(f"{file}: a sample has no id or epoch: {str(sample)[:80]}.")
     attachments = _or_empty(sample.get("attachments"))
@@ -190,9 +191,10 @@ def _problem(content: object) -> str:
     """Return the text of the input; if it consists of messages, the text of the last one by the user."""
     if isinstance(content, str):
         return content
-    messages = (
-        [message for message in content or [] if isinstance(message, dict)] if isinstance(content, list) else []
-    )
+    if isinstance(content, list):
+        messages = [message for message in content or [] if isinstance(message, dict)]
+    else:
+        messages = []
     users = [message for message in messages if message.get("role") == "user"] or messages
     return _text(users[-1].get("content")) if users else ""
 
@@ -222,7 +224,7 @@ def _parts(content: object) -> Iterator[Row]:
 
 
 def _resolved(text: str | None, attachments: Row) -> str | None:
-    """Long texts are kept apart, under the hash of their content."""
+    """Return the text that a reference stands for: Inspect keeps long texts apart, under the hash of their content."""
     if text is not None and text.startswith(ATTACHMENT):
         return str(attachments.get(text.removeprefix(ATTACHMENT), text))
     return text
@@ -230,7 +232,9 @@ def _resolved(text: str | None, attachments: Row) -> str | None:
 
 def _time(text: object) -> float | None:
     try:
-        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+        if isinstance(text, str):
+            return datetime.fromisoformat(text).timestamp()
+        return None
     except (ValueError, OverflowError):
         return None
 

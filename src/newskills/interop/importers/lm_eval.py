@@ -60,7 +60,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 
 
 def _files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
-    """(folder of a model, task) → its latest file. Raises DataError."""
+    """Map (folder of a model, task) to its latest file. Raises DataError."""
     files = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
     named = [(match["task"], match["time"], file) for file in files if (match := _FILE.fullmatch(file.name))]
     if path.is_file() and not named:
@@ -107,7 +107,7 @@ def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
 
 
 def _metric(rows: Sequence[Row], score: str, file: Path) -> str:
-    """Name of the metric to take: one that all rows have. Raises DataError."""
+    """Return the name of the metric to take: one that all rows have. Raises DataError."""
     usable = [name for name in _metrics(rows[0]) if all(_share(row.get(name)) is not None for row in rows)]
     if score and score not in usable:
         raise DataError(
@@ -156,7 +156,7 @@ def _record(row: Row, metric: str) -> Row:
 
 
 def _said(row: Row) -> tuple[str, str | None]:
-    """(text, answer): of a generation its text; of choices by likelihood the number of the likeliest."""
+    """Return (text, answer): of a generation its text; of choices by likelihood the number of the likeliest."""
     filtered, replies = row["filtered_resps"], row["resps"]
     likelihoods = _likelihoods(filtered)
     if likelihoods is not None:
@@ -167,16 +167,16 @@ def _said(row: Row) -> tuple[str, str | None]:
 
 
 def _likelihoods(filtered: Any) -> list[float] | None:
-    """`[[log-probability, is greedy], …]`, which samples hold as texts, too."""
+    """Read `[[log-probability, is greedy], …]`, which samples hold as texts, too."""
     if not isinstance(filtered, list) or not filtered:
         return None
     try:
         pairs = [(float(likelihood), str(other)) for likelihood, other in filtered]
     except (TypeError, ValueError):
         return None
-    return (
-        [likelihood for likelihood, _ in pairs] if all(other in ("True", "False") for _, other in pairs) else None
-    )
+    if all(other in ("True", "False") for _, other in pairs):
+        return [likelihood for likelihood, _ in pairs]
+    return None
 
 
 def _first(value: Any) -> Any:
@@ -227,7 +227,8 @@ def _chat(prompt: str) -> list[Row]:
 
 
 def _facts(file: Path, task: str) -> Row:
-    """Model, version and shots, from the newest results beside the samples; nothing where they are not there."""
+    """Read model, version and shots from the newest results beside the samples; nothing where they are not
+    there."""
     for path in sorted(file.parent.glob("results_*.json"), reverse=True):
         try:
             results = loads(path.read_bytes())

@@ -49,7 +49,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 
 
 def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
-    """Benchmark → its newest bundle in a folder. Raises DataError."""
+    """Map each benchmark to its newest bundle in a folder. Raises DataError."""
     bundles: dict[str, tuple[Path, Row]] = {}
     for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
         content = _bundle(file)
@@ -122,7 +122,9 @@ def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
 
 def _seed(row: Row, several: bool) -> int | None:
     repeat = row.get("repeat")
-    return (repeat if isinstance(repeat, int) else 0) if several else None
+    if several:
+        return repeat if isinstance(repeat, int) else 0
+    return None
 
 
 def _record(row: Row, score: str) -> Row:
@@ -148,7 +150,10 @@ def _verdict(row: Row, details: Mapping[str, Any], score: str) -> Row:
         return unscored(_CAUSES.get(category, "harness"), str(details.get("error") or category))
     if details.get("needs_judge"):
         return unscored("judge", "no judge has judged it")
-    value = (row.get("scorer_rewards") or {}).get(f"scorer:{score}") if score else row["reward"]
+    if score:
+        value = (row.get("scorer_rewards") or {}).get(f"scorer:{score}")
+    else:
+        value = row["reward"]
     if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
         return unscored("grader", f"the score {value!r} is not a share from 0 to 1")
     return scored(float(value), f"{FORMAT}/{score or details.get('method') or 'reward'}")
@@ -156,8 +161,12 @@ def _verdict(row: Row, details: Mapping[str, Any], score: str) -> Row:
 
 def _usage(row: Row) -> Row:
     tokens = row.get("completion_tokens", row.get("tokens"))
-    return {"num_generated_tokens": tokens} if isinstance(tokens, int) and not isinstance(tokens, bool) else {}
+    if isinstance(tokens, int) and not isinstance(tokens, bool):
+        return {"num_generated_tokens": tokens}
+    return {}
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(value)

@@ -76,7 +76,9 @@ def _identity(row: Row, number: int) -> str:
     own = next((row[name] for name in _ID if isinstance(row.get(name), str | int)), None)
     if own is not None and own != "":
         return str(own)
-    return f"row-{number}" if not any(name in row for name in _PROBLEM) else _of_problem(row)
+    if not any(name in row for name in _PROBLEM):
+        return f"row-{number}"
+    return _of_problem(row)
 
 
 def _of_problem(row: Row) -> str:
@@ -86,7 +88,8 @@ def _of_problem(row: Row) -> str:
 
 
 def _failure(row: Row) -> Row:
-    """Verdict fields of a soft failure; nothing for other records, and for those that say how they ended."""
+    """Return the verdict fields of a soft failure; nothing for other records, and for those that say how they
+    ended."""
     error = row.get("detailed_error") or row.get("error")
     if "outcome" in row or not error or row.get("generation") not in ("", None):
         return {}

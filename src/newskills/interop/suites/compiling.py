@@ -27,7 +27,8 @@ from newskills.interop.suites.translate import NEWER, parts_of
 
 
 def compile_all(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> list[CompilerResult]:
-    """In the order of the file. Raises UserError, for a suite with all that newskills has nothing for."""
+    """Compile all configs in the order of the file. Raises UserError, for a suite with all that newskills has
+    nothing for."""
     try:
         file, env_file = named_file(request, environ, cwd)
         if not is_suite(file):

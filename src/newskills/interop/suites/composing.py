@@ -35,7 +35,7 @@ _VARIABLE = re.compile(r"(\$?)\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}", re.ASCII)
 
 
 def is_suite(file: File) -> bool:
-    """Whether it is of the newer format."""
+    """Return whether the file is of the newer format."""
     listed = file.content.get("defaults")
     based = isinstance(listed, list) and any(isinstance(item, dict) and BASE in item for item in listed)
     return based or any(isinstance(file.content.get(name), dict | list) for name in MARKS)
@@ -49,7 +49,8 @@ def compose_suite(file: File) -> Row:
 
 
 def expanded(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem], path: Keys = ()) -> Any:
-    """`node` with variables in place, in which a further `${` is escaped; `api_key` of services stays as it is."""
+    """Return `node` with variables in place, in which a further `${` is escaped; `api_key` of services stays as
+    it is."""
     if isinstance(node, dict):
         return {key: expanded(value, environ, problems, (*path, key)) for key, value in node.items()}
     if isinstance(node, list):
@@ -140,4 +141,6 @@ def _referred(node: Any, root: Row, depth: int) -> Any:
     text = _OWN.sub(replaced, node)
     if len(text) > LONGEST:
         raise ConfigError("The references in the configuration make it grow without limit.")
-    return text if text == node or depth > DEEPEST else _referred(text, root, depth + 1)
+    if text == node or depth > DEEPEST:
+        return text
+    return _referred(text, root, depth + 1)

@@ -16,7 +16,7 @@ FOLDER = "./eval_results"
 
 
 def row(value: Any) -> Row:
-    """`value` where it is a section; an empty one where it is something else."""
+    """Return `value` where it is a section; an empty one where it is something else."""
     return value if isinstance(value, dict) else {}
 
 

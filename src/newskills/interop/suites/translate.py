@@ -73,7 +73,10 @@ class _SuiteTranslator:
         path = ("benchmarks", at)
         if not isinstance(benchmark_config, dict) or not isinstance(benchmark_config.get("name"), str):
             playbook = isinstance(benchmark_config, dict) and "playbook" in benchmark_config
-            what = "playbooks are for agents, run by nel itself" if playbook else "a benchmark needs a name"
+            if playbook:
+                what = "playbooks are for agents, run by nel itself"
+            else:
+                what = "a benchmark needs a name"
             self.fault((*path, "playbook") if playbook else path, what)
             return
         solver = row(benchmark_config.get("solver"))
@@ -103,7 +106,10 @@ class _SuiteTranslator:
         close = suggest(bare, own_names())
         what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
         if scheme in _ELSEWHERE:
-            close = f"; newskills' own is '{own.benchmark}'" if (own := map_task(bare)) else ""
+            if own := map_task(bare):
+                close = f"; newskills' own is '{own.benchmark}'"
+            else:
+                close = ""
         self.fault((*path, "name"), f"'{name}': {what}{close}")
         return ""
 
@@ -150,7 +156,7 @@ class _SuiteTranslator:
         }
 
     def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
-        """`system_message` becomes the system prompt; what would change requests otherwise is a fault."""
+        """Turn `system_message` into the system prompt; what would change requests otherwise is a fault."""
         for at, interceptor in enumerate(proxy.get("interceptors") or []):
             name = str(row(interceptor).get("name"))
             text = row(row(interceptor).get("config")).get("system_message")
@@ -231,7 +237,10 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) ->
         if name not in TOP:
             suite.fault((name,), f"the format has no such section{suggest(name, TOP)}")
     listed = tree.get("benchmarks")
-    named = [str(row(item).get("name")) for item in listed] if isinstance(listed, list) else []
+    if isinstance(listed, list):
+        named = [str(row(item).get("name")) for item in listed]
+    else:
+        named = []
     for name in wanted:
         if name not in named:
             suite.fault(("benchmarks",), f"there is no '{name}'{suggest(name, named)}")

@@ -52,10 +52,10 @@ def _here(options: ConvertOptions, target: Path) -> None:
         hf_to_gguf(Path(options.input_model), target)
 
 
-def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
-    """Convert for Python, and return the experiment, where it was submitted. Raises NewskillsError."""
+def result(parsed: Parsed[ConvertOptions]) -> Path | Experiment | None:
+    """Convert for Python, and return the new model; the experiment, where it was submitted. Raises NewskillsError."""
     options = parsed.options
     if (options.convert_from, options.convert_to) in OWN and options.cluster in (None, "none"):
         run(parsed)
-        return None
+        return None if options.dry_run else Path(options.output_model)
     return jobs.result(parsed)

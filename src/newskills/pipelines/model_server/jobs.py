@@ -42,8 +42,8 @@ shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+)
 """Prints how a login node reaches the node $1, whose name only Slurm may know."""
 
 
-def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
-    """Submit, follow until the server has ended, and return the exit code.
+def serve(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> tuple[Experiment | None, int]:
+    """Submit, follow until the server has ended, and return (the experiment, None for a dry run; the exit code).
 
     Raises ConfigError (a tunnel without ssh), RemoteError.
     """
@@ -59,14 +59,14 @@ def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
     with ended_like_ctrl_c():
         experiment = submit_prepared(prepare(parsed, cluster))
         if experiment is None:
-            return 0
+            return None, 0
         try:
             with stopped_by_ctrl_c(experiment):
                 say_submitted(experiment)
-                return _watch(experiment, options, cluster)
+                return experiment, _watch(experiment, options, cluster)
         except StoppedByUser:
             sys.stdout.write("Stopped.\n")
-            return 0
+            return experiment, 0
 
 
 def _watch(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:

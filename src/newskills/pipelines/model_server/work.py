@@ -12,22 +12,57 @@ import msgspec
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.experiments import Experiment
 from newskills.models.serving import serve_argv
 from newskills.pipelines.model_server import jobs
 from newskills.pipelines.model_server.chat import chat_beside, chat_options
 from newskills.pipelines.model_server.options import StartServerOptions
 from newskills.pipelines.models import serve_spec
 from newskills.pipelines.placement.cluster import cluster_of, target_cluster
-from newskills.run.hosting.servers import serve_foreground
+from newskills.run.hosting.servers import EndedServer, serve_foreground
 
 
 def run(parsed: Parsed[StartServerOptions]) -> int:
     """Serve until it is stopped; return the exit code. Raises ConfigError, ServerStartError."""
+    cluster = _cluster(parsed)
+    if cluster is not None:
+        _, code = jobs.serve(parsed, cluster)
+        return code
+    served = _here(parsed.options)
+    return 0 if served is None else served.exit_code
+
+
+def result(parsed: Parsed[StartServerOptions]) -> EndedServer | Experiment | None:
+    """Serve for Python until it is stopped; return the server that has ended, on a cluster its experiment.
+
+    Raises NewskillsError where the server ended with another code than 0.
+    """
+    cluster = _cluster(parsed)
+    served: EndedServer | Experiment | None
+    if cluster is not None:
+        served, code = jobs.serve(parsed, cluster)
+    else:
+        served = _here(parsed.options)
+        code = 0 if served is None else served.exit_code
+    if code:
+        raise NewskillsError(f"The server ended with exit code {code}.")
+    return served
+
+
+def _cluster(parsed: Parsed[StartServerOptions]) -> ClusterConfig | None:
+    """Return the cluster whose job the server is; None: a process of this machine. Raises ConfigError."""
     options = parsed.options
     if options.server_address:
         raise ConfigError("--server_address is for a running server; leave it out to start one.")
-    if (cluster := target_cluster(options, parsed.given)) is not None or options.with_sandbox:
-        return jobs.run(parsed, cluster or cluster_of(options))
+    cluster = target_cluster(options, parsed.given)
+    if cluster is None and options.with_sandbox:
+        return cluster_of(options)
+    return cluster
+
+
+def _here(options: StartServerOptions) -> EndedServer | None:
+    """Serve on this machine; None for a dry run. Raises ConfigError, ServerStartError."""
     spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
     command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
     beside = None
@@ -35,18 +70,12 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
         beside = chat_beside(command.key_variable, chat_options(options.extra_chat_args), _say)
     if options.dry_run:
         sys.stdout.write("\n".join(command.argv) + "\n")
-        return 0
+        return None
     if options.log_dir:
         folder = Path(options.log_dir)
     else:
         folder = Path(tempfile.mkdtemp(prefix="newskills-server-"))
     return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say, beside=beside)
-
-
-def result(parsed: Parsed[StartServerOptions]) -> None:
-    """Serve for Python; raises NewskillsError where the server ended with another code than 0."""
-    if code := run(parsed):
-        raise NewskillsError(f"The server ended with exit code {code}.")
 
 
 def _say(text: str) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from newskills.base.errors import ConfigError, RemoteError
+from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import CompileRequest, CompilerResult
@@ -35,6 +35,7 @@ from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
 from newskills.launch.validate import check
 from newskills.pipelines.nemo_evaluator.compiled_view import show_compiled, show_tasks
+from newskills.pipelines.nemo_evaluator.invocation import Invocation
 from newskills.pipelines.nemo_evaluator.invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.pipelines.nemo_evaluator.profile_options import ProfileEvaluateOptions
 from newskills.pipelines.notices import notice
@@ -46,6 +47,28 @@ def run(parsed: Parsed[ProfileEvaluateOptions]) -> int:
 
     Raises ConfigError, DataError.
     """
+    return next((invocation.exit_code for invocation in _evaluate(parsed) if invocation.exit_code), 0)
+
+
+def result(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation] | None:
+    """Evaluate for Python, and return what was submitted; None for a dry run.
+
+    Raises NewskillsError where a task failed.
+    """
+    invocations = _evaluate(parsed)
+    for invocation in invocations:
+        if invocation.exit_code:
+            names = ", ".join(task.name for task in invocation.tasks if task.state != "success")
+            raise NewskillsError(
+                f"Evaluation {invocation.id} ended with exit code {invocation.exit_code}: {names}.",
+                hint=f"See: ns logs {invocation.id}. To run the failed tasks again: ns resume {invocation.id}",
+            )
+    return invocations or None
+
+
+def _evaluate(parsed: Parsed[ProfileEvaluateOptions]) -> list[Invocation]:
+    """Submit the compiled evaluations, and return those that a dry run does not only show. Raises ConfigError,
+    DataError."""
     options = parsed.options
     if options.run is not None and options.batch is not None:
         raise ConfigError(
@@ -56,23 +79,24 @@ def run(parsed: Parsed[ProfileEvaluateOptions]) -> int:
     environ = dict(os.environ)
     cwd = Path.cwd()
     every = compile_all(request, environ, cwd)
-    codes = [_one(parsed, made, environ, cwd) for made in every]
-    return next((code for code in codes if code), 0)
+    submitted = (_submit_compiled(parsed, made, environ, cwd) for made in every)
+    return [invocation for invocation in submitted if invocation is not None]
 
 
-def _one(
+def _submit_compiled(
     parsed: Parsed[ProfileEvaluateOptions], made: CompilerResult, environ: Mapping[str, str], cwd: Path
-) -> int:
+) -> Invocation | None:
+    """Submit one compiled evaluation, or show it and return None."""
     program = find_launcher(environ)
     foreign = needs_launcher(made.config)
     if parsed.explain:
         show_compiled(made.config, made.hidden)
-        return 0
+        return None
     dialect = launcher_dialect(program) if foreign and program is not None else None
     if made.dry_run:
         _dry_run(made, environ, foreign=foreign)
         check_tasks(made.config, program)
-        return 0
+        return None
     check_tasks(made.config, program)
     _check_place(made.config)
     show_compiled(made.config, made.hidden)
@@ -184,7 +208,7 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
         sys.stdout.write(f"image {printable(plan.image)}: {printable(plan.why)}: {printable(plan.path)}\n")
 
 
-def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
+def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> Invocation:
     environ = _with_wandb(compiled, environ)
     _planned(compiled, environ)  # what is wrong is told before images are imported
     compiled = squash_images(compiled, environ, notice)
@@ -198,10 +222,11 @@ def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> 
     )
     sys.stdout.flush()
     if compiled.mode == "batch":
-        return 0
+        return Invocation.submitted(entries)
     code = follow_jobs(experiment, stop=True)
-    print_jobs(look(entries, environ))
-    return code
+    looked = look(entries, environ)
+    print_jobs(looked)
+    return Invocation.ended(looked, code)
 
 
 def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -216,7 +241,7 @@ def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping
 
 def _hand_over(
     program: str, dialect: Dialect, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path
-) -> int:
+) -> Invocation:
     environ = _with_wandb(compiled, environ)
     config_for_launcher = for_launcher(compiled, dialect, environ)
     config = write_job_folder(config_for_launcher, cwd, secrets=True)
@@ -227,4 +252,7 @@ def _hand_over(
     sys.stdout.write(f"✓ Evaluation submitted: {invocation}\n  ns status {invocation}\n")
     entries = Store(environ).find(invocation)
     here = all(entry.is_local for entry in entries)
-    return follow_foreign(entries) if here and compiled.mode != "batch" else 0
+    if not here or compiled.mode == "batch":
+        return Invocation.submitted(entries)
+    code = follow_foreign(entries)
+    return Invocation.ended(look(entries, environ), code)

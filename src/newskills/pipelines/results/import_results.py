@@ -39,6 +39,13 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ImportOptions]) -> int:
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[ImportOptions]) -> list[Path] | None:
+    """Import, and return the folders that were written, one for each benchmark; None for a dry run. Raises DataError,
+    UnknownNameError, StorageError."""
     from newskills.interop.importers import ImportSource, read, renamed, write
 
     options = parsed.options
@@ -52,11 +59,13 @@ def run(parsed: Parsed[ImportOptions]) -> int:
     if options.dry_run:
         steps = zip(imported, counts, strict=True)
         show_dry_run([("imports", item.benchmark, f"{count} records") for item, count in steps])
-        return 0
+        return None
     output_dir = Path(options.output_dir)
+    folders = []
     for item, count in zip(imported, counts, strict=True):
         folder = write(item, output_dir)
+        folders.append(folder)
         sys.stdout.write(f"{printable(item.benchmark)}: {count} records in {folder}\n")
     for results in dict.fromkeys(item.results_dir(output_dir) for item in imported):
         sys.stdout.write(f"next: ns summarize_results {results}\n")
-    return 0
+    return folders

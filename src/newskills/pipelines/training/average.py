@@ -10,13 +10,14 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, DataError
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.experiments import Experiment
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.placement.cluster import paths_of, target_cluster
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared
+from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.average_script import AverageScript
 from newskills.pipelines.training.options import AverageOptions
 from newskills.train.pipelines.common import steps_of
@@ -44,10 +45,20 @@ def run(parsed: Parsed[AverageOptions]) -> int:
     cluster = target_cluster(parsed.options, parsed.given)
     if cluster is not None:
         return run_prepared(prepare(parsed, cluster), show=("main",))
+    _here(parsed.options)
+    return 0
+
+
+def result(parsed: Parsed[AverageOptions]) -> Path | Experiment | None:
+    """Average for Python, and return the folder of the average; on a cluster the experiment. Raises NewskillsError."""
+    cluster = target_cluster(parsed.options, parsed.given)
+    if cluster is not None:
+        return submit_and_wait(prepare(parsed, cluster))
     return _here(parsed.options)
 
 
-def _here(options: AverageOptions) -> int:
+def _here(options: AverageOptions) -> Path | None:
+    """Write the average, and return its folder; None for a dry run. Raises ConfigError, DataError."""
     from newskills.train.convert.merge import average_checkpoints
 
     folders, removed = folders_of(options)
@@ -56,14 +67,14 @@ def _here(options: AverageOptions) -> int:
         steps: list[Step] = [("reads", folder, "weights") for folder in folders]
         steps.append(("writes", target, f"average of {len(folders)}"))
         show_dry_run([*steps, *(("removes", folder, "after the average is written") for folder in removed)])
-        return 0
+        return None
     require_train("torch", "safetensors")
     average_checkpoints([Path(folder) for folder in folders], target)
     for folder in removed:
         _remove(Path(folder))
     removal = f"; removed {', '.join(removed)}" if removed else ""
     sys.stdout.write(f"{target}: average of {len(folders)} checkpoints{removal}\n")
-    return 0
+    return target
 
 
 def _remove(folder: Path) -> None:

@@ -14,6 +14,15 @@ from newskills.pipelines.training.options import MergeOptions
 
 def run(parsed: Parsed[MergeOptions]) -> int:
     """Merge the pairs and return the exit code. Raises ConfigError, DataError, StorageError."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[MergeOptions]) -> Path | None:
+    """Merge the pairs and return the folder of the merged model; None for a dry run.
+
+    Raises ConfigError, DataError, StorageError.
+    """
     options = parsed.options
     if options.dry_run:
         show_dry_run(
@@ -23,11 +32,11 @@ def run(parsed: Parsed[MergeOptions]) -> int:
                 ("writes", options.output_model, "W + alpha / r · B A, in the base model's precision"),
             ]
         )
-        return 0
+        return None
     require_train("torch", "safetensors")
     from newskills.train.convert.merge import merge_lora
 
     target = Path(options.output_model)
     pairs = merge_lora(Path(options.base_model), Path(options.adapter), target)
     sys.stdout.write(f"{target}: {pairs} pairs merged\n")
-    return 0
+    return target

@@ -42,7 +42,9 @@ class AnsweringTask(Struct, frozen=True, kw_only=True):
 
     @property
     def input(self) -> Path:
-        return Path(self.input_file) if self.input_file else self.output_dir / PROBLEM
+        if self.input_file:
+            return Path(self.input_file)
+        return self.output_dir / PROBLEM
 
 
 def lines(spec: AnsweringTask) -> Iterator[CommandLine]:
@@ -72,13 +74,13 @@ def _solver(spec: AnsweringTask) -> dict[str, Any]:
 
 
 def keep_problem(spec: AnsweringTask) -> None:
-    """Lays `spec.problem` where `lines` reads it."""
+    """Write `spec.problem` where `lines` reads it."""
     if spec.problem is not None:
         write_rows(spec.input, [{"problem": spec.problem}])
 
 
 def answers(spec: AnsweringTask) -> list[tuple[Row, str | None]]:
-    """(record, its final answer) of each problem: what was chosen, else what its text ends with."""
+    """Return (record, its final answer) of each problem: what was chosen, else what its text ends with."""
     return [(row, _answer(row)) for row in read_rows(spec.output_dir / OUTPUT)]
 
 

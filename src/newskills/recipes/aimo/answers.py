@@ -26,7 +26,9 @@ def extract_boxed_answer(text: str) -> str | None:
     '\\\\frac{1}{2}'
     """
     extracted = extract(text, ExtractionPolicy())
-    return extracted.answer if extracted.how in ("box", "boxes") else None
+    if extracted.how in ("box", "boxes"):
+        return extracted.answer
+    return None
 
 
 def extract_gsm8k_answer(text: str) -> str | None:
@@ -58,15 +60,18 @@ def normalize_answer(answer: str) -> str:
 
 
 def is_equivalent_answer(left: str, other: str) -> bool | None:
-    """Whether the math grader takes `one` for `other`; None where it cannot tell.
+    """Return whether the math grader takes `left` for `other`; None where it cannot tell.
 
     Quick steps first; what they leave open is decided in a process with a deadline.
     """
-    return True if same_answer(left, other) else _graded([(left, other)])[0]
+    if same_answer(left, other):
+        return True
+    return _graded([(left, other)])[0]
 
 
 def verify_answer(response: str | None, ground_truth: str) -> bool | None:
-    """Whether a whole response, or an answer alone, gives the answer of `ground_truth`, a solution or an answer alone.
+    """Return whether a whole response, or an answer alone, gives the answer of `ground_truth`, a solution or an answer
+    alone.
 
     No answer is wrong. None where the grader cannot tell: never counted as wrong.
 
@@ -77,16 +82,21 @@ def verify_answer(response: str | None, ground_truth: str) -> bool | None:
 
 
 def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]:
-    """`verify_answer` for many (response, ground truth), on all cores."""
+    """Return `verify_answer` of many (response, ground truth), on all cores."""
     answers = [(_answer_in(response), _answer_in(truth) or truth) for response, truth in pairs]
     open_pairs = [
         (answer, truth) for answer, truth in answers if answer is not None and not same_answer(answer, truth)
     ]
     verdicts = iter(_graded(open_pairs) if open_pairs else [])
-    return [
-        False if answer is None else True if same_answer(answer, truth) else next(verdicts)
-        for answer, truth in answers
-    ]
+    checked: list[bool | None] = []
+    for answer, truth in answers:
+        if answer is None:
+            checked.append(False)
+        elif same_answer(answer, truth):
+            checked.append(True)
+        else:
+            checked.append(next(verdicts))
+    return checked
 
 
 def _answer_in(text: str | None) -> str | None:
@@ -97,7 +107,9 @@ def _answer_in(text: str | None) -> str | None:
     if extracted.answer is not None or extracted.how != "none":
         return extracted.answer
     line = text.strip()
-    return line if "\n" not in line and len(line) <= _LONGEST_ANSWER else None
+    if "\n" not in line and len(line) <= _LONGEST_ANSWER:
+        return line
+    return None
 
 
 def _graded(pairs: Sequence[tuple[str, str]]) -> list[bool | None]:

@@ -64,7 +64,7 @@ class EvaluationSettings(Struct, frozen=True, kw_only=True):
 
 
 def names_of(benchmarks: Sequence[str]) -> list[str]:
-    """Names of the catalog; those of the recipe are translated."""
+    """Return names of the catalog; those of the recipe are translated."""
     return [BENCHMARKS.get(name.strip().lower(), name.strip()) for name in benchmarks if name.strip()]
 
 
@@ -87,7 +87,7 @@ def weights_of(model: str) -> Path:
 
 
 def gguf_of(folder: Path) -> Path:
-    """Where the folder lies in the form that llama.cpp serves."""
+    """Return where the folder lies in the form that llama.cpp serves."""
     return folder.with_name(f"{folder.name}.F16.gguf")
 
 
@@ -152,7 +152,7 @@ def _prepared(name: str, data_dir: str | None) -> bool:
 
 
 def evaluate(spec: EvaluationSettings, *, ns: Ns) -> int:
-    """0, or the exit code of the first line that ended otherwise."""
+    """Run the lines of an evaluation; return 0, or the exit code of the first line that ended otherwise."""
     for line in lines(spec):
         if code := ns(line):
             return code
@@ -160,7 +160,7 @@ def evaluate(spec: EvaluationSettings, *, ns: Ns) -> int:
 
 
 def scores(folder: Path) -> dict[str, Number]:
-    """Benchmark → its headline with interval. Raises DataError where nothing was measured."""
+    """Map each benchmark to its headline with interval. Raises DataError where nothing was measured."""
     path = folder / EXTENDED_FILE
     if not path.is_file():
         path = folder / RESULTS / EXTENDED_FILE
@@ -194,7 +194,7 @@ class CheckpointScores(Struct, frozen=True):
 
 
 def checkpoints_of(training: Path) -> list[tuple[int, Path]]:
-    """(step, folder), in order. Raises DataError where there are none."""
+    """Return (step, folder) of the checkpoints, in order. Raises DataError where there are none."""
     folders = [
         (int(match[1]), path)
         for path in training.glob("checkpoint-*")
@@ -206,7 +206,8 @@ def checkpoints_of(training: Path) -> list[tuple[int, Path]]:
 
 
 def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, say: PrintLine) -> int:
-    """Every checkpoint of the training folder `spec.model`; merged models are removed when they are measured.
+    """Evaluate every checkpoint of the training folder `spec.model`; merged models are removed when they are
+    measured.
 
     `base`: what the pairs belong to, where the checkpoint does not say. Raises NewskillsError.
     """
@@ -288,7 +289,9 @@ def report(folder: Path) -> str:
 
 
 def _cell(number: Number | None) -> str:
-    return "–" if number is None else f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
+    if number is None:
+        return "–"
+    return f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
 
 
 def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
@@ -299,5 +302,13 @@ def _curve(measured: Sequence[CheckpointScores], name: str) -> Iterator[str]:
         if number is None:
             continue
         low, at, high = (round(value / 100 * _WIDTH) for value in (number.low, number.value, number.high))
-        bar = "".join("●" if n == at else "─" if low <= n <= high else " " for n in range(_WIDTH + 1))
+        bar = "".join(_bar_sign(place, low, at, high) for place in range(_WIDTH + 1))
         yield f"{point.step:>7} |{bar}| {number.value:.1f}"
+
+
+def _bar_sign(place: int, low: int, at: int, high: int) -> str:
+    if place == at:
+        return "●"
+    if low <= place <= high:
+        return "─"
+    return " "

@@ -68,7 +68,8 @@ class ReportingOptions(Struct, frozen=True, kw_only=True):
 
 
 def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: Mapping[str, Any]) -> CommandLine:
-    """Problems of `dataset` (None: of the files alone, in a form of our own) without those of `tests`."""
+    """Return the line for the problems of `dataset` (None: of the files alone, in a form of our own) without
+    those of `tests`."""
     sft = isinstance(stage, SftStage)
     files = ",".join(stage.data_files) or None
     keys = {
@@ -109,7 +110,7 @@ class Sizes(Struct, frozen=True):
 def sft_line(
     stage: SftStage, start: str, backend: Backend, sizes: Sizes | None, reporting: ReportingOptions
 ) -> CommandLine:
-    """`sizes`: of the files; None: nobody knows yet."""
+    """Return the line of `ns sft`. `sizes`: of the files; None: nobody knows yet."""
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, stage.batch)
     asks = _asks(stage, sizes)
     programs = asks and isinstance(stage, TirStage)
@@ -125,10 +126,9 @@ def sft_line(
         "eval.every": stage.eval_steps if asks else None,
         "eval.code_tags": PROGRAMS if programs else None,
         "eval.code_executions": stage.max_executions if asks and isinstance(stage, TirStage) else None,
-        "trainer.trl.quantization": stage.quantisation
-        if TRAINERS.properties(backend).quantizes and stage.quantisation != "none"
-        else None,
     }
+    if TRAINERS.properties(backend).quantizes and stage.quantisation != "none":
+        keys["trainer.trl.quantization"] = stage.quantisation
     options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
     return CommandLine(command="sft", options=options, keys=keys, why="training on the solutions", lenient=True)
 
@@ -136,7 +136,7 @@ def sft_line(
 def rl_line(
     stage: RlStage, start: str, backend: Backend, sizes: Sizes | None, reporting: ReportingOptions
 ) -> CommandLine:
-    """As `sft_line`; batches are counted in samples there, and in problems here."""
+    """Return the line of `ns grpo`, as `sft_line`; batches are counted in samples there, and in problems here."""
     problems = stage.batch // stage.num_generations
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, problems)
     keys = {
@@ -171,7 +171,7 @@ def _asks(stage: Stage, sizes: Sizes | None) -> bool:
 
 
 def held_out_file(output: Path) -> Path:
-    """Where the problems lie that are asked on the way, as a benchmark of the data folder."""
+    """Return where the problems lie that are asked on the way, as a benchmark of the data folder."""
     return output / DATA / HELD_OUT_NAME / f"{VALIDATION}.jsonl"
 
 
@@ -205,7 +205,7 @@ def _places(stage: Stage, start: str, backend: Backend, reporting: ReportingOpti
 
 
 def _common(stage: Stage, backend: Backend, steps: int | None, reporting: ReportingOptions) -> dict[str, Any]:
-    """Keys of both kinds of training. The cpu trainer has pairs on all layers, and no dropout."""
+    """Return the keys of both kinds of training. The cpu trainer has pairs on all layers, and no dropout."""
     keys: dict[str, Any] = {
         "epochs": stage.epochs,
         "learning_rate": stage.learning_rate,

@@ -58,7 +58,7 @@ def blocks(solution: str) -> list[CodeBlock]:
 
 
 def same_output(shown: str, real: str) -> bool:
-    """Equal but for blanks and for the last digits of numbers."""
+    """Return whether the outputs are equal but for blanks and for the last digits of numbers."""
     left, other = shown.split(), real.split()
     return len(left) == len(other) and all(map(_same_word, left, other))
 
@@ -127,7 +127,7 @@ async def _judge(
 
 
 async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> str:
-    """`KEPT`, or why the solution is left out. Raises SandboxError."""
+    """Return `KEPT`, or why the solution is left out. Raises SandboxError."""
     programs = blocks(solution)
     if not programs:
         return "without code"

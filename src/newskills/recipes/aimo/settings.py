@@ -201,7 +201,8 @@ DEFAULTS = Path(__file__).with_name("default.yaml")
 
 
 def settings(file: str | None, options: Mapping[str, Any], overrides: Mapping[str, Any]) -> Resolved[AimoConfig]:
-    """Defaults, then `file` (YAML), then `options` and `++` keys. Raises ConfigError, UnknownNameError."""
+    """Merge defaults, `file` (YAML), `options` and `++` keys, each over those before it. Raises ConfigError,
+    UnknownNameError."""
     hint = f"An example is {DEFAULTS}."
     layers = [Layer(file, read_settings(Path(file).expanduser(), hint))] if file else []
     return resolve(AimoConfig, [*layers, Layer("options", options), Layer("command line", overrides)])

@@ -89,7 +89,8 @@ class _DataState(Struct, frozen=True, kw_only=True):
 
 
 def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
-    """0, or the exit code of the first line that ended otherwise. Raises NewskillsError; what is done stays done."""
+    """Run all stages; return 0, or the exit code of the first line that ended otherwise. Raises NewskillsError;
+    what is done stays done."""
     check(training)
     for name in training.stages:
         stage = training.config.stage(name)
@@ -103,16 +104,15 @@ def train(training: StagedTraining, *, ns: Ns, say: PrintLine) -> int:
 
 
 def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
-    """(stage, line) of all that would be run, as far as it is known before the data are there."""
+    """Yield (stage, line) of all that would be run, as far as it is known before the data are there."""
     check(training)
     made: set[str] = set()
     for name in training.stages:
         stage = training.config.stage(name)
-        start = (
-            str(Path(stage.start) / FINAL)
-            if stage.start in made
-            else model_in(stage.start, stage.output, there=False)
-        )
+        if stage.start in made:
+            start = str(Path(stage.start) / FINAL)
+        else:
+            start = model_in(stage.start, stage.output, there=False)
         if start.endswith(CONVERTED) and not Path(start).is_dir():
             yield name, convert_line(stage.start, Path(start))
         yield name, data_line(stage, _datasets(stage)[0], training.config.decontaminate, training.places)
@@ -163,7 +163,10 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
     if path.is_dir() or start.startswith((".", "/", "~", "outputs/")):
         if not there:
             return str(path / FINAL)
-        inside = ", ".join(sorted(child.name for child in path.iterdir())[:6]) if path.is_dir() else ""
+        if path.is_dir():
+            inside = ", ".join(sorted(child.name for child in path.iterdir())[:6])
+        else:
+            inside = ""
         raise ConfigError(
             f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
             hint="Run the stage before (--stage cot, then tir), or give a model with --base-model.",
@@ -172,7 +175,8 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
 
 
 def for_cpu_trainer(start: str, output: str) -> bool:
-    """Whether the cpu trainer can train `start`: a small Llama that is here, or one that will be converted."""
+    """Return whether the cpu trainer can train `start`: a small Llama that is here, or one that will be
+    converted."""
     folder = model_in(start, output, there=False)
     if folder.endswith(CONVERTED):
         return True
@@ -184,7 +188,8 @@ def for_cpu_trainer(start: str, output: str) -> bool:
 
 
 def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine) -> int:
-    """Of several processes that train together the first one makes what all of them read."""
+    """Run the lines of a stage; of several processes that train together the first one makes what all of them
+    read."""
     start, final = model_in(stage.start, stage.output), Path(stage.output) / FINAL
     if os.environ.get("RANK", "0") != "0":
         sizes = _awaited(lambda: _sizes_made_by_first(stage, start, training))
@@ -223,7 +228,8 @@ def _awaited(look: Callable[[], T | None]) -> T:
 
 
 def keep_samples(output: Path, reporting: ReportingOptions) -> str:
-    """Leaves the wanted share of the samples, chosen by their text, in the wanted file; says how many."""
+    """Keep the wanted share of the samples, chosen by their text, in the wanted file; return a sentence with
+    how many."""
     share, source = reporting.save_samples or 0.0, output / SAMPLES
     rows = list(read_rows(source))
     kept = [row for row in rows if crc32(encode_line(row)) < share * 2**32]
@@ -273,7 +279,7 @@ def _data_lines(stage: Stage, training: StagedTraining) -> list[CommandLine]:
 
 
 def _made_with(stage: Stage, start: str, training: StagedTraining) -> dict[str, Any]:
-    """All that the data of a stage depend on."""
+    """Return all that the data of a stage depend on."""
     return {"lines": [line.words for line in _data_lines(stage, training)], **_lengths(stage), "start": start}
 
 
@@ -283,7 +289,9 @@ def _known(stage: Stage, wanted: Row) -> Sizes | None:
     if not path.is_file():
         return None
     made = msgspec.json.decode(path.read_bytes(), type=_DataState)
-    return Sizes(made.rows, made.held_out) if made.made_with == wanted else None
+    if made.made_with == wanted:
+        return Sizes(made.rows, made.held_out)
+    return None
 
 
 def _problem_of(row: Row) -> Row:
@@ -355,7 +363,7 @@ def _fitting(rows: list[Row], stage: Stage, start: str, say: PrintLine) -> list[
 
 
 def _context(start: str) -> int:
-    """Tokens that the model in the folder `start` can see; without bound where it is not here."""
+    """Return the tokens that the model in the folder `start` can see; without bound where it is not here."""
     path = Path(start) / "config.json"
     if not path.is_file():
         return 1 << 30
@@ -376,7 +384,7 @@ def _lengths(stage: Stage) -> dict[str, Any]:
 
 
 def _held_out(stage: Stage, rows: int) -> int:
-    """Rows to validate with; at least one is left to learn from."""
+    """Return the number of rows to validate with; at least one is left to learn from."""
     wanted = math.ceil(stage.validation * rows) if isinstance(stage, SftStage) else 0
     if isinstance(stage, RlStage):
         wanted = min(stage.eval_samples, rows // 10)
@@ -389,17 +397,22 @@ def _datasets(stage: Stage) -> Sequence[str | None]:
     if not stage.data_files:
         return stage.datasets
     path = Path(stage.data_files[0]).expanduser()
-    form: Any = path.with_suffix("").suffix[1:] if path.suffix == ".gz" else path.suffix[1:]
+    if path.suffix == ".gz":
+        form: Any = path.with_suffix("").suffix[1:]
+    else:
+        form = path.suffix[1:]
     if not path.is_file() or form not in FORMS:
         raise DataError(f"{path}: expected a file that ends in {', '.join(FORMS)}, optionally with .gz.")
-    rows = (
-        read_rows(path) if path.suffix == ".jsonl" else (raw.row for raw in read_source(path, Source(format=form)))
-    )
+    if path.suffix == ".jsonl":
+        rows = read_rows(path)
+    else:
+        rows = (raw.row for raw in read_source(path, Source(format=form)))
     return (resembling(next(iter(rows), {})) or None,)
 
 
 def begin_at(checkpoint: Path, output: Path) -> None:
-    """Lays a checkpoint of another run into `output` as its first one; the last one of `output` itself needs nothing.
+    """Copy a checkpoint of another run into `output` as its first one; the last one of `output` itself needs
+    nothing.
 
     Raises ConfigError for a folder that is no checkpoint, or where `output` has a run of its own.
     """
@@ -438,11 +451,10 @@ def _checkpoint_at(path: Path) -> Path:
     padded = path.with_name(f"checkpoint-{int(match[1]):06d}") if match else path
     if padded.is_dir():
         return padded
-    there = (
-        sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
-        if path.parent.is_dir()
-        else []
-    )
+    if path.parent.is_dir():
+        there = sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
+    else:
+        there = []
     raise ConfigError(
         f"There is no checkpoint {path}.", hint=f"That folder has {listed(there[::-1])}." if there else ""
     )

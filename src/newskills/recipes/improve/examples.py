@@ -29,7 +29,8 @@ class GradedReply(NamedTuple):
 
 
 def read_replies(files: Sequence[Path]) -> Iterator[GradedReply]:
-    """Those of an evaluation. Raises DataError where the reasoning is kept apart: it would not be learnt."""
+    """Read the replies of an evaluation. Raises DataError where the reasoning is kept apart: it would not be
+    learnt."""
     for path in files:
         for row in read_rows(path):
             if row.get("reasoning_content"):
@@ -55,7 +56,8 @@ def grade_solutions(
 def select(
     replies: Sequence[GradedReply], mixture: RoundMixture, per_problem: int
 ) -> tuple[list[GradedReply], ExampleCount]:
-    """Different correct replies, at most `per_problem` of each problem; and how many were left out, why."""
+    """Select different correct replies, at most `per_problem` of each problem; and count how many were left
+    out, why."""
     outcomes: dict[str, Counter[str]] = {}
     for reply in replies:
         outcomes.setdefault(reply.problem, Counter())[reply.outcome] += 1
@@ -92,14 +94,15 @@ def select(
 
 
 def example_rows(selected: Sequence[GradedReply], rows: Sequence[Row], skill: Skill) -> Iterator[Row]:
-    """`{input, output, id}`, which `ns sft` takes as they are. Raises ConfigError, DataError."""
+    """Yield `{input, output, id}`, which `ns sft` takes as they are. Raises ConfigError, DataError."""
     by_id = {row["id"]: row for row in rows}
     for reply in selected:
         yield {**skill.pair(by_id[reply.problem], reply.text), "id": reply.problem}
 
 
 def mixed_problems(replies: Sequence[GradedReply], rows: Sequence[Row], *, hard: bool) -> list[Row]:
-    """For GRPO: problems with both correct and wrong replies, as others have no advantage to learn from."""
+    """Return problems for GRPO: those with both correct and wrong replies, as others have no advantage to learn
+    from."""
     correct: Counter[str] = Counter(reply.problem for reply in replies if reply.outcome == "correct")
     scored: Counter[str] = Counter(reply.problem for reply in replies if reply.outcome != "unscored")
     most = 0.5 if hard else 1.0

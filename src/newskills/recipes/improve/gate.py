@@ -61,7 +61,8 @@ def level_of(test: int, alpha: float) -> float:
 
 
 def gate_test(before: Scores, after: Scores, level: float) -> GateTest:
-    """Exact McNemar test on the problems that both have a score for. Raises ConfigError for fewer than two."""
+    """Compute the exact McNemar test on the problems that both have a score for. Raises ConfigError for fewer
+    than two."""
     common = sorted(before.keys() & after.keys())
     comparison = _compared(before, after, common)
     return GateTest(
@@ -79,7 +80,8 @@ def gate_test(before: Scores, after: Scores, level: float) -> GateTest:
 
 
 def guard_check(benchmark: str, initial: Scores, after: Scores, margin: float) -> GuardCheck:
-    """Not worse than the initial model by `margin` points or more: the interval's lower end lies above -margin.
+    """Check that a model is not worse than the initial one by `margin` points or more: the interval's lower end
+    lies above -margin.
 
     Raises ConfigError for fewer than two problems with a score.
     """
@@ -115,7 +117,7 @@ def check_gate(scores: Scores, level: float) -> None:
 
 
 def closed(scores: Scores, level: float) -> str:
-    """Why no model could pass the next test, if so: too few problems are still wrong. Else empty."""
+    """Explain why no model could pass the next test, if so: too few problems are still wrong. Else empty."""
     wrong = sum(score < 1 for score in scores.values())
     if mcnemar(0, wrong) < level:
         return ""

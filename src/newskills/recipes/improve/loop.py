@@ -136,10 +136,13 @@ class _Improving:
         return MIXTURES[sum(not record.kept for record in self._rounds if not record.stage) % len(MIXTURES)]
 
     def _folder(self, name: str) -> Path:
-        return self._base if name == BASE else self._spec.model_folder(name)
+        if name == BASE:
+            return self._base
+        return self._spec.model_folder(name)
 
     def _ended(self, initial: Mapping[str, Scores]) -> str:
-        """Why there is no further round; empty where there is one. Raises ConfigError for a gate that none can pass."""
+        """Explain why there is no further round; empty where there is one. Raises ConfigError for a gate that
+        none can pass."""
         spec = self._spec
         without = next((n for n, record in enumerate(reversed(self._rounds)) if record.kept), len(self._rounds))
         if without >= spec.patience:
@@ -148,7 +151,10 @@ class _Improving:
             return f"all rounds are done (--rounds={spec.rounds})"
         if not self._rounds:
             check_gate(initial[self._held_out.name], self._level)
-        scores = initial if self._kept == BASE else self._scores(self._kept, self._folder(self._kept), 0)
+        if self._kept == BASE:
+            scores = initial
+        else:
+            scores = self._scores(self._kept, self._folder(self._kept), 0)
         return closed(scores[self._held_out.name], self._level)
 
     def _round(self, number: int, initial: Mapping[str, Scores]) -> RoundRecord:
@@ -180,7 +186,10 @@ class _Improving:
             model = train_round(spec, self._problems, number, base, self._say)
         self._say("  evaluating")
         scores = self._scores(record.name, model, number)
-        before = initial if begun_from == BASE else self._scores(begun_from, base, number)
+        if begun_from == BASE:
+            before = initial
+        else:
+            before = self._scores(begun_from, base, number)
         held_out = self._held_out.name
         test = gate_test(before[held_out], scores[held_out], self._level)
         guards = tuple(
@@ -235,7 +244,10 @@ class _Improving:
             replies += grade_solutions(rows, pool.solutions, verdict)
         selected, count = select(replies, mixture, stage.keys.per_problem)
         if stage.method == "grpo":
-            chosen = mixed_problems(replies, rows, hard=mixture.hard) if stage.keys.samples else list(rows)
+            if stage.keys.samples:
+                chosen = mixed_problems(replies, rows, hard=mixture.hard)
+            else:
+                chosen = list(rows)
         else:
             skill = Skill(base, asking_of(benchmark, pool.source, str(base)))
             chosen = [*example_rows(selected, rows, skill), *pool.examples]
@@ -254,7 +266,7 @@ class _Improving:
         return count
 
     def _scores(self, name: str, folder: Path, number: int) -> dict[str, Scores]:
-        """Benchmark → held-out scores of a model, evaluated once."""
+        """Map each benchmark to held-out scores of a model, evaluated once."""
         out = self._spec.output_dir / EVALUATIONS / name
         held_out, *guards = self._problems.evaluated
         with self._timed(number, "evaluation"):
@@ -291,7 +303,8 @@ class _Improving:
         return served_file(folder, self._spec.model_folder(BASE).with_name(f"{BASE}.F16.gguf"))
 
     def _delete_refused(self) -> None:
-        """Models of rounds that were not kept take disk space and serve nobody; their data and records stay."""
+        """Delete the models of rounds that were not kept, which take disk space and serve nobody; their data
+        and records stay."""
         for record in self._rounds:
             if not record.kept:
                 model = self._spec.model_folder(record.name)

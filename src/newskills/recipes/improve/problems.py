@@ -43,7 +43,10 @@ class TrainingPool(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> str:
-        examples = f" and {counted(len(self.examples), 'example')}" if self.examples else ""
+        if self.examples:
+            examples = f" and {counted(len(self.examples), 'example')}"
+        else:
+            examples = ""
         return f"{counted(len(self.rows), 'problem')}{examples}"
 
 
@@ -59,7 +62,7 @@ class ImproveProblems(Struct, frozen=True, kw_only=True):
     evaluated: list[BenchmarkRun]
 
     def pool(self, number: int) -> TrainingPool:
-        """Of a round, counted from 1."""
+        """Return the problems of a round, counted from 1."""
         return self.pools[min(number, len(self.pools)) - 1]
 
 
@@ -192,7 +195,7 @@ def _examples(path: Path) -> list[Row]:
 
 
 def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
-    """One greedy answer to each of its problems."""
+    """Plan one greedy answer to each problem of the benchmark."""
     keys = spec.keys
     settings = {
         "max_samples": keys.held_out or -1,
@@ -232,7 +235,8 @@ def _with_ids(rows: Sequence[Row], source: Path) -> list[Row]:
 
 
 def _solutions(files: Sequence[Path], ids: set[str]) -> dict[str, list[str]]:
-    """Problem id → replies. Raises DataError for rows without them, and where none is to a training problem."""
+    """Map each problem id to replies. Raises DataError for rows without them, and where none is to a training
+    problem."""
     replies: dict[str, list[str]] = {}
     for path in files:
         for number, row in enumerate(read_rows(path), 1):

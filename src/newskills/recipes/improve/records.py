@@ -197,7 +197,10 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         trainer = {
             name: value for name, value in msgspec.to_builtins(self.keys.trainer).items() if name != "threads"
         }
-        stages = {"stages": msgspec.to_builtins(self.stages, enc_hook=str)} if self.stages else {}
+        if self.stages:
+            stages = {"stages": msgspec.to_builtins(self.stages, enc_hook=str)}
+        else:
+            stages = {}
         return {
             **{
                 name: str(value) if isinstance(value, Path) else value
@@ -211,7 +214,7 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         }
 
     def stage(self, number: int) -> ImproveStage:
-        """Of a round, counted from 1."""
+        """Return the stage of a round, counted from 1."""
         if number <= len(self.stages):
             return self.stages[number - 1]
         return ImproveStage(
@@ -223,7 +226,7 @@ class ImproveSpec(Struct, frozen=True, kw_only=True):
         )
 
     def folder(self, number: int) -> Path:
-        """Of a round's data and training."""
+        """Return the folder of a round's data and training."""
         return self.output_dir / "rounds" / self.stage(number).name
 
     def model_folder(self, name: str) -> Path:

@@ -41,7 +41,8 @@ class _StageFile(Struct, frozen=True, kw_only=True):
 
 
 def key_layers(file: str | None, overrides: Mapping[str, Any]) -> list[Layer]:
-    """Where the keys of all rounds come from: the YAML `file`, then the command line. Raises ConfigError."""
+    """Return where the keys of all rounds come from: the YAML `file`, then the command line. Raises
+    ConfigError."""
     shared, _ = _read(file)
     return [*([Layer(file, shared)] if file is not None else []), Layer("command line", overrides)]
 

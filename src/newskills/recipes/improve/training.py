@@ -45,7 +45,7 @@ def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: 
 
 
 def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base: Path, say: PrintLine) -> Path:
-    """Trains `base` on the round's data, from its last checkpoint on; the folder of the model.
+    """Train `base` on the round's data, from its last checkpoint on; return the folder of the model.
 
     Raises StoppedError where a signal came, DataError, TrainingError, StorageError.
     """
@@ -115,7 +115,10 @@ def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
 
 def _sft(task: _Task, asking: QuestionFormat) -> Path:
     keys, data = task.stage.keys, task.data
-    tags = code_tags(asking.config.code_tags) if asking.config.code_execution and asking.config.code_tags else None
+    if asking.config.code_execution and asking.config.code_tags:
+        tags = code_tags(asking.config.code_tags)
+    else:
+        tags = None
     every = examples_of(list(read_rows(data)), Skill(task.base), data, tags)
     examples = fitting(every, context_of(task.base), "drop", say=task.say)
     if not examples:
@@ -137,7 +140,7 @@ def _sft(task: _Task, asking: QuestionFormat) -> Path:
 
 
 def trained_tokens(folder: Path) -> int:
-    """Tokens that counted in the loss of a round's training."""
+    """Return the tokens that counted in the loss of a round's training."""
     return round(sum(float(row.get("tokens", 0)) for row in read_rows(folder / TRAINING / METRICS)))
 
 

@@ -92,17 +92,29 @@ def running_server(
         stop(process)
 
 
+class EndedServer(Struct, frozen=True, kw_only=True):
+    """A server that was in the foreground, after its end: `address` is empty where it was stopped before it answered,
+    `log_file` has what it printed."""
+
+    model: str = ""
+    address: str = ""
+    log_file: Path
+    exit_code: int = 0
+
+
 def serve_foreground(
     spec: ServeSpec, log_path: Path, timeout: float, *, say: PrintLine, beside: ServerContext | None = None
-) -> int:
-    """Serve until the server ends or Ctrl-C, copying its log to `say` line by line; return the exit code.
+) -> EndedServer:
+    """Serve until the server ends or Ctrl-C, copying its log to `say` line by line; return what has ended.
 
     `beside`: what is there as long as the server is. Ctrl-C is the ordinary end (code 0). Raises as `running_server`,
     and what `beside` raises.
     """
+    served = EndedServer(log_file=log_path)
     try:
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(running_server(spec, log_path, timeout, say=say))
+            served = EndedServer(model=server.model_name, address=server.base_url, log_file=log_path)
             if beside is not None:
                 stack.enter_context(beside(server))
             say(f"{server.model_name} is served at {server.base_url} (log: {log_path}); Ctrl-C stops it.")
@@ -111,12 +123,12 @@ def serve_foreground(
                     ended = server.process.poll() is not None
                     _copy_lines(log.read(), say)
                     if ended:
-                        return server.process.returncode
+                        return msgspec.structs.replace(served, exit_code=server.process.returncode)
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         server.process.wait(0.2)
     except KeyboardInterrupt:
         say("Stopped.")
-        return 0
+        return served
 
 
 def stop(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:

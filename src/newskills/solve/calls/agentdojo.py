@@ -9,13 +9,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.base.errors import ConfigError, ContextLimitError
+from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.tool_calls.agentdojo import AgentDojoSession, definitions, injections, suites
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
-from newskills.solve.chat import MAIN, ask
+from newskills.solve.chat import MAIN, ask_next
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -69,14 +69,10 @@ class AgentDojoSolver:
         added: list[Row] = []
         ended = "max_steps"
         for step in range(config.max_steps + 1):
-            try:
-                reply = await ask(kit.models[MAIN], turn_request)
-            except ContextLimitError:
-                if not replies:
-                    raise
+            reply = await ask_next(kit.models[MAIN], turn_request, replies)
+            if reply is None:
                 ended = "context"
                 break
-            replies.append(reply)
             wanted = read_calls(reply, len(calls))
             text = without_thinking(reply.text)
             added.append(_said(text, wanted))

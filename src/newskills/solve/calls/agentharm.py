@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.base.errors import ConfigError, ContextLimitError
+from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
@@ -22,7 +22,7 @@ from newskills.graders.tool_calls.agentharm import (
     task_tools,
 )
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
-from newskills.solve.chat import MAIN, ask
+from newskills.solve.chat import MAIN, ask_next
 from newskills.solve.judges.judge import ASKED, NOTHING
 from newskills.solve.judges.several import SeveralJudgements
 from newskills.solve.parts import SolverParts
@@ -74,14 +74,10 @@ class AgentHarmSolver:
         replies: list[Reply] = []
         ended = "max_messages"
         while len(conversation) < self._config.max_messages:
-            try:
-                reply = await ask(kit.models[MAIN], turn_request)
-            except ContextLimitError:
-                if not replies:
-                    raise
+            reply = await ask_next(kit.models[MAIN], turn_request, replies)
+            if reply is None:
                 ended = "context"
                 break
-            replies.append(reply)
             calls = read_calls(reply, len(conversation))
             turn: Row = {"role": "assistant", "content": without_thinking(reply.text)}
             if not calls:

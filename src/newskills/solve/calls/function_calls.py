@@ -14,14 +14,14 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ContextLimitError, DataError
+from newskills.base.errors import DataError
 from newskills.base.protocols import Kit, Model
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.tool_calls.calls import ParsedCall
 from newskills.graders.tool_calls.simulated import Services, check_services
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
-from newskills.solve.chat import MAIN, ask
+from newskills.solve.chat import MAIN, ask, ask_next
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -109,14 +109,10 @@ async def converse(talk: CallConversation, model: Model) -> bool:
     """Continue until no call is requested; return False where the conversation has to end."""
     steps: list[list[Row]] = []
     for _ in range(MOST_STEPS):
-        try:
-            reply = await ask(model, talk.asked)
-        except ContextLimitError:
-            if not talk.replies:
-                raise
+        reply = await ask_next(model, talk.asked, talk.replies)
+        if reply is None:
             talk.finish_reason = "length"
             return False
-        talk.replies.append(reply)
         calls = read_calls(reply, sum(len(step) for step in steps))
         if not calls:
             talk.asked = _with(talk.asked, [Message(role="assistant", content=reply.text)])

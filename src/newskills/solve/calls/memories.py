@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from inspect import signature
 from typing import Any, Protocol
@@ -152,7 +152,15 @@ class _Keys:
         return {"error": f"An entry may have at most {self._longest} characters."}
 
 
+_EMPTY = "(nothing yet)"
 _DONE: Row = {"status": "Done."}
+
+
+def _entries_text(entries: Mapping[Any, str]) -> str:
+    """Return the entries that the model sees without asking."""
+    if not entries:
+        return _EMPTY
+    return json.dumps(entries, indent=1)
 
 
 class KeyMemory(_Functions):
@@ -165,9 +173,7 @@ class KeyMemory(_Functions):
         super().__init__(self._core.functions("core") | self._archive.functions("archival") | everything)
 
     def shown(self) -> str:
-        if self._core.entries:
-            return json.dumps(self._core.entries, indent=1)
-        return "(nothing yet)"
+        return _entries_text(self._core.entries)
 
     def state(self) -> Row:
         return {"core": dict(self._core.entries), "archive": dict(self._archive.entries)}
@@ -259,9 +265,7 @@ class VectorMemory(_Functions):
         super().__init__(self._core.functions("core") | self._archive.functions("archival"))
 
     def shown(self) -> str:
-        if self._core.entries:
-            return json.dumps(self._core.entries, indent=1)
-        return "(nothing yet)"
+        return _entries_text(self._core.entries)
 
     def state(self) -> Row:
         return {"core": self._core.state(), "archive": self._archive.state()}
@@ -309,7 +313,7 @@ class SummaryMemory(_Functions):
         return {"error": "The memory is empty."}
 
     def shown(self) -> str:
-        return self._text or "(nothing yet)"
+        return self._text or _EMPTY
 
     def state(self) -> Row:
         return {"text": self._text}

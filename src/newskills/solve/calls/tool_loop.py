@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ContextLimitError, FatalToolError, NewskillsError, ToolError
+from newskills.base.errors import FatalToolError, NewskillsError, ToolError
 from newskills.base.protocols import Kit, Model, Tokenizer, Toolbox, ToolSpec
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
-from newskills.solve.chat import MAIN, ChatSolver, ask
+from newskills.solve.chat import MAIN, ChatSolver, ask_next
 from newskills.solve.dialogue import count_tokens, generated_tokens, with_budget
 from newskills.solve.replies import joined
 
@@ -118,14 +118,10 @@ class ToolSolver:
 
     async def _converse(self, talk: _ToolConversation, model: Model, tools: Toolbox) -> None:
         while True:
-            try:
-                reply = await ask(model, talk.asked)
-            except ContextLimitError:
-                if not talk.replies:
-                    raise
+            reply = await ask_next(model, talk.asked, talk.replies)
+            if reply is None:
                 talk.finish_reason = "length"  # what was said and shown has filled the model's context
                 return
-            talk.replies.append(reply)
             calls = [] if reply.finish_reason == "length" else read_calls(reply, talk.calls)
             talk.added.append(_stored_reply(self._chat.text(reply), reply, calls))
             if not calls:

@@ -11,12 +11,11 @@ import hashlib
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, Kit, Model, Tokenizer
 from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Attempt, Reply, Request, Sample
 from newskills.prompts.code_tags import CodeTags
-from newskills.solve.chat import MAIN, ChatSolver, ask, with_stop
+from newskills.solve.chat import MAIN, ChatSolver, ask_next, with_stop
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.code.sessions import CodeSession
 from newskills.solve.dialogue import continued, count_tokens, generated_tokens, lead, with_budget
@@ -99,14 +98,10 @@ class CodeExecutionSolver:
         cut = False
         turn_request = request
         for remaining in range(limit, -1, -1):
-            try:
-                reply = await ask(model, turn_request)
-            except ContextLimitError:
-                if not replies:
-                    raise
+            reply = await ask_next(model, turn_request, replies)
+            if reply is None:
                 cut = True  # what was said and shown has filled the model's context
                 break
-            replies.append(reply)
             text, code = self._read(reply, lead(turn_request))
             if pieces and request.messages is not None:
                 pieces = [join_turns(["".join(pieces), text])]

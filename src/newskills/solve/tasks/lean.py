@@ -12,14 +12,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.base.errors import ConfigError, ContextLimitError
+from newskills.base.errors import ConfigError
 from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Kit
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
 from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
-from newskills.solve.chat import MAIN, ChatSolver, ask
+from newskills.solve.chat import MAIN, ChatSolver, ask, ask_next
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -80,13 +80,7 @@ class _LeanConversation(Struct):
 
     async def say(self, kit: Kit) -> Reply | None:
         """Return the next reply; None where the conversation has outgrown the model, but not at its beginning."""
-        try:
-            self.replies.append(await ask(kit.models[MAIN], self.asked))
-        except ContextLimitError:
-            if not self.replies:
-                raise
-            return None
-        return self.replies[-1]
+        return await ask_next(kit.models[MAIN], self.asked, self.replies)
 
     def answer(self, text: str) -> None:
         """Continue with a user turn after the last reply, whose reasoning is not repeated."""

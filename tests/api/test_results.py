@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What calls return that make models, import results, submit configs, serve: paths, states, scores, addresses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.commands.clusters import SERVED, answers
+from tests.commands.running import rows_of, write
+from tests.commands.test_profile_evaluate import Project
+from tests.conftest import FakeServerFactory
+from tests.server import Answer, Fault, Script
+
+import newskills
+from newskills.base.errors import NewskillsError
+
+GRADED = {"problem": "2 + 2?", "expected_answer": "4", "generation": r"\boxed{4}", "symbolic_correct": True}
+SERVING = """
+import newskills, sys
+ended = newskills.start_server(
+    model="fake", server_type="generic", server_gpus=0, server_entrypoint=sys.argv[1], log_dir=sys.argv[2]
+)
+print("ended", ended.model, ended.address, ended.log_file, ended.exit_code, flush=True)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path, fake_server(answers()).url)
+    for name, value in made.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def test_models_that_are_made_are_returned(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("gguf")
+    from tests.train.convert.test_convert import adapter_of
+    from tests.train.tiny import tiny_folder, with_tokenizer
+
+    base = with_tokenizer(tiny_folder(tmp_path / "base", eos_token_id=48))
+    adapter_of(base, tmp_path / "adapter")
+    merged = newskills.merge_lora(
+        base_model=str(base), adapter=str(tmp_path / "adapter"), output_model=str(tmp_path / "merged")
+    )
+    assert merged == tmp_path / "merged"
+    mean = newskills.average_checkpoints(checkpoints=[str(base), str(merged)], output_model=str(tmp_path / "mean"))
+    assert mean == tmp_path / "mean"
+    with_tokenizer(mean)
+    file = newskills.convert(
+        input_model=str(mean), output_model=str(tmp_path / "mean.gguf"), convert_from="hf", convert_to="gguf"
+    )
+    assert file.read_bytes()[:4] == b"GGUF"
+    dry = tmp_path / "dry"
+    assert (
+        newskills.convert(
+            input_model=str(file), output_model=str(dry), convert_from="gguf", convert_to="hf", dry_run=True
+        )
+        is None
+    )
+    assert not dry.exists()
+
+
+def test_folders_of_imported_results_are_returned(tmp_path: Path) -> None:
+    for name in ("gsm8k", "math"):
+        write(tmp_path / f"theirs/eval-results/{name}/output-rs0.jsonl", [GRADED])
+    folders = newskills.import_results(path=str(tmp_path / "theirs"), output_dir=tmp_path / "ours")
+    assert sorted(folder.name for folder in folders) == ["gsm8k", "math"]
+    assert [rows_of(folder / "output-rs0.jsonl")[0]["problem"] for folder in folders] == ["2 + 2?"] * 2
+
+
+def test_an_evaluation_of_a_config_returns_its_tasks_with_scores(project: Project) -> None:
+    [invocation] = newskills.profile_evaluate(config="mine.yaml")
+    [task] = invocation.tasks
+    assert (task.job_id, task.state, task.exit_code) == (f"{invocation.id}.0", "success", 0)
+    assert task.scores["own-sums_pass@1_symbolic_correct"] == 100.0
+    assert (task.folder / "artifacts/results.yml").is_file()
+    assert newskills.profile_evaluate(config="mine.yaml", dry_run=True) is None
+
+
+def test_a_batch_returns_before_its_tasks_have_scores(project: Project) -> None:
+    [invocation] = newskills.profile_evaluate(config="mine.yaml", batch="here")
+    [task] = invocation.tasks
+    assert (task.state, task.exit_code) == ("pending", None)
+    project.until(invocation.id, "success")
+    assert task.scores["own-sums_pass@1_symbolic_correct"] == 100.0
+
+
+def test_a_task_that_fails_is_an_error_with_the_next_command(
+    tmp_path: Path, fake_server: FakeServerFactory, project: Project
+) -> None:
+    refusing = fake_server(Script(answer=Answer(), faults=[Fault(kind="status", status=401)]))
+    project.config(
+        target={"api_endpoint": {"url": f"{refusing.url}/v1/chat/completions", "model_id": "m"}},
+    )
+    with pytest.raises(NewskillsError, match=r"Evaluation \w{16} ended with exit code \d+: .*sums") as failed:
+        newskills.profile_evaluate(config="mine.yaml")
+    assert "ns resume" in str(failed.value)
+
+
+def test_a_server_that_was_stopped_says_where_it_was(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", SERVING, str(SERVED), str(tmp_path / "logs")]
+    with subprocess.Popen(argv, cwd=tmp_path, env={**os.environ}, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert "fake is served at http://127.0.0.1:" in first
+        process.send_signal(signal.SIGINT)
+        last = process.stdout.read().splitlines()[-1]
+    word, model, address, log, code = last.split()
+    assert (word, model, code, process.returncode) == ("ended", "fake", "0", 0)
+    assert f"served at {address} " in first
+    assert Path(log) == tmp_path / "logs/server.log"
+    assert Path(log).is_file()
