@@ -251,7 +251,7 @@ def test_sequences_that_do_not_fit(place: Path) -> None:
     write_rows(place / "texts.jsonl", [{"input": "AB", "output": "C" * n} for n in (1, 2, 40, 50, 3, 4)])
     done = ns(place, *words, "++max_length=20")
     assert done.returncode == 2
-    assert "2 of 6 sequences are longer than the limit of 20 tokens (longest: 51)" in done.stderr
+    assert "2 of 6 sequences are longer than the limit of 20 tokens (longest: 52)" in done.stderr
     assert "++too_long=drop" in done.stderr
     done = ns(place, *words, "++max_length=20", "++too_long=truncate", "++steps=1")
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,10 @@ from newskills.train.settings import Schedule
 
 
 class SftOptions(LocalOptions, frozen=True, kw_only=True):
-    training_data: Annotated[str, doc("file of {input, output}, {messages} or {instruction, input, output}")]
+    training_data: Annotated[
+        str,
+        doc("file of {messages}, {conversations}, {prompt, completion}, {instruction, output}, {input, output}"),
+    ]
 
 
 class SftKeys(StepKeys, frozen=True, kw_only=True):
@@ -26,6 +29,9 @@ class SftKeys(StepKeys, frozen=True, kw_only=True):
         str | None,
         Meta(description="how code is marked in `output` texts (qwen: ```python); what it printed is not learnt"),
     ] = None
+    add_end_token: Annotated[
+        bool, Meta(description="add the end token to texts that end without one, as TRL does")
+    ] = True
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 

@@ -23,9 +23,9 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
     """Read and check the rows. Raises DataError (rows, overlap), UnknownNameError."""
     options, keys, data = request.options, request.keys, Path(request.options.training_data)
     rows = list(read_rows(data))
-    check_rows(rows, data)
+    read = check_rows(rows, data)
     check_overlap(
-        lambda: (text for row in rows for text in texts_of(row)),
+        lambda: (text for row in (*rows, *read) for text in texts_of(row)),
         measured_by(options),
         allowed=options.allow_overlap,
         say=remark,
@@ -35,7 +35,7 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         tags = code_tags(keys.code_tags) if keys.code_tags is not None else None
         skill = Skill(base, template=keys.chat_template_kwargs)
-        examples = examples_of(rows, skill, data, tags, say=remark)
+        examples = examples_of(rows, skill, data, tags, add_end=keys.add_end_token, say=remark)
         examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
         return ReadyTraining(
             title="SFT",
