@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -46,6 +49,25 @@ def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
         say(f"converting {weights.name} to a Hugging Face folder")
         gguf_to_hf(weights, made)
     return made
+
+
+@contextmanager
+def tokenizer_folder(model: str, made: Path) -> Iterator[Path | None]:
+    """Yield a folder with the tokenizer of `model`, without its weights; None where the model is not on this machine.
+
+    Raises ConfigError, DataError for a .gguf file that cannot be converted.
+    """
+    from newskills.train.convert.from_gguf import gguf_tokenizer
+
+    path = Path(model).expanduser()
+    if path.is_dir() or made.is_dir():
+        yield path if path.is_dir() else made
+    elif path.is_file() and find_spec("gguf") is not None:
+        with TemporaryDirectory() as folder:
+            gguf_tokenizer(path, Path(folder))
+            yield Path(folder)
+    else:
+        yield None
 
 
 def served_file(folder: Path, target: Path | None = None) -> Path:

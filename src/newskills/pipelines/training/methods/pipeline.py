@@ -27,6 +27,7 @@ from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
 from newskills.pipelines.training.methods.placing import prepare_training, typed_words
 from newskills.pipelines.training.methods.running import (
+    BASE,
     FINAL,
     ReadyTraining,
     TrainingOutcome,
@@ -140,7 +141,7 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
         if together and wants_launch(keys.trainer.trl, os.environ):
             words = [self.command, "--cluster=none", *typed_words(parsed)]
             return launch(keys.trainer.trl, words, request.output_dir)
-        base = model_folder(options.model, request.output_dir / "base_hf_model", say=print)
+        base = model_folder(options.model, request.output_dir / BASE, say=print)
         try:
             with ExitStack() as stack:
                 code = run_task(options, keys, plan.task(base, stack))
