@@ -26,8 +26,16 @@ from newskills.train.verbs import AdamParams, LossConfig, LossName, LossOutput, 
 
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 BOUNDS = ("clip_low_threshold", "clip_high_threshold")
-SETTINGS = {"ppo": BOUNDS, "cispo": BOUNDS, "gspo": BOUNDS, "dro": ("beta",)}
-"""What `loss_fn_config` may hold, by loss."""
+TEMPERATURE = ("temperature",)
+SETTINGS = {
+    "cross_entropy": TEMPERATURE,
+    "importance_sampling": TEMPERATURE,
+    "ppo": BOUNDS + TEMPERATURE,
+    "cispo": BOUNDS + TEMPERATURE,
+    "gspo": BOUNDS + TEMPERATURE,
+    "dro": ("beta", *TEMPERATURE),
+}
+"""What `loss_fn_config` may hold, by loss; `temperature` is our own, and divides the logits."""
 
 
 class BaseModel:
