@@ -19,7 +19,7 @@ from newskills.run.rewarding.graders import BatchGrader, Record
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig, answered
 from newskills.run.training.template_checks import check_shown
-from newskills.train.backends.cpu.weights import end_tokens
+from newskills.train.backends.cpu.weights import end_tokens, vocabulary_size
 from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum
@@ -41,6 +41,7 @@ class Skill:
         """Load the tokenizer and the end tokens. Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = end_tokens(folder)
+        self._rows = vocabulary_size(folder)
         self._asking, self._template = asking, template or {}
         self._asks_texts: bool | None = None
         self.written_out = 0
@@ -66,6 +67,16 @@ class Skill:
         ends = [token for token in self.tokenizer.encode(rest) if token in self.stops]
         return ends[0] if mark and ends else self.text_end
 
+    def _known(self, tokens: list[int]) -> list[int]:
+        """Return token ids that the model's embedding has. Raises DataError for others."""
+        if self._rows is not None and tokens and (last := max(tokens)) >= self._rows:
+            raise DataError(
+                f"The token {last} ({self.tokenizer.decode([last])!r}) is none of the {self._rows} of the model's "
+                "embedding: the tokenizer belongs to another model, or was given tokens that the model lacks.",
+                hint="Copy the tokenizer of the same checkpoint into the folder, or resize the model's embedding.",
+            )
+        return tokens
+
     def is_ended(self, text: str) -> bool:
         """Return whether a text ends with a token that ends replies, blanks behind it aside."""
         return text.rstrip().endswith(self._ends)
@@ -90,11 +101,11 @@ class Skill:
 
     def prompt(self, row: Row) -> list[int]:
         """Return the token ids up to where the model answers."""
-        return self.tokenizer.encode(self.prompt_text(row))
+        return self._known(self.tokenizer.encode(self.prompt_text(row)))
 
     def example(self, row: Row, answer: str) -> Datum:
         """Return the example that teaches `answer` as the reply."""
-        return example(self.prompt(row), [*self.tokenizer.encode(answer), self._end(row)])
+        return example(self.prompt(row), self._known([*self.tokenizer.encode(answer), self._end(row)]))
 
     def pair(self, row: Row, answer: str) -> Row:
         """Return the example as texts {input, output}, which `ns sft` takes as they are."""
@@ -124,7 +135,8 @@ class Skill:
         request = Request(
             messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": variables}
         )
-        return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.reply_end])
+        prompt = self._known(prompt_ids(request, self.tokenizer))
+        return example(prompt, self._known([*self.tokenizer.encode(answer), self.reply_end]))
 
     def turn(
         self,
@@ -219,6 +231,7 @@ class Skill:
                 tokens += ids
                 weights += [weight] * len(ids)
             text = before + answer
+        self._known(tokens)
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def continuation(
@@ -241,6 +254,7 @@ class Skill:
             ids = self.tokenizer.encode(part)
             tokens += ids
             weights += [weight] * len(ids)
+        self._known(tokens)
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def problem(self, row: Row) -> Problem:

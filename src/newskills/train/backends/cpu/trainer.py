@@ -23,7 +23,7 @@ from newskills.train.backends.cpu.losses import loss_of, target_logprobs
 from newskills.train.backends.cpu.sampler import Decode, sample
 from newskills.train.backends.cpu.weights import Shape, check_tensors, read_shape, read_tensors
 from newskills.train.settings import PROJECTIONS
-from newskills.train.tensors import check_finite, save_tensors
+from newskills.train.tensors import check_base, check_finite, save_tensors
 from newskills.train.verbs import (
     NOT_FINITE,
     AdamParams,
@@ -81,6 +81,8 @@ class CpuTrainer:
         self.dtype = dtype_of(config.dtype)
         shape, tensors = self._read(model, weights)
         check_tensors(shape, tensors, model)
+        if weights is None:
+            check_base(tensors, model)
         self.model = Llama(shape, tensors, config.lora, self.dtype)
         self.named = self._trained(tensors)
         self.optimizer = AdamW(list(self.named.values()))
