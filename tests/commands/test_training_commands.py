@@ -21,6 +21,14 @@ from newskills.run.hosting.servers import free_port
 from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stepping import Progress
 
+ANSWER = {"role": "assistant", "content": "A"}
+ECHO = """
+from newskills.base.benchmark import Benchmark
+BENCHMARK = Benchmark(
+    name="echo", category="reasoning", title="echo", prompt="generic/default", split="test", grader="exact",
+    defaults={"user_message": "ASK: {problem} !"},
+)
+"""
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
 
 
@@ -55,9 +63,52 @@ def test_sft_writes_a_model(place: Path, data: str) -> None:
     before, after = (load_file(place / name / "model.safetensors") for name in ("model", "out/final_hf_model"))
     assert before.keys() == after.keys()
     assert any(not value.equal(after[name]) for name, value in before.items())
+    first = next(iter(read_rows(place / "out/examples.jsonl")))
+    assert first["pieces"][-1] == {"text": "0BA<|end|>", "learnt": True}
     other = ns(place, *words, "++batch_size=4", "++epochs=3", "++learning_rate=0.03")
     assert other.returncode == 2
     assert "other settings: learning_rate" in other.stderr
+
+
+def test_a_dry_run_shows_three_rows_as_the_model_sees_them(place: Path) -> None:
+    write_rows(place / "rows.jsonl", [{"input": f"AB{n}=", "output": f"{n}BA"} for n in range(5)])
+    done = ns(place, "sft", "--model=model", "--training_data=rows.jsonl", "--output_dir=out", "--dry_run")
+    assert done.returncode == 0, done.stderr
+    assert "first of 5 rows (trained on: ⟦this⟧)" in done.stdout
+    for number in range(3):
+        assert f"AB{number}=⟦{number}BA<|end|>⟧\n" in done.stdout
+    assert "AB3=" not in done.stdout
+    assert "example 1: 7 tokens, 4 of them trained on" in done.stdout
+    assert "3 texts had no end token: <|end|> was added" in done.stderr
+    assert not (place / "out").exists()
+
+
+def test_a_dry_run_of_a_file_shows_rows_without_converting_it(place: Path) -> None:
+    pytest.importorskip("gguf")
+    done = ns(
+        place,
+        "convert",
+        *["--input_model=model", "--output_model=m.gguf", "--convert_from=hf", "--convert_to=gguf"],
+    )
+    assert done.returncode == 0, done.stderr
+    done = ns(place, "sft", "--model=m.gguf", "--training_data=chats.jsonl", "--output_dir=out", "--dry_run")
+    assert "⟦0BA<|end|>⟧" in done.stdout
+    assert not (place / "out").exists()
+
+
+def test_another_prompt_than_that_of_the_evaluation_is_told(place: Path) -> None:
+    (place / "echo.py").write_text(ECHO)
+    words = ["sft", "--model=model", "--training_data=rows.jsonl", *FAST, "++steps=1", "++batch_size=2"]
+    words += ["--eval_benchmark=echo.py::BENCHMARK", "--data_dir=data", "++eval.max_tokens=4", "++eval.every=5"]
+    problems = [{"problem": f"X{n}", "expected_answer": "A"} for n in range(4)]
+    write_rows(place / "data/echo/test.jsonl", problems)
+    told = "training prompts are not asked as --eval_benchmark=echo.py::BENCHMARK asks"
+    for name, prompt, is_told in (("other", "AB{}", True), ("same", "ASK: AB{} !", False)):
+        rows = [{"messages": [{"role": "user", "content": prompt.format(n)}, ANSWER]} for n in range(4)]
+        write_rows(place / "rows.jsonl", rows)
+        done = ns(place, *words, f"--output_dir={name}")
+        assert done.returncode == 0, done.stderr
+        assert (f"4 of 4 {told}" in done.stderr) is is_told, done.stderr
 
 
 def test_grpo_is_rewarded_by_the_grader(place: Path) -> None:
@@ -251,7 +302,7 @@ def test_sequences_that_do_not_fit(place: Path) -> None:
     write_rows(place / "texts.jsonl", [{"input": "AB", "output": "C" * n} for n in (1, 2, 40, 50, 3, 4)])
     done = ns(place, *words, "++max_length=20")
     assert done.returncode == 2
-    assert "2 of 6 sequences are longer than the limit of 20 tokens (longest: 51)" in done.stderr
+    assert "2 of 6 sequences are longer than the limit of 20 tokens (longest: 52)" in done.stderr
     assert "++too_long=drop" in done.stderr
     done = ns(place, *words, "++max_length=20", "++too_long=truncate", "++steps=1")
     assert done.returncode == 0, done.stderr
@@ -309,7 +360,7 @@ def test_problems_with_wrong_answers_are_left_out(place: Path) -> None:
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
         (
             ["sft", "--model=model", "--training_data=chats.jsonl", "++learning_rate=inf"],
-            "a finite number, got inf",
+            "a number <= 1.0, got",
         ),
         (
             ["grpo", "--model=model", "--training_data=problems.jsonl", "++reward.correct=nan"],

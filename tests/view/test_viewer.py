@@ -270,6 +270,8 @@ def test_a_training_is_shown_with_its_samples(tmp_path: Path, shown: Callable[..
     write_lines(
         folder / "samples.jsonl", [{"step": 3, "problem": "2+2", "ground_truth": "4", "responses": responses}]
     )
+    pieces = [{"text": "2+2=", "learnt": False}, {"text": "4<end>", "learnt": True}]
+    write_lines(folder / "examples.jsonl", [{"tokens": 6, "pieces": pieces}])
     (folder / "settings.json").write_text('{"learning_rate": 0.1}')
     client = shown(tmp_path / "training")
     (training,) = client.get("training", ids="grpo")["trainings"]
@@ -279,6 +281,7 @@ def test_a_training_is_shown_with_its_samples(tmp_path: Path, shown: Callable[..
         "kl": "KL and entropy",
     }
     assert training["sample_steps"] == [3]
+    assert training["examples"] == [{"tokens": 6, "pieces": pieces}]
     assert client.get("rollouts", id="grpo", step=3)[0]["responses"][0]["reward"] == 1.0
     assert "Unknown training" in client.refused("training", ids="none")
 

@@ -3563,7 +3563,8 @@ def sft(
         model: Hugging Face folder or hub name, .gguf file, or smollm2 (required)
         output_dir: folder for checkpoints and metrics; a run in the same folder resumes where it
             stopped (required)
-        training_data: file of {input, output}, {messages} or {instruction, input, output} (required)
+        training_data: file of {messages}, {conversations}, {prompt, completion}, {instruction, output},
+            {input, output} (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing

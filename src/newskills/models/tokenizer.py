@@ -8,6 +8,7 @@ calls that are rare.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,19 @@ class HFTokenizer:
         self._tokenizer: Any = _loaded(files[FILES[0]], settings, tokenizers.Tokenizer)
         self._template = _template(settings, files.get(FILES[2]))
         self._bos, self._eos = _special(settings, "bos_token"), _special(settings, "eos_token")
+
+    @property
+    def end(self) -> str:
+        """The token that ends a text (`eos_token`); empty where the tokenizer names none."""
+        return self._eos
+
+    @cached_property
+    def begin(self) -> list[int]:
+        """Token ids that the tokenizer itself puts in front of a text: BOS of many models, none of others."""
+        plain = self.encode("a")
+        ids: list[int] = self._tokenizer.encode("a", add_special_tokens=True).ids
+        at = next((at for at in range(len(ids)) if ids[at : at + len(plain)] == plain), 0)
+        return ids[:at]
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from newskills.base.errors import DataError, StorageError, TrainingError
 from newskills.train.verbs import NOT_FINITE
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+FLOATS = ("F64", "F32", "F16", "BF16")
+"""Types of weights that can be trained, as safetensors names them."""
 WRITERS = ("PytorchStreamWriter", "inline_container")
 """What torch's errors name where torch.save could not write."""
 
@@ -44,6 +48,52 @@ def check_finite(tensors: Mapping[str, torch.Tensor], what: str) -> None:
             f"{wrong[0]}).",
             hint=NOT_FINITE,
         )
+
+
+def check_trainable(folder: Path) -> None:
+    """Raise DataError for a model folder whose weights are whole numbers or 8-bit floats that nothing says how to
+    scale: they would be trained as if they were the weights. Reads the heads of the files alone.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if _is_quantised(folder / "config.json"):
+        return
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, "pt") as file:
+                kinds = {name: str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{path} cannot be read: {error}.") from error
+        wrong = [name for name, kind in kinds.items() if name.endswith(".weight") and kind not in FLOATS]
+        if wrong:
+            raise DataError(
+                f"{path} holds {wrong[0]} as {kinds[wrong[0]]}: quantised weights cannot be trained.",
+                hint="Take the checkpoint that they were made of; ++trainer.trl.quantization=nf4 saves memory.",
+            )
+
+
+def _is_quantised(config: Path) -> bool:
+    """Return whether config.json says how weights are quantised."""
+    try:
+        return bool(msgspec.json.decode(config.read_bytes(), type=dict[str, Any]).get("quantization_config"))
+    except (OSError, msgspec.DecodeError):
+        return False
+
+
+def check_base(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
+    """Raise DataError where a weight of the model that is to be trained is inf or nan."""
+    if wrong := [name for name, value in tensors.items() if value.is_floating_point() and not _is_finite(value)]:
+        raise DataError(
+            f"The weights in {folder} contain numbers that are not finite, before any training (first of "
+            f"{len(wrong)} tensors: {wrong[0]}).",
+            hint="Download or convert the model again.",
+        )
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    """Return whether all numbers are finite: the largest and the smallest are, as both of any that is none are nan."""
+    smallest, largest = tensor.detach().aminmax()
+    return bool(smallest.isfinite() and largest.isfinite())
 
 
 def check_files(folder: Path) -> None:

@@ -52,7 +52,7 @@ class Datum(Struct, frozen=True, kw_only=True):
 
 class LossConfig(Struct, frozen=True, kw_only=True):
     """Bounds of the ratio and weight of the penalty, as Tinker's `loss_fn_config` names them; None = as `CLIPS` and
-    `BETA` have it.
+    `BETA` have it. `temperature`: what logits are divided by before log-probabilities are computed; None = 1.
 
     ppo (https://arxiv.org/abs/1707.06347), cispo (https://arxiv.org/abs/2506.13585),
     gspo (https://arxiv.org/abs/2507.18071), dro (https://arxiv.org/abs/2405.19107)
@@ -61,6 +61,7 @@ class LossConfig(Struct, frozen=True, kw_only=True):
     clip_low_threshold: float | None = None
     clip_high_threshold: float | None = None
     beta: float | None = None
+    temperature: float | None = None
 
     def bounds(self, loss: LossName) -> tuple[float, float]:
         low, high = CLIPS[loss]
@@ -85,6 +86,7 @@ class SamplingParams(Struct, frozen=True, kw_only=True):
     """`stop`: token ids that end a sequence (and stay in it). temperature 0 = the likeliest token; top_k -1 = all.
 
     `stop_texts`: the token that completes one of them may end a sequence; a client that knows no texts samples on.
+    `logprob_temperature`: the temperature of the log-probabilities of what is sampled.
     """
 
     max_tokens: int
@@ -94,10 +96,11 @@ class SamplingParams(Struct, frozen=True, kw_only=True):
     top_k: int = -1
     top_p: float = 1.0
     seed: int = 0
+    logprob_temperature: float = 1.0
 
 
 class Sampled(Struct, frozen=True, kw_only=True):
-    """`logprobs` [tokens] are the model's own, before temperature, top_k and top_p."""
+    """`logprobs` [tokens] are those of the model at `logprob_temperature`, before top_k and top_p."""
 
     tokens: list[int]
     logprobs: list[float]
@@ -163,6 +166,7 @@ class TrainingClient(SamplingClient, Protocol):
 class ReferenceClient(Protocol):
     """Weights that remember where they began."""
 
-    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """As `TrainingClient.logprobs`, under the weights before any training."""
+    def reference_logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
+        """Return what `TrainingClient.logprobs` does under the weights before any training, of logits that are divided
+        by `temperature`."""
         ...

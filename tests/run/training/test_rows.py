@@ -195,13 +195,6 @@ def test_pairs_and_labelled_replies_refuse_what_they_would_lose(tmp_path: Path, 
         read_labelled(write(tmp_path / "kto.jsonl", [{"completion": "c", "label": True, **more}]))
 
 
-@pytest.mark.parametrize("field", [{"reasoning_content": "hmm"}, {"tool_calls": call("ls")}])
-def test_a_reply_of_a_pair_refuses_what_it_would_lose(tmp_path: Path, field: dict[str, Any]) -> None:
-    reply = {"role": "assistant", "content": "good", **field}
-    with pytest.raises(DataError, match=f"`{next(iter(field))}` would be lost"):
-        read_preferences(write(tmp_path / "pairs.jsonl", [{"prompt": [ASKED], **PAIR, "chosen": [reply]}]))
-
-
 def prepare(folder: Path, row: Row, *more: str) -> Any:
     write(folder / "in.jsonl", [row])
     line = (

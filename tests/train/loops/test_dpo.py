@@ -131,9 +131,9 @@ class Counting(CpuTrainer):
 
     asked = 0
 
-    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+    def reference_logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
         self.asked += len(data)
-        return super().reference_logprobs(data)
+        return super().reference_logprobs(data, temperature)
 
 
 def at_step(steps: Iterator[int], last: int) -> bool:

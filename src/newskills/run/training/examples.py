@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.terminal import counted
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
@@ -46,6 +49,25 @@ def model_folder(model: str, made: Path, *, say: PrintLine) -> Path:
         say(f"converting {weights.name} to a Hugging Face folder")
         gguf_to_hf(weights, made)
     return made
+
+
+@contextmanager
+def tokenizer_folder(model: str, made: Path) -> Iterator[Path | None]:
+    """Yield a folder with the tokenizer of `model`, without its weights; None where the model is not on this machine.
+
+    Raises ConfigError, DataError for a .gguf file that cannot be converted.
+    """
+    from newskills.train.convert.from_gguf import gguf_tokenizer
+
+    path = Path(model).expanduser()
+    if path.is_dir() or made.is_dir():
+        yield path if path.is_dir() else made
+    elif path.is_file() and find_spec("gguf") is not None:
+        with TemporaryDirectory() as folder:
+            gguf_tokenizer(path, Path(folder))
+            yield Path(folder)
+    else:
+        yield None
 
 
 def served_file(folder: Path, target: Path | None = None) -> Path:
@@ -139,44 +161,57 @@ def _cut(datum: Datum, length: int) -> Datum:
 
 
 def examples_of(
-    rows: Sequence[Row], skill: Skill, where: Path, tags: CodeTags | None = None, *, say: PrintLine = print
+    rows: Sequence[Row],
+    skill: Skill,
+    where: Path,
+    tags: CodeTags | None = None,
+    *,
+    add_end: bool = True,
+    say: PrintLine = print,
 ) -> list[Datum]:
-    """Return training examples of `{input, output}` texts, taken as they are, or of `{messages}` that end with a
-    reply.
+    """Return training examples of rows in any form of `training_row`.
 
     `tags`: how code and its outputs are marked in texts; outputs have no loss. The last reply counts; where messages
-    have a `weight`, all replies with 1 do. Says where the chat template drops reasoning. Raises DataError for rows of
-    neither form, and as `training_row`.
+    have a `weight`, all replies with 1 do. Texts get the end token, unless `add_end` is off. Says where the chat
+    template drops reasoning, and to how many texts the end token was added. Raises DataError as `training_row`,
+    ConfigError where the chat template cannot show what a row holds; both name the row.
     """
-    examples = [
-        example
-        for number, row in enumerate(rows, 1)
-        for example in _examples(training_row(row, f"{where}, row {number}"), skill, tags)
-    ]
-    if skill.written_out:
+    written_out, ended = skill.written_out, skill.ended
+    examples: list[Datum] = []
+    for number, row in enumerate(rows, 1):
+        place = f"{where}, row {number}"
+        made = training_row(row, place)
+        try:
+            examples += _examples(made if add_end else {**made, "unfinished": True}, skill, tags)
+        except (ConfigError, DataError) as error:
+            raise type(error)(f"{place}: {error.message}", hint=error.hint) from error
+    if count := skill.written_out - written_out:
         say(
-            f"The model's chat template does not show the reasoning of {counted(skill.written_out, 'reply')}; it is "
+            f"The model's chat template does not show the reasoning of {counted(count, 'reply')}; it is "
             "trained on as <think>…</think> before the reply."
         )
+    if count := skill.ended - ended:
+        end = skill.tokenizer.decode([skill.text_end])
+        say(f"{counted(count, 'text')} had no end token: {end} was added, so that the model learns to stop.")
     return examples
 
 
-def check_rows(rows: Sequence[Row], where: Path) -> None:
-    """Raise DataError for no rows, and for rows from which `examples_of` makes nothing."""
+def check_rows(rows: Sequence[Row], where: Path) -> list[Row]:
+    """Return the rows as `training_row` reads them. Raises DataError for no rows, and as `training_row`."""
     if not rows:
         raise DataError(f"{where} has no rows to train on.")
-    for number, row in enumerate(rows, 1):
-        training_row(row, f"{where}, row {number}")
+    return [training_row(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
 
 
 def _examples(row: Row, skill: Skill, tags: CodeTags | None) -> list[Datum]:
     """Return the examples of one row, as `training_row` returns it."""
+    unfinished = bool(row.get("unfinished"))
+    if "text" in row:
+        return [skill.continuation("", row["text"], tags, unfinished=unfinished)]
     if "messages" not in row:
-        return [skill.continuation(row["input"], row["output"], tags)]
-    messages, tools = row["messages"], row["tools"]
+        return [skill.continuation(row["input"], row["output"], tags, unfinished=unfinished)]
+    messages, tools, template = row["messages"], row["tools"], row.get("chat_template_kwargs")
     if any("weight" in message for message in messages):
-        return skill.replies(messages, tools)
+        return skill.replies(messages, tools, template)
     *before, last = messages
-    if last.get("tool_calls") or last.get("reasoning_content"):
-        return skill.replies([*before, {**last, "weight": 1}], tools)
-    return [skill.reply(before, last["content"], tools)]
+    return [skill.turn(before, last, tools, template)]

@@ -19,10 +19,11 @@ from newskills.base.records import Row
 from newskills.base.stats import mean_interval
 from newskills.base.store import read_rows
 from newskills.base.terminal import counted
+from newskills.run.training.conversations import REPLY, template_of, tools_of, turns_of
 from newskills.run.training.rows import MEDIA, TEXT_ONLY, alpaca_messages, with_system
 from newskills.run.training.skill import Skill
 from newskills.train.data.reading import recorded_verdict
-from newskills.train.data.row_fields import REASONING, TOLD, field_text, reasoning_of, refuse_lost
+from newskills.train.data.row_fields import TOLD, field_text, refuse_lost
 from newskills.train.loops.dpo import Pair
 from newskills.train.loops.reward_model import HeldOutPairs, PairScores, right
 from newskills.train.verbs import Datum
@@ -33,28 +34,38 @@ CUT = "length"
 """The finish reason of a reply that reached its limit of tokens: no token ends it."""
 
 
-class Preference(Struct, frozen=True, kw_only=True):
-    """A row of a file of pairs. `prompt` is a conversation, or a text that is used as it is, and so are the replies."""
+class Preference(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A row of a file of pairs. `prompt` is a conversation, or a text that is used as it is, and so are the replies.
+
+    A reply to a conversation is a text, or a message with calls of tools or reasoning.
+    unfinished  names of the replies that no token ends: they reached their limit of tokens
+    """
 
     prompt: list[Row] | str
-    chosen: str
-    rejected: str
+    chosen: str | Row
+    rejected: str | Row
     tools: list[Row] | None = None
+    chat_template_kwargs: Row | None = None
+    unfinished: tuple[str, ...] = ()
 
 
 class LabelledText(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A reply that is good or bad. `prompt` is a conversation, or a text that is used as it is, and so is the reply."""
+    """A reply that is good or bad. `prompt` is a conversation, or a text that is used as it is, and so is the reply.
+
+    unfinished  no token ends the reply: it reached its limit of tokens
+    """
 
     prompt: list[Row] | str
-    completion: str
+    completion: str | Row
     label: bool
     tools: list[Row] | None = None
+    chat_template_kwargs: Row | None = None
+    unfinished: bool = False
 
     def example(self, skill: Skill) -> Datum:
-        """Return the token ids of the reply after the prompt. Raises DataError where one is empty."""
-        if isinstance(self.prompt, str):
-            return skill.continuation(self.prompt, self.completion)
-        return skill.reply(self.prompt, self.completion, self.tools)
+        """Return the token ids of the reply after the prompt. Raises DataError where one is empty, ConfigError where
+        the chat template does not show a call."""
+        return _reply_datum(self, self.completion, skill, unfinished=self.unfinished)
 
 
 class PairCount(Struct, frozen=True, kw_only=True):
@@ -115,7 +126,9 @@ def label_outputs(files: Sequence[Path], skill: Skill, *, keep_cut_off: bool) ->
                 continue
             text = _generation(row, where)
             reply = skill.pair(row, text)["output"] if ended else text
-            made = LabelledText(prompt=skill.prompt_text(row), completion=reply, label=correct)
+            made = LabelledText(
+                prompt=skill.prompt_text(row), completion=reply, label=correct, unfinished=not ended
+            )
             labelled.setdefault((_identity(row, where), text), made)
     if not labelled:
         raise DataError(
@@ -238,14 +251,20 @@ def displacement(metrics: Path) -> str:
 
 
 def as_pair(preference: Preference, skill: Skill) -> Pair:
-    """Return the token ids of both replies after the prompt. Raises DataError where one is empty."""
+    """Return the token ids of both replies after the prompt. Raises DataError where one is empty, ConfigError where the
+    chat template does not show a call."""
+    chosen, rejected = (
+        _reply_datum(preference, reply, skill, unfinished=name in preference.unfinished)
+        for name, reply in (("chosen", preference.chosen), ("rejected", preference.rejected))
+    )
+    return Pair(chosen=chosen, rejected=rejected)
 
-    def reply(text: str) -> Datum:
-        if isinstance(preference.prompt, str):
-            return skill.continuation(preference.prompt, text)
-        return skill.reply(preference.prompt, text, preference.tools)
 
-    return Pair(chosen=reply(preference.chosen), rejected=reply(preference.rejected))
+def _reply_datum(row: Preference | LabelledText, reply: str | Row, skill: Skill, *, unfinished: bool) -> Datum:
+    if isinstance(row.prompt, str):
+        return skill.continuation(row.prompt, str(reply), unfinished=unfinished)
+    message = reply if isinstance(reply, dict) else {"role": REPLY, "content": reply}
+    return skill.turn(row.prompt, message, row.tools, row.chat_template_kwargs)
 
 
 def _prompt_of(pair: Pair) -> tuple[int, ...]:
@@ -265,7 +284,9 @@ def _rendered(row: Row, correct: _Reply, wrong: _Reply, skill: Skill) -> Prefere
     chosen, rejected = (
         skill.pair(row, reply.text)["output"] if reply.ended else reply.text for reply in (correct, wrong)
     )
-    return Preference(prompt=skill.prompt_text(row), chosen=chosen, rejected=rejected)
+    ended = {"chosen": correct.ended, "rejected": wrong.ended}
+    unfinished = tuple(name for name, is_ended in ended.items() if not is_ended)
+    return Preference(prompt=skill.prompt_text(row), chosen=chosen, rejected=rejected, unfinished=unfinished)
 
 
 def _verdict(row: Row) -> bool | None:
@@ -300,20 +321,27 @@ def _generation(row: Row, where: str) -> str:
 
 def _labelled(row: Row, where: str) -> LabelledText:
     refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
-    prompt, completion, label = row.get("prompt"), row.get("completion"), row.get("label")
-    if not isinstance(label, bool) or not prompt or completion is None:
+    completion, label = row.get("completion"), row.get("label")
+    prompt = row.get("prompt", row.get("conversations"))
+    if not isinstance(label, bool) or not (prompt or field_text(row, "instruction")) or completion is None:
         raise DataError(
             f"{where}: expected {{prompt, completion, label}}, with true or false as the label; its keys are "
             f"{', '.join(sorted(row)) or 'none'}.",
             hint="Graded outputs go to --input_files.",
         )
     prompt = _prompt(prompt, row, where)
+    unfinished = bool(row.get("unfinished"))
     if isinstance(prompt, list):
-        text = _said(completion, where)
-        return LabelledText(prompt=prompt, completion=text, label=label, tools=row.get("tools"))
+        return LabelledText(
+            prompt=prompt,
+            completion=_said(completion, where, "completion"),
+            label=label,
+            tools=tools_of(row, where),
+            chat_template_kwargs=template_of(row, where) or None,
+        )
     if not isinstance(completion, str) or not completion:
         raise DataError(f"{where}: `completion` must be a text that is not empty.")
-    return LabelledText(prompt=prompt, completion=completion, label=label)
+    return LabelledText(prompt=prompt, completion=completion, label=label, unfinished=unfinished)
 
 
 def _prompt(prompt: Any, row: Row, where: str) -> Any:
@@ -325,39 +353,49 @@ def _prompt(prompt: Any, row: Row, where: str) -> Any:
             return messages
     if isinstance(prompt, list):
         refuse_lost(row, ("history",), "", where, "Put it into `prompt`, or remove the field.")
-        return with_system(prompt, row, where)
-    refuse_lost(
-        row,
-        TOLD,
-        str(prompt),
-        where,
-        "Texts are taken as they are: put it into `prompt`, or write `prompt` as messages, or remove the field.",
-    )
+        return with_system(turns_of(prompt, where, "prompt"), row, where)
+    hint = "Texts are taken as they are: put it into `prompt`, or write `prompt` as messages, or remove the field."
+    refuse_lost(row, TOLD, str(prompt), where, hint)
+    if not all(tool["function"]["name"] in str(prompt) for tool in tools_of(row, where) or ()):
+        refuse_lost(row, ("tools",), str(prompt), where, hint)
     return prompt
 
 
 def _preference(row: Row, where: str) -> Preference:
     refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
-    chosen, rejected, prompt = row.get("chosen"), row.get("rejected"), row.get("prompt", row.get("input"))
+    if isinstance(row.get("margin"), int | float):
+        raise DataError(f"{where}: the field `margin` would be lost.", hint="Remove it: all pairs count the same.")
+    chosen, rejected = row.get("chosen"), row.get("rejected")
+    prompt = row.get("prompt", row.get("conversations", row.get("input")))
     if chosen is None or rejected is None:
         raise DataError(
             f"{where} has no `chosen` and `rejected`; its keys are {', '.join(sorted(row)) or 'none'}.",
             hint="Rows are {prompt, chosen, rejected}; graded outputs go to --input_files.",
         )
+    if chosen == rejected:
+        raise DataError(f"{where}: `chosen` and `rejected` are the same, so there is nothing to prefer.")
     if prompt is None and not field_text(row, "instruction"):
         prompt, chosen, rejected = _split(chosen, rejected, where)
     prompt = _prompt(prompt, row, where)
-    tools = row.get("tools")
     if isinstance(prompt, list):
-        return Preference(prompt=prompt, chosen=_said(chosen, where), rejected=_said(rejected, where), tools=tools)
+        return Preference(
+            prompt=prompt,
+            chosen=_said(chosen, where, "chosen"),
+            rejected=_said(rejected, where, "rejected"),
+            tools=tools_of(row, where),
+            chat_template_kwargs=template_of(row, where) or None,
+        )
     texts = [text for text in (prompt, chosen, rejected) if isinstance(text, str) and text]
     if len(texts) < 3:
         raise DataError(f"{where}: `prompt`, `chosen` and `rejected` must be texts that are not empty.")
-    return Preference(prompt=texts[0], chosen=texts[1], rejected=texts[2])
+    unfinished = tuple(name for name in row.get("unfinished") or () if name in ("chosen", "rejected"))
+    return Preference(prompt=texts[0], chosen=texts[1], rejected=texts[2], unfinished=unfinished)
 
 
-def _split(chosen: Any, rejected: Any, where: str) -> tuple[list[Row], list[Row], list[Row]]:
-    """Split two whole conversations: what is before the last turn is the prompt."""
+def _split(chosen: Any, rejected: Any, where: str) -> tuple[Any, Any, Any]:
+    """Split two whole conversations, or two whole texts: what they begin with is the prompt."""
+    if isinstance(chosen, str) and isinstance(rejected, str):
+        return _split_texts(chosen, rejected, where)
     if not (isinstance(chosen, list) and isinstance(rejected, list) and len(chosen) > 1 and len(rejected) > 1):
         raise DataError(f"{where} has no `prompt`, and `chosen` and `rejected` are not conversations.")
     if chosen[:-1] != rejected[:-1]:
@@ -365,13 +403,35 @@ def _split(chosen: Any, rejected: Any, where: str) -> tuple[list[Row], list[Row]
     return chosen[:-1], chosen[-1:], rejected[-1:]
 
 
-def _said(reply: Any, where: str) -> str:
-    """Return the text of a reply, which is a text, or one turn of the assistant, alone or in a list."""
-    turn = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
-    text = turn.get("content") if isinstance(turn, dict) and turn.get("role") == "assistant" else turn
-    if isinstance(turn, dict):
-        hint = "The loss is on the text alone: put it into `content` as the model writes it, or remove the field."
-        refuse_lost(turn, ("tool_calls", *(REASONING if reasoning_of(turn) else ())), str(text), where, hint)
-    if not isinstance(text, str) or not text:
-        raise DataError(f"{where}: a reply must be one turn of the assistant with a text.")
-    return text
+def _split_texts(chosen: str, rejected: str, where: str) -> tuple[str, str, str]:
+    """Split two texts where the first word begins that differs; the blank before it belongs to the replies.
+
+    Raises DataError for texts without a common beginning.
+    """
+    differs = (at for at, pair in enumerate(zip(chosen, rejected, strict=False)) if len({*pair}) > 1)
+    at = next(differs, min(len(chosen), len(rejected)))
+    while at and not (chosen[at - 1 : at].isspace() or chosen[at : at + 1].isspace()):
+        at -= 1
+    if at and chosen[at - 1] == " ":
+        at -= 1
+    if not at:
+        raise DataError(f"{where} has no `prompt`, and `chosen` and `rejected` do not begin with the same words.")
+    return chosen[:at], chosen[at:], rejected[at:]
+
+
+def _said(reply: Any, where: str, field: str) -> str | Row:
+    """Return a reply as its text, or as a message where it calls tools or keeps its reasoning apart.
+
+    A reply is a text, or one turn of the assistant, alone or in a list. Raises DataError for others.
+    """
+    turns = reply if isinstance(reply, list) else [reply]
+    if len(turns) != 1 or not (isinstance(turns[0], dict) or (isinstance(reply, str) and reply)):
+        raise DataError(f"{where}: `{field}`: a reply must be one turn of the assistant with a text.")
+    if isinstance(reply, str):
+        return reply
+    (turn,) = turns_of(turns, where, field)
+    if turn["role"] != REPLY or not (turn.get("content") or turn.get("tool_calls")):
+        raise DataError(f"{where}: `{field}`: a reply must be one turn of the assistant with a text.")
+    if turn.get("tool_calls") or turn.get("reasoning_content"):
+        return turn
+    return str(turn["content"])

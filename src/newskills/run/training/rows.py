@@ -1,54 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of training data in the forms that people have → texts, or a conversation that ends with a reply.
+"""The reader of training rows: every form that people have → texts, or a conversation that ends with a reply.
 
-What a row says is used, or refused by name with what to do: Alpaca's `instruction`, a `system` key, reasoning that is
-kept apart.
+| form | keys |
+|---|---|
+| chat | `messages`, and `tools`, `system`, `chat_template_kwargs` |
+| ShareGPT | `conversations` of `from` and `value` |
+| Alpaca | `instruction`, `input`, `output`, `system` |
+| prompt and completion (TRL) | `prompt`, `completion`: texts or messages |
+| texts | `input`, `output` |
+| one text (TRL's language modeling) | `text` |
+
+Pairs and labelled replies (TRL's preference and unpaired preference) are read in `preferences`, by the same functions.
+What a row says is used, or refused by name with what to do.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from newskills.base.errors import DataError
-from newskills.base.records import Message, Row
-from newskills.base.type_errors import type_fault
+from newskills.base.records import Row
+from newskills.run.training.conversations import REPLY, check_targets, template_of, tools_of, turns_of
 from newskills.train.data.row_fields import REASONING, SYSTEM, TOLD, field_text, reasoning_of, refuse_lost
 
-MEDIA = ("images", "videos", "audios")
+MEDIA = ("images", "image", "videos", "audios", "audio")
 TEXT_ONLY = "These trainers train on text; remove the field, or the row."
+CONVERSATIONS = ("messages", "conversations")
+FORMS = (
+    "{messages}, {conversations}, {instruction, input, output}, {prompt, completion}, {input, output} and {text}"
+)
 _AS_MESSAGES = (
     "Texts are taken as they are: put it into `{text}`, or write the row as `messages`, or remove the field."
 )
+_OF_OTHERS = {
+    "chosen": "Rows with better and worse replies: ns dpo or ns reward_model.",
+    "completions": "Labels of single steps are not trained on.",
+    "input_ids": "Rows are texts or messages; the tokens of this model are made of them.",
+}
+"""Fields that say what a row of another kind of training is for → where it belongs."""
 
 
 def training_row(row: Row, where: str) -> Row:
-    """Return `{input, output}`, texts that are taken as they are, or `{messages, tools}`.
+    """Return `{input, output}` or `{text}`, which are taken as they are, or `{messages, tools}`; beside it
+    `chat_template_kwargs` and `unfinished`, where a row says so.
 
-    Messages hold their reasoning as `reasoning_content`; the last one is a reply. Raises DataError for a row of neither
+    Messages hold their reasoning as `reasoning_content`; the last one is a reply. Raises DataError for a row of no
     form, with nothing to train on, or with a field that would be lost.
     """
     refuse_lost(row, MEDIA, "", where, TEXT_ONLY)
-    if row.get("messages") is not None:
-        return {"messages": _conversation(row, where), "tools": row.get("tools")}
-    if (messages := alpaca_messages(row, where)) and isinstance(row.get("output"), str):
-        reply = {"role": "assistant", "content": row["output"]}
-        return training_row({"messages": [*messages, reply | _thought(row)], "tools": row.get("tools")}, where)
-    before, output = row.get("input"), row.get("output")
-    if not isinstance(before, str) or not isinstance(output, str):
-        raise DataError(
-            f"{where} has neither `input` and `output` nor `messages`; its keys are "
-            f"{', '.join(sorted(row)) or 'none'}.",
-            hint="ns prepare_training_data writes both forms.",
-        )
-    if not before or not output:
-        empty = "output" if before else "input"
-        raise DataError(f"{where}: `{empty}` is empty, so there is nothing to train on.")
-    refuse_lost(row, TOLD, before, where, _AS_MESSAGES.format(text="input"))
-    if reasoning_of(row):
-        refuse_lost(row, REASONING, output, where, _AS_MESSAGES.format(text="output"))
-    return {"input": before, "output": output}
+    turns = _conversation(row, where)
+    if turns is None:
+        return _texts(row, where)
+    check_targets(turns, where)
+    made: Row = {"messages": turns, "tools": tools_of(row, where)}
+    template = template_of(row, where)
+    return {**made, "chat_template_kwargs": template} if template else made
 
 
 def alpaca_messages(row: Row, where: str) -> list[Row]:
@@ -82,35 +88,78 @@ def with_system(messages: list[Row], row: Row, where: str) -> list[Row]:
     return messages
 
 
-def _thought(row: Row) -> Row:
+def _conversation(row: Row, where: str) -> list[Row] | None:
+    """Return the turns of a row that is a conversation, whatever its form; None for texts. Raises DataError."""
+    for name in CONVERSATIONS:
+        if row.get(name) is not None:
+            return with_system(turns_of(row[name], where, name), row, where)
+    if (messages := alpaca_messages(row, where)) and isinstance(row.get("output"), str):
+        return turns_of([*messages, {"role": REPLY, "content": row["output"], **_thought(row)}], where)
+    if isinstance(row.get("prompt"), list) and row.get("completion") is not None:
+        return _prompt_and_completion(row, where)
+    return None
+
+
+def _prompt_and_completion(row: Row, where: str) -> list[Row]:
+    """Return the turns of a prompt and of what follows it; of several in a completion, all replies count."""
+    _check_labelled(row, where)
+    completion = row["completion"]
+    if isinstance(completion, str):
+        completion = [{"role": REPLY, "content": completion}]
+    before, after = turns_of(row["prompt"], where, "prompt"), turns_of(completion, where, "completion")
+    if len(after) > 1:
+        before = [{**turn, "weight": 0} for turn in before]
+        after = [{**turn, "weight": turn.get("weight", int(turn["role"] == REPLY))} for turn in after]
+    return with_system([*before, *after], row, where)
+
+
+def _texts(row: Row, where: str) -> Row:
+    """Return the texts of a row. Raises DataError for none."""
+    first, second = next(
+        (
+            names
+            for names in (("input", "output"), ("prompt", "completion"))
+            if all(isinstance(row.get(name), str) for name in names)
+        ),
+        ("text", "text"),
+    )
+    before, output = row.get(first), row.get(second)
+    if not isinstance(before, str) or not isinstance(output, str):
+        raise _without_form(row, where)
+    if first == "prompt":
+        _check_labelled(row, where)
+    if not before or not output:
+        empty = second if before else first
+        raise DataError(f"{where}: `{empty}` is empty, so there is nothing to train on.")
+    refuse_lost(row, TOLD, before, where, _AS_MESSAGES.format(text=first))
+    if not all(tool["function"]["name"] in before for tool in tools_of(row, where) or ()):
+        refuse_lost(row, ("tools",), before, where, _AS_MESSAGES.format(text=first))
+    if reasoning_of(row):
+        refuse_lost(row, REASONING, output, where, _AS_MESSAGES.format(text=second))
+    unfinished = {"unfinished": True} if row.get("finish_reason") == "length" else {}
+    if first == second:
+        return {"text": output, **unfinished}
+    return {"input": before, "output": output, **unfinished}
+
+
+def _check_labelled(row: Row, where: str) -> None:
+    if isinstance(row.get("label"), bool):
+        raise DataError(f"{where}: the field `label` would be lost.", hint="Good and bad replies: ns kto.")
+
+
+def _without_form(row: Row, where: str) -> DataError:
+    keys = ", ".join(sorted(row)) or "none"
+    for name, hint in _OF_OTHERS.items():
+        if row.get(name) is not None:
+            return DataError(
+                f"{where} is no row to fine-tune on: it has `{name}`; its keys are {keys}.", hint=hint
+            )
+    return DataError(
+        f"{where} has neither `input` and `output` nor `messages`; its keys are {keys}.",
+        hint=f"Rows are {FORMS}; ns prepare_training_data makes them.",
+    )
+
+
+def _thought(row: Row) -> dict[str, Any]:
     reasoning = reasoning_of(row)
     return {"reasoning_content": reasoning} if reasoning else {}
-
-
-def _conversation(row: Row, where: str) -> list[Row]:
-    """Return the messages of a row, with its system message, if any, in front. Raises DataError."""
-    messages = row["messages"]
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    if not isinstance(last, dict) or last.get("role") != "assistant":
-        raise DataError(f"{where}: the last message is not a reply of the assistant.")
-    if isinstance(last.get("content"), list):
-        raise DataError(f"{where}: the content of the last message is a list of parts; write the reply as text.")
-    try:
-        msgspec.convert(messages, list[Message])
-    except msgspec.ValidationError as error:
-        raise DataError(f"{where}: `messages` is not a conversation: {type_fault(error, messages)}.") from error
-    weighted = any("weight" in message for message in messages)
-    for number, message in enumerate(messages, 1):
-        target = message.get("weight") if weighted else message is last
-        _check_message(message, bool(target), f"{where}, message {number}")
-    return with_system([message | _thought(message) for message in messages], row, where)
-
-
-def _check_message(message: Row, is_target: bool, where: str) -> None:
-    """Raise DataError for a message whose text is missing, or that says something in a field that is not used."""
-    refuse_lost(message, ("function_call",), "", where, "Write it as `tool_calls`, or remove the field.")
-    content: Any = message.get("content")
-    if content is None and not message.get("tool_calls"):
-        raise DataError(f"{where}: `content` is null or missing.", hint="Give a text, or remove the row.")
-    if is_target and not content and not message.get("tool_calls"):
-        raise DataError(f"{where}: `content` is empty, so there is nothing to train on.")

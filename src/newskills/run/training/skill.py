@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -17,12 +18,15 @@ from newskills.prompts.code_tags import CodeTags
 from newskills.run.rewarding.graders import BatchGrader, Record
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig, answered
-from newskills.train.backends.cpu.weights import end_tokens
+from newskills.run.training.template_checks import check_shown
+from newskills.train.backends.cpu.weights import end_tokens, vocabulary_size
 from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_MARK = "a7c3e5"
+"""A text that no chat template contains."""
 Verdict = Callable[[Sequence[Row]], list[Score]]
 
 
@@ -37,9 +41,50 @@ class Skill:
         """Load the tokenizer and the end tokens. Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = end_tokens(folder)
+        self._rows = vocabulary_size(folder)
         self._asking, self._template = asking, template or {}
+        self._asks_texts: bool | None = None
         self.written_out = 0
         """Replies whose reasoning the chat template does not show, so that it was put before them as it is."""
+        self.ended = 0
+        """Texts to which the end token was added."""
+
+    @cached_property
+    def text_end(self) -> int:
+        """The token that ends a text: the tokenizer's own end token where the model ends replies with it."""
+        own = self.tokenizer.encode(self.tokenizer.end)
+        return own[0] if len(own) == 1 and own[0] in self.stops else self.stops[0]
+
+    @cached_property
+    def reply_end(self) -> int:
+        """The token that ends a reply in a conversation: the one that the chat template writes after it."""
+        turns = [Message(role="user", content="?"), Message(role="assistant", content=_MARK)]
+        try:
+            whole = self.tokenizer.render(turns, **{**self._template, "add_generation_prompt": False})
+        except ConfigError:  # a base model's tokenizer, or a template with demands: texts end in the same way
+            return self.text_end
+        _, mark, rest = whole.rpartition(_MARK)
+        ends = [token for token in self.tokenizer.encode(rest) if token in self.stops]
+        return ends[0] if mark and ends else self.text_end
+
+    def _known(self, tokens: list[int]) -> list[int]:
+        """Return token ids that the model's embedding has. Raises DataError for others."""
+        if self._rows is not None and tokens and (last := max(tokens)) >= self._rows:
+            raise DataError(
+                f"The token {last} ({self.tokenizer.decode([last])!r}) is none of the {self._rows} of the model's "
+                "embedding: the tokenizer belongs to another model, or was given tokens that the model lacks.",
+                hint="Copy the tokenizer of the same checkpoint into the folder, or resize the model's embedding.",
+            )
+        return tokens
+
+    def is_ended(self, text: str) -> bool:
+        """Return whether a text ends with a token that ends replies, blanks behind it aside."""
+        return text.rstrip().endswith(self._ends)
+
+    @cached_property
+    def _ends(self) -> tuple[str, ...]:
+        ends = (self.tokenizer.end, *(self.tokenizer.decode([stop]) for stop in self.stops))
+        return tuple(end for end in ends if end.strip())
 
     def prompt_text(self, row: Row) -> str:
         """Return the text that the model reads before it answers, as in an evaluation. Raises ConfigError,
@@ -56,26 +101,62 @@ class Skill:
 
     def prompt(self, row: Row) -> list[int]:
         """Return the token ids up to where the model answers."""
-        return self.tokenizer.encode(self.prompt_text(row))
+        return self._known(self.tokenizer.encode(self.prompt_text(row)))
 
     def example(self, row: Row, answer: str) -> Datum:
         """Return the example that teaches `answer` as the reply."""
-        return example(self.prompt(row), [*self.tokenizer.encode(answer), self.stops[0]])
+        return example(self.prompt(row), self._known([*self.tokenizer.encode(answer), self._end(row)]))
 
     def pair(self, row: Row, answer: str) -> Row:
         """Return the example as texts {input, output}, which `ns sft` takes as they are."""
-        return {"input": self.prompt_text(row), "output": answer + self.tokenizer.decode(self.stops[:1])}
+        return {"input": self.prompt_text(row), "output": answer + self.tokenizer.decode([self._end(row)])}
 
-    def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
-        """Return the example that teaches `answer` as the reply to a conversation with the `tools` offered in
-        it."""
+    def _end(self, row: Row) -> int:
+        """Return the token that ends an answer to the prompt of `row`."""
+        asking = self._asking
+        if self._asks_texts is None and asking is not None:
+            self._asks_texts = asking.request(row).messages is None
+        return self.text_end if self._asks_texts else self.reply_end
+
+    def reply(
+        self,
+        messages: Sequence[Row],
+        answer: str,
+        tools: Sequence[Row] | None = None,
+        template: Row | None = None,
+    ) -> Datum:
+        """Return the example that teaches `answer` as the reply to a conversation with the `tools` offered in it.
+
+        `template`: further variables of the chat template. Raises ConfigError where it does not show the tools.
+        """
         turns = [msgspec.convert(message, Message) for message in messages]
+        variables = {**self._template, **(template or {})}
+        check_shown(self.tokenizer, turns, tools, variables)
         request = Request(
-            messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": self._template}
+            messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": variables}
         )
-        return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
+        prompt = self._known(prompt_ids(request, self.tokenizer))
+        return example(prompt, self._known([*self.tokenizer.encode(answer), self.reply_end]))
 
-    def replies(self, messages: Sequence[Row], tools: Sequence[Row] | None = None) -> list[Datum]:
+    def turn(
+        self,
+        messages: Sequence[Row],
+        reply: Row,
+        tools: Sequence[Row] | None = None,
+        template: Row | None = None,
+    ) -> Datum:
+        """Return the example that teaches a message of the assistant, with its calls of tools and its reasoning.
+
+        Raises ConfigError where the chat template does not show them.
+        """
+        if reply.get("tool_calls") or reply.get("reasoning_content"):
+            before = [{name: value for name, value in turn.items() if name != "weight"} for turn in messages]
+            return self.replies([*before, {**reply, "weight": 1}], tools, template)[0]
+        return self.reply(messages, str(reply["content"]), tools, template)
+
+    def replies(
+        self, messages: Sequence[Row], tools: Sequence[Row] | None = None, template: Row | None = None
+    ) -> list[Datum]:
         """Return the replies with `weight` 1 of a conversation, each with all that stands before it; the rest has no
         loss.
 
@@ -83,13 +164,18 @@ class Skill:
         reasoning, say). Raises ConfigError where it shows no reply, DataError where no reply counts.
         """
         turns = [msgspec.convert(message, Message) for message in messages]
-        spans = [
-            self._span(turns, at, tools)
+        targets = [
+            at
             for at, message in enumerate(messages)
             if message.get("role") == "assistant" and message.get("weight")
         ]
-        if not spans:
+        if not targets:
             raise DataError("No message of the conversation has `weight` 1, so there is nothing to train on.")
+        variables = {**self._template, **(template or {})}
+        check_shown(self.tokenizer, turns[: targets[-1] + 1], tools, variables)
+        if tools:
+            variables["tools"] = list(tools)
+        spans = [self._span(turns, at, variables) for at in targets]
         groups: list[list[tuple[str, str]]] = []
         for before, answer in spans:
             if groups and before.startswith("".join(groups[-1][-1])):
@@ -98,12 +184,11 @@ class Skill:
                 groups.append([(before, answer)])
         return [self._joined(group) for group in groups]
 
-    def _span(self, turns: Sequence[Message], at: int, tools: Sequence[Row] | None) -> tuple[str, str]:
+    def _span(self, turns: Sequence[Message], at: int, variables: Row) -> tuple[str, str]:
         """Return the text before reply `at`, and the reply with the token that ends it. Raises ConfigError."""
-        variables = {**self._template, **({"tools": list(tools)} if tools else {})}
         before = self.tokenizer.render(turns[:at], **variables)
         whole = self.tokenizer.render(turns[: at + 1], **{**variables, "add_generation_prompt": False})
-        end = self.tokenizer.decode(self.stops[:1])
+        end = self.tokenizer.decode([self.reply_end])
         fits = whole.startswith(before)
         reasoning = _reasoning(turns[at])
         if reasoning and not (fits and reasoning in whole[len(before) :]):
@@ -116,7 +201,7 @@ class Skill:
         return before, self._without_end(whole[len(before) :]) + end
 
     def _without_end(self, answer: str) -> str:
-        head, stop, _ = answer.rpartition(self.tokenizer.decode(self.stops[:1]))
+        head, stop, _ = answer.rpartition(self.tokenizer.decode([self.reply_end]))
         return head if stop else answer.rstrip()
 
     def _written_out(self, turn: Message, before: str, shown: str) -> str:
@@ -146,21 +231,30 @@ class Skill:
                 tokens += ids
                 weights += [weight] * len(ids)
             text = before + answer
+        self._known(tokens)
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
-    def continuation(self, before: str, text: str, tags: CodeTags | None = None) -> Datum:
-        """Return the example of `text` after `before`, both as they are: without template, and without a token
-        that ends it.
+    def continuation(
+        self, before: str, text: str, tags: CodeTags | None = None, *, unfinished: bool = False
+    ) -> Datum:
+        """Return the example of `text` after `before`, both as they are, without a template.
 
-        With `tags`, what code printed in `text` has no loss: the model reads it, and does not learn to make it up.
+        The sequence begins as the tokenizer begins texts (BOS, say), and the end token is added to a `text` without
+        one, unless it is `unfinished`. With `tags`, what code printed in `text` has no loss: the model reads it, and
+        does not learn to make it up.
         """
+        if not unfinished and not self.is_ended(text):
+            text += self.tokenizer.decode([self.text_end])
+            self.ended += 1
         parts = [(before, 0.0), *(outputs_apart(text, tags) if tags is not None else [(text, 1.0)])]
-        tokens: list[int] = []
-        weights: list[float] = []
+        begin = self.tokenizer.begin
+        tokens = [] if self.tokenizer.encode(before or text)[: len(begin)] == begin else [*begin]
+        weights = [0.0] * len(tokens)
         for part, weight in parts:
             ids = self.tokenizer.encode(part)
             tokens += ids
             weights += [weight] * len(ids)
+        self._known(tokens)
         return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights[1:])
 
     def problem(self, row: Row) -> Problem:

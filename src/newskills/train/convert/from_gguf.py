@@ -22,6 +22,19 @@ def gguf_to_hf(source: Path, target: Path) -> None:
 
     Raises DataError for a file that is no GGUF or is cut off, ConfigError for another architecture or tokenizer.
     """
+    tensors, fields = _read(source)
+    with atomic_folder(target) as folder:
+        config = _write_settings(folder, tensors, fields)
+        _write_tensors(folder / "model.safetensors", tensors, config)
+
+
+def gguf_tokenizer(source: Path, folder: Path) -> None:
+    """Write the configuration and the tokenizer of the model into an existing folder. Raises as `gguf_to_hf`."""
+    _write_settings(folder, *_read(source))
+
+
+def _read(source: Path) -> tuple[Any, dict[str, Any]]:
+    """Return the tensors and the fields of the file. Raises DataError, ConfigError."""
     import gguf
 
     try:
@@ -31,11 +44,15 @@ def gguf_to_hf(source: Path, target: Path) -> None:
     fields = {key: field.contents() for key, field in reader.fields.items()}
     if (kind := fields.get("general.architecture")) != "llama":
         raise ConfigError(f"{source} has a model of the architecture {kind}; only llama can be converted.")
-    with atomic_folder(target) as folder:
-        config = _config(fields, tied=all(tensor.name != "output.weight" for tensor in reader.tensors))
-        _write(folder / "config.json", config)
-        _write_tokenizer(folder, fields)
-        _write_tensors(folder / "model.safetensors", reader.tensors, config)
+    return reader.tensors, fields
+
+
+def _write_settings(folder: Path, tensors: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """Write config.json and the tokenizer; return the former."""
+    config = _config(fields, tied=all(tensor.name != "output.weight" for tensor in tensors))
+    _write(folder / "config.json", config)
+    _write_tokenizer(folder, fields)
+    return config
 
 
 def _config(fields: dict[str, Any], *, tied: bool) -> dict[str, Any]:

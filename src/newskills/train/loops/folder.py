@@ -19,6 +19,8 @@ from newskills.train.loops.groups import Group, sample_rows
 from newskills.train.verbs import Saved, TrainingClient
 
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "settings.json"
+EXAMPLES = "examples.jsonl"
+"""The first examples of a fine-tuning, as pieces of text with and without a loss."""
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):

@@ -105,14 +105,22 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
         return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
 
     def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig | None]:
-        """Return the loss with its bounds. Where problems take several turns, importance weights are truncated:
-        min(p / q, cap), held fixed, · log p · advantage is the loss cispo without a lower bound."""
+        """Return the loss with its bounds and the temperature, that of the samples.
+
+        Where problems take several turns, importance weights are truncated: min(p / q, cap), held fixed, · log p ·
+        advantage is the loss cispo without a lower bound.
+        """
+        temperature = None if self.temperature == 1 else self.temperature
         if self.loss in ("ppo", "gspo"):
             low, high = 1 - self.clip_low, 1 + self.clip_high
-            return self.loss, LossConfig(clip_low_threshold=low, clip_high_threshold=high)
+            bounds = LossConfig(clip_low_threshold=low, clip_high_threshold=high, temperature=temperature)
+            return self.loss, bounds
         if several_turns and self.importance_cap:
-            return "cispo", LossConfig(clip_low_threshold=0.0, clip_high_threshold=self.importance_cap)
-        return self.loss, None
+            bounds = LossConfig(
+                clip_low_threshold=0.0, clip_high_threshold=self.importance_cap, temperature=temperature
+            )
+            return "cispo", bounds
+        return self.loss, None if temperature is None else LossConfig(temperature=temperature)
 
     def check(self) -> None:
         """Raise ConfigError for several iterations with a loss that is not clipped, `importance_sampling`."""
@@ -158,7 +166,7 @@ def grpo(
                 metrics = {"loss": 0.0, "grad_norm": 0.0, **metrics}
             else:
                 if config.kl and isinstance(client, ReferenceClient):
-                    learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor)
+                    learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor, config.temperature)
                 data = [sequence.datum for sequence in learnt]
                 for iteration in range(config.iterations):
                     output = client.forward_backward(data, loss, bounds)
@@ -265,6 +273,7 @@ def roll_out(
         temperature=config.temperature,
         top_p=config.top_p,
         seed=seed,
+        logprob_temperature=config.temperature,
     )
     rolled = scorer.rollouts(client, batch, config.group_size, params)
     judged = scorer.judge([rollout for group in rolled for rollout in group])

@@ -103,17 +103,17 @@ def gap_metrics(gaps: Sequence[float], cap: float) -> dict[str, float]:
 
 
 def held_back(
-    client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float
+    client: ReferenceClient, learnt: Sequence[TrainingSequence], weight: float, temperature: float = 1.0
 ) -> tuple[list[TrainingSequence], float]:
     """Return the data with the divergence from the reference weights folded into their advantages, and its mean.
 
     With d = log p_ref − log p, an advantage of d has the gradient of the
     reverse divergence, without bias (as https://arxiv.org/abs/2512.02556 corrects k3); its mean is estimated by
-    k3 = exp(d) − d − 1 (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
+    k3 = exp(d) − d − 1, both at `temperature` (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
     """
     values: list[float] = []
     penalised = []
-    references = client.reference_logprobs([trace.datum for trace in learnt])
+    references = client.reference_logprobs([trace.datum for trace in learnt], temperature)
     for trace, reference in zip(learnt, references, strict=True):
         datum = trace.datum
         advantages, own = list(datum.advantages or ()), datum.logprobs or ()

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from newskills.base.records import Row
-from newskills.train.loops.folder import CHECKPOINTS, METRICS, SAMPLES, SETTINGS
+from newskills.train.loops.folder import CHECKPOINTS, EXAMPLES, METRICS, SAMPLES, SETTINGS
 from newskills.view.files import number, read_json
 from newskills.view.folders import Folders
 from newskills.view.library import Library
@@ -68,6 +68,7 @@ def _training(library: Library, name: str) -> Row:
             for row in _rows(library.folders, folder / CHECKPOINTS)
         ],
         "sample_steps": steps,
+        "examples": [shortened(row, 20_000) for row in _rows(library.folders, folder / EXAMPLES)],
         "last_step": max((step for row in rows if (step := number(row.get("step"))) is not None), default=None),
     }
 

@@ -22,6 +22,7 @@ export async function trainingPage(context, parameters) {
     picker(all.trainings, chosen),
     h("div", { class: "grid" }, page.groups.map((group) => plots(group, trainings, short, context)).flat()),
     ...trainings.map((one) => rollouts(one, parameters, context, trainings.length === 1)),
+    ...trainings.map(examples),
     ...trainings.map(details),
   ];
 }
@@ -78,6 +79,14 @@ function rollout(one, context) {
     rich(one.problem, { raw: context.raw }), one.gold ? h("p", {}, h("span", { class: "quiet" }, "right answer "), h("code", {}, visible(one.gold))) : null,
     one.responses.map((reply) => h("div", { class: "message assistant" }, h("span", { class: "role" }, `reward ${reply.reward === null ? "–" : trimmed(reply.reward)}`,
       Object.keys(reply.components).length > 1 ? ` (${Object.entries(reply.components).map(([name, value]) => `${name} ${trimmed(value)}`).join(", ")})` : "", reply.finish ? `, ended by ${visible(reply.finish)}` : ""), rich(reply.text, { raw: context.raw }))));
+}
+
+// The first examples as the model sees them; what it learns to write is marked.
+function examples(training) {
+  if (!training.examples.length) return null;
+  return h("details", { class: "card" }, h("summary", {}, `What ${training.id} is trained on: the first examples`),
+    h("p", { class: "quiet" }, "Marked text has a loss; the rest is only read."),
+    training.examples.map((one) => h("pre", { class: "wrapped" }, (one.pieces || []).map((piece) => (piece.learnt ? h("mark", {}, visible(piece.text)) : visible(piece.text))))));
 }
 
 function details(training) {

@@ -67,16 +67,17 @@ def test_what_several_begin_with_is_read_once() -> None:
     assert share([[1, 2, 3], [1, 2, 3]]).prefixes == []
 
 
-def test_the_gradient_is_that_of_the_plain_mathematics(folder: Path) -> None:
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.5])
+def test_the_gradient_is_that_of_the_plain_mathematics(folder: Path, temperature: float) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     prompt = list(range(1, 20))
     data = [example(prompt, [7, 8, 0]), example(prompt, [9, 0]), example([5, 4], [3, 2, 1])]
-    output = trainer.forward_backward(data, "cross_entropy")
+    output = trainer.forward_backward(data, "cross_entropy", LossConfig(temperature=temperature))
     pairs = {name: value.detach().clone().requires_grad_() for name, value in trainer.named.items()}
     weights = with_pairs(tensors(), pairs, 2.0)
     loss = torch.zeros(())
     for datum in data:
-        logprobs = plain_logits(weights, list(datum.tokens)).log_softmax(-1)
+        logprobs = (plain_logits(weights, list(datum.tokens)) / temperature).log_softmax(-1)
         found = logprobs[range(len(datum.targets)), list(datum.targets)]
         loss = loss - (found * torch.tensor(datum.weights)).sum()
     loss.backward()
@@ -150,10 +151,14 @@ def test_sampling_greedily_is_the_likeliest_token_of_the_plain_mathematics(folde
             assert sampled.stop_reason == ("stop" if tokens[-1] in (0, 7) else "length")
 
 
-def test_logprobs_of_samples_are_those_of_training(folder: Path) -> None:
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.5])
+def test_logprobs_of_samples_are_those_of_training(folder: Path, temperature: float) -> None:
     trainer = stirred(CpuTrainer(folder, FULL))
     prompts = [[1, 2, 3], [9, 8, 7, 6]]
-    params = SamplingParams(max_tokens=10, stop=[0], seed=3, temperature=0.7, top_p=0.9)
+    params = SamplingParams(
+        max_tokens=10, stop=[0], seed=3, temperature=0.7, top_p=0.9, logprob_temperature=temperature
+    )
+    at = LossConfig(temperature=temperature)
     for prompt, samples in zip(prompts, trainer.sample(prompts, 4, params), strict=True):
         for sampled in samples:
             tokens = [*prompt, *sampled.tokens]
@@ -164,7 +169,7 @@ def test_logprobs_of_samples_are_those_of_training(folder: Path) -> None:
                 logprobs=[*before, *sampled.logprobs],
                 advantages=[*before, *[1.0] * len(sampled.tokens)],
             )
-            again = trainer.forward_backward([datum], "importance_sampling").logprobs[0][len(before) :]
+            again = trainer.forward_backward([datum], "importance_sampling", at).logprobs[0][len(before) :]
             assert again == pytest.approx(sampled.logprobs, abs=1e-4)
 
 

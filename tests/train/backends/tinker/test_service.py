@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.train.backends.tinker.services import KEY, connected, process, quiet, service
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
@@ -101,6 +102,40 @@ def test_policy_losses_and_log_probabilities_are_those_of_the_trainer(
             assert said == pytest.approx(right, abs=1e-5)
         norms = [one.optim_step(ADAM)["grad_norm"] for one in (client, own)]
         assert norms[0] == pytest.approx(norms[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.5])
+@pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo", "dro", "gspo"])
+def test_losses_at_a_temperature_are_those_of_the_trainer(
+    model: Path, client: TinkerClient, loss: str, temperature: float
+) -> None:
+    own = here(model)
+    own.all_logprobs = True
+    config = LossConfig(temperature=temperature)
+    found, expected = (one.forward_backward([RL, RL], loss, config) for one in (client, own))
+    assert found.loss == pytest.approx(expected.loss, rel=1e-5)
+    assert found.logprobs[0] == pytest.approx(expected.logprobs[0], abs=1e-5)
+    assert found.logprobs != own.forward_backward([RL, RL], loss).logprobs
+
+
+def test_samples_have_the_log_probabilities_of_their_temperature(model: Path, client: TinkerClient) -> None:
+    params = SamplingParams(max_tokens=6, seed=3, temperature=0.7, logprob_temperature=0.7)
+    ((sample, *_),) = client.sample([[1, 2, 3]], 2, params)
+    plain = client.sample([[1, 2, 3]], 2, msgspec.structs.replace(params, logprob_temperature=1.0))[0][0]
+    assert sample.tokens == plain.tokens
+    tokens = [1, 2, 3, *sample.tokens]
+    datum = Datum(tokens=tokens[:-1], targets=tokens[1:], weights=[0.0, 0.0, *[1.0] * len(sample.tokens)])
+    assert sample.logprobs == pytest.approx(here(model).logprobs([datum], 0.7)[0][2:], abs=1e-4)
+    assert max(abs(one - other) for one, other in zip(sample.logprobs, plain.logprobs, strict=True)) > 0.01
+
+
+def test_a_service_that_does_not_divide_is_refused(client: TinkerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = client._learner()
+    forward = learner.forward
+    monkeypatch.setattr(learner, "forward", lambda data, loss, settings=None: forward(data, loss))
+    params = SamplingParams(max_tokens=6, seed=3, temperature=0.7, logprob_temperature=0.7)
+    with pytest.raises(TrainingError, match=r"at temperature 1 only. Set \+\+temperature=1"):
+        client.sample([[1, 2, 3]], 2, params)
 
 
 def test_samples_follow_their_seed_and_are_those_of_the_weights(client: TinkerClient) -> None:

@@ -140,8 +140,7 @@ class Replay(CpuTrainer):
     ) -> list[list[Sampled]]:
         groups = self.recorded[self.steps + 1]
         data = [example(prompt, tokens) for prompt, group in zip(prompts, groups, strict=True) for tokens in group]
-        found = iter(self.forward_backward(data, "cross_entropy").logprobs)
-        self.optimizer.zero_grad()
+        found = iter(self.logprobs(data, params.logprob_temperature))
         return [
             [
                 Sampled(
@@ -166,7 +165,17 @@ def recorded(path: Path, end: int | None = END) -> dict[Any, Any]:
     return found
 
 
-@pytest.mark.parametrize("changed", [{}, {"kl": 0.3, "scale_by_std": False, "drop_cut_off": True}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"kl": 0.3, "scale_by_std": False, "drop_cut_off": True},
+        {"temperature": 0.7},
+        {"temperature": 1.5},
+        {"temperature": 0.7, "kl": 0.3},
+        {"temperature": 0.7, "loss": "ppo"},
+    ],
+)
 def test_grpo_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path, changed: dict[str, Any]) -> None:
     config = msgspec.structs.replace(GRPO, steps=3, max_tokens=12, learning_rate=0.005, **changed)
     assert reinforce(model, tmp_path / "trl", config)

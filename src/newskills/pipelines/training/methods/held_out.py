@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from newskills.run.rewarding.reward import RewardConfig
 from newskills.run.rewarding.rollouts import with_code
 from newskills.run.training.examples import context_of, fitting_problems
 from newskills.run.training.leakage import question_of
+from newskills.run.training.prompt_frames import Decode, prompt_difference
 from newskills.run.training.scoring import TrainedSkill, scoring
 from newskills.run.training.skill import Skill
 from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
+from newskills.train.verbs import Datum
 
 
 @contextmanager
@@ -82,6 +84,17 @@ def split_questions(name: str | None, data_dir: str | None) -> dict[str, list[st
 def questions_in(data: Path) -> list[str]:
     """Return the questions of the rows, as far as they are in a field that is known. Raises DataError."""
     return [text for row in read_rows(data) if (text := question_of(row)) is not None]
+
+
+def remark_prompts(
+    options: LocalOptions, examples: Sequence[Datum], held_out: HeldOut | None, decode: Decode
+) -> None:
+    """Print a remark where training prompts are asked otherwise than those of --eval_benchmark."""
+    if held_out is None or options.eval_benchmark is None:
+        return
+    name = f"--eval_benchmark={options.eval_benchmark}"
+    if sentence := prompt_difference(examples, held_out.problems, decode, name):
+        remark(sentence)
 
 
 def remark(text: str) -> None:

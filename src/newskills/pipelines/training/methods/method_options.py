@@ -14,7 +14,10 @@ from newskills.train.settings import Schedule
 
 
 class SftOptions(LocalOptions, frozen=True, kw_only=True):
-    training_data: Annotated[str, doc("file of {input, output}, {messages} or {instruction, input, output}")]
+    training_data: Annotated[
+        str,
+        doc("file of {messages}, {conversations}, {prompt, completion}, {instruction, output}, {input, output}"),
+    ]
 
 
 class SftKeys(StepKeys, frozen=True, kw_only=True):
@@ -26,6 +29,9 @@ class SftKeys(StepKeys, frozen=True, kw_only=True):
         str | None,
         Meta(description="how code is marked in `output` texts (qwen: ```python); what it printed is not learnt"),
     ] = None
+    add_end_token: Annotated[
+        bool, Meta(description="add the end token to texts that end without one, as TRL does")
+    ] = True
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
 
 
@@ -72,7 +78,7 @@ class DpoOptions(PairOptions, frozen=True, kw_only=True):
 class DpoKeys(PairKeys, frozen=True, kw_only=True):
     """`++` keys of `ns dpo`."""
 
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 5e-5
+    learning_rate: Annotated[float, Meta(gt=0, le=1, description="peak learning rate")] = 5e-5
     batch_size: Annotated[int, Meta(ge=1, description="pairs per step")] = 8
     beta: Annotated[float, Meta(gt=0, description="beta: how much a difference from the initial model counts")] = (
         0.1
@@ -97,7 +103,7 @@ class KtoOptions(ReplyOptions, frozen=True, kw_only=True):
 class KtoKeys(ReplyKeys, frozen=True, kw_only=True):
     """`++` keys of `ns kto`."""
 
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 5e-5
+    learning_rate: Annotated[float, Meta(gt=0, le=1, description="peak learning rate")] = 5e-5
     batch_size: Annotated[int, Meta(ge=2, description="replies per step")] = 16
     beta: Annotated[float, Meta(gt=0, description="beta: how much a difference from the initial model counts")] = (
         0.1
@@ -115,7 +121,7 @@ class RewardModelOptions(PairOptions, frozen=True, kw_only=True):
 class RewardModelKeys(PairKeys, frozen=True, kw_only=True):
     """`++` keys of `ns reward_model`."""
 
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 1e-4
+    learning_rate: Annotated[float, Meta(gt=0, le=1, description="peak learning rate")] = 1e-4
     batch_size: Annotated[int, Meta(ge=1, description="pairs per step")] = 8
     held_out: Annotated[
         float, Meta(ge=0, lt=1, description="share of the problems whose pairs are held out for evaluation")

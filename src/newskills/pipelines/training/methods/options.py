@@ -53,7 +53,7 @@ class StepKeys(Struct, frozen=True, kw_only=True):
 
     epochs: Annotated[float, Meta(gt=0, description="passes over the data (epochs), unless steps is set")] = 1.0
     steps: Annotated[AtLeastOne | None, Meta(description="number of training steps (batches)")] = None
-    learning_rate: Annotated[float, Meta(gt=0, description="peak learning rate")] = 2e-4
+    learning_rate: Annotated[float, Meta(gt=0, le=1, description="peak learning rate")] = 2e-4
     warmup_steps: Annotated[int, Meta(ge=0, description="warm-up steps")] = 0
     weight_decay: Annotated[float, Meta(ge=0, description="weight decay of AdamW")] = 0.0
     max_grad_norm: Annotated[float, Meta(ge=0, description="gradient clipping: largest norm; 0 = none")] = 1.0

@@ -27,6 +27,7 @@ from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
 from newskills.pipelines.training.methods.placing import prepare_training, typed_words
 from newskills.pipelines.training.methods.running import (
+    BASE,
     FINAL,
     ReadyTraining,
     TrainingOutcome,
@@ -37,6 +38,7 @@ from newskills.run.training.examples import model_folder
 from newskills.train.backends.trl.launching import launch, wants_launch
 from newskills.train.loops.method import METHODS
 from newskills.train.loops.stopping import StoppedError
+from newskills.train.tensors import check_trainable
 from newskills.train.trainers import TRAINERS, Trainer, check_foreign, check_runs, make_trainer
 
 O = TypeVar("O", bound=LocalOptions)  # noqa: E741 - O as in options
@@ -140,7 +142,8 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
         if together and wants_launch(keys.trainer.trl, os.environ):
             words = [self.command, "--cluster=none", *typed_words(parsed)]
             return launch(keys.trainer.trl, words, request.output_dir)
-        base = model_folder(options.model, request.output_dir / "base_hf_model", say=print)
+        base = model_folder(options.model, request.output_dir / BASE, say=print)
+        check_trainable(base)
         try:
             with ExitStack() as stack:
                 code = run_task(options, keys, plan.task(base, stack))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.garbage import keep_later_imports
-from newskills.base.store import read_rows
+from newskills.base.records import Row
+from newskills.base.store import read_rows, write_rows
 from newskills.pipelines.options import tracking_of
 from newskills.pipelines.training.command_script import RESUMED_BY_NEXT_JOB
 from newskills.pipelines.training.methods.held_out import remark
@@ -24,7 +26,7 @@ from newskills.run.training.reporting import reported
 from newskills.run.training.steps_shown import StepReporter, steps_shown
 from newskills.train.backends.trl.launching import first_process
 from newskills.train.loops.evaluation import HeldOut
-from newskills.train.loops.folder import METRICS, TrainingFolder
+from newskills.train.loops.folder import EXAMPLES, METRICS, TrainingFolder
 from newskills.train.loops.method import Method
 from newskills.train.loops.stepping import Hooks, TimeLimit
 from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
@@ -34,6 +36,8 @@ from newskills.train.trainers import make_trainer
 S = TypeVar("S", bound=Struct)
 FINAL = "final_hf_model"
 """Where the trained model lies below the output folder."""
+BASE = "base_hf_model"
+"""Where a model that has to be converted goes, below the output folder."""
 STOPPED = StoppedError.exit_code
 UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
 """Keys that do not change what is learnt, so a run goes on with others."""
@@ -79,6 +83,7 @@ class ReadyTraining(Struct, frozen=True, kw_only=True):
     method    with its settings; `data` is what it learns from
     settings  what names the run beside the keys, the model and the backend
     held_out  problems to evaluate on
+    first_rows  the first examples as the model sees them, which are kept beside the metrics
     """
 
     title: str
@@ -87,6 +92,7 @@ class ReadyTraining(Struct, frozen=True, kw_only=True):
     data: Any
     settings: dict[str, Any]
     held_out: HeldOut | None = None
+    first_rows: Sequence[Row] = ()
 
 
 class TrainingOutcome(Struct, frozen=True, kw_only=True):
@@ -122,6 +128,8 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     trainer = make_trainer(options.backend, task.base, keys.trainer)
     settings = identity(keys) | task.settings | {"model": options.model, "backend": options.backend}
     folder = TrainingFolder(out, settings, writes=first, keep=keys.keep)
+    if first and task.first_rows and not (out / EXAMPLES).exists():
+        write_rows(out / EXAMPLES, task.first_rows)
     limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
     tensorboard = first and "tensorboard" in keys.report_to
     with (

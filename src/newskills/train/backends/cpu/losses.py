@@ -22,7 +22,7 @@ class _TargetLogprobs(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:
+    def forward(ctx: Any, hidden: Tensor, head: Tensor, targets: Tensor, temperature: float) -> Tensor:
         wanted = ctx.needs_input_grad[0]
         logprobs = torch.empty(len(hidden))
         slopes = torch.empty_like(hidden) if wanted else None
@@ -30,6 +30,8 @@ class _TargetLogprobs(torch.autograd.Function):
             part = slice(start, start + CHUNK)
             aims = targets[part, None]
             logits = F.linear(hidden[part], head).float()
+            if temperature != 1:
+                logits /= temperature
             sums = logits.logsumexp(-1, keepdim=True)
             logprobs[part] = (logits.gather(1, aims) - sums).squeeze(1)
             if slopes is not None:
@@ -37,18 +39,23 @@ class _TargetLogprobs(torch.autograd.Function):
                 missing = 1 - shares.gather(1, aims)
                 others = shares.scatter_(1, aims, 0.0).to(head.dtype) @ head
                 slopes[part] = (missing * head[targets[part]]).to(head.dtype) - others
+        if slopes is not None and temperature != 1:
+            slopes /= temperature
         ctx.save_for_backward(slopes)
         return logprobs
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         (slopes,) = ctx.saved_tensors
-        return (gradients[0][:, None] * slopes).to(slopes.dtype), None, None
+        return (gradients[0][:, None] * slopes).to(slopes.dtype), None, None, None
 
 
-def target_logprobs(hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:
-    """Compute the log-probabilities [M] in float32: hidden [M, D], frozen head [V, D], targets [M]."""
-    logprobs: Tensor = _TargetLogprobs.apply(hidden, head, targets)  # type: ignore[no-untyped-call]
+def target_logprobs(hidden: Tensor, head: Tensor, targets: Tensor, temperature: float = 1.0) -> Tensor:
+    """Compute the log-probabilities [M] in float32: hidden [M, D], frozen head [V, D], targets [M].
+
+    Logits are divided by `temperature`, as they are where tokens are sampled.
+    """
+    logprobs: Tensor = _TargetLogprobs.apply(hidden, head, targets, temperature)  # type: ignore[no-untyped-call]
     return logprobs
 
 

@@ -125,7 +125,7 @@ def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor
     """Logits [B, V] and one number in [0, 1) a row → token ids [B] and their log-probabilities [B].
 
     The token is where the cumulative distribution passes the number: one sum, no random number a vocabulary entry.
-    The log-probabilities are the model's own, before temperature and cuts: those that training computes.
+    The log-probabilities are those at `logprob_temperature`, before cuts: those that training computes.
     """
     wide = logits.float()
     top = wide.amax(-1, keepdim=True)
@@ -141,6 +141,9 @@ def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor
         # Rounding can stop at an entry that was cut away; the likeliest one is then taken.
         if (lost := shares.gather(1, chosen) == 0).any():
             chosen = torch.where(lost, wide.argmax(-1, keepdim=True), chosen)
+    if (temperature := params.logprob_temperature) != 1:
+        wide, top = wide / temperature, top / temperature
+        own = (wide - top).exp_()
     logprobs = wide.gather(1, chosen) - top - own.sum(-1, keepdim=True).log()
     return chosen.squeeze(1), logprobs.squeeze(1)
 

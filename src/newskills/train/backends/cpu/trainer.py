@@ -23,7 +23,7 @@ from newskills.train.backends.cpu.losses import loss_of, target_logprobs
 from newskills.train.backends.cpu.sampler import Decode, sample
 from newskills.train.backends.cpu.weights import Shape, check_tensors, read_shape, read_tensors
 from newskills.train.settings import PROJECTIONS
-from newskills.train.tensors import check_finite, save_tensors
+from newskills.train.tensors import check_base, check_finite, save_tensors
 from newskills.train.verbs import (
     NOT_FINITE,
     AdamParams,
@@ -81,6 +81,8 @@ class CpuTrainer:
         self.dtype = dtype_of(config.dtype)
         shape, tensors = self._read(model, weights)
         check_tensors(shape, tensors, model)
+        if weights is None:
+            check_base(tensors, model)
         self.model = Llama(shape, tensors, config.lora, self.dtype)
         self.named = self._trained(tensors)
         self.optimizer = AdamW(list(self.named.values()))
@@ -151,19 +153,19 @@ class CpuTrainer:
         """Raises ConfigError for a model without a tokenizer."""
         return HFTokenizer(str(self.base)).decode
 
-    def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Of the targets that count; the others are given as 0.0."""
+    def logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
+        """Return those of the targets that count, of logits divided by `temperature`; the others are given as 0.0."""
         with torch.inference_mode():
             logprobs: list[list[float]] = []
             for part in self._parts(data):
                 loss: LossName = "importance_sampling" if part[0].weights is None else "cross_entropy"
-                logprobs += self._pass(part, loss, LossConfig())[1]
+                logprobs += self._pass(part, loss, LossConfig(temperature=temperature))[1]
         return logprobs
 
-    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Those of the base model, without the pairs."""
+    def reference_logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
+        """Return those of the base model, without the pairs."""
         with self.model.without_pairs():
-            return self.logprobs(data)
+            return self.logprobs(data, temperature)
 
     def save_state(self, folder: Path) -> None:
         moments = {
@@ -263,13 +265,14 @@ class CpuTrainer:
         targets = torch.tensor([token for datum in part for token in datum.targets])
         layout = Layout([datum.tokens for datum in part])
         hidden = self.model(layout)
-        logprobs = target_logprobs(hidden[layout.where[counts]], self.model.head, targets[counts])
+        temperature = config.temperature or 1.0
+        logprobs = target_logprobs(hidden[layout.where[counts]], self.model.head, targets[counts], temperature)
         value = loss_of(loss, logprobs, {field: joined[field][counts] for field in joined}, config)
         every = torch.zeros(len(targets)).index_put((counts,), logprobs.detach())
         if self.all_logprobs:
             others = torch.ones(len(targets), dtype=torch.bool).index_fill(0, counts, False).nonzero().squeeze(1)
             rest = hidden.detach()[layout.where[others]]
-            every[others] = target_logprobs(rest, self.model.head, targets[others])
+            every[others] = target_logprobs(rest, self.model.head, targets[others], temperature)
         return value, [piece.tolist() for piece in every.split(lengths)]
 
 

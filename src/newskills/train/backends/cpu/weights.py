@@ -88,6 +88,17 @@ def end_tokens(folder: Path) -> list[int]:
     return ids
 
 
+def vocabulary_size(folder: Path) -> int | None:
+    """Return the rows of the model's embedding, as config.json says; None where it does not."""
+    try:
+        settings = msgspec.json.decode((folder / "config.json").read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return None
+    inner = settings.get("text_config")
+    size = (inner if isinstance(inner, dict) else settings).get("vocab_size")
+    return size if isinstance(size, int) else None
+
+
 def padding_token(folder: Path) -> int:
     """Return a token to fill rows of a batch with that ends no text: a classifier reads the last token that is another.
 

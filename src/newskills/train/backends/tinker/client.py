@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import AuthError, ConfigError, DataError, NewskillsError, TrainingError, TransportError
@@ -34,6 +35,9 @@ LOSS = "loss:sum"
 SEEDS = 1 << 31
 DOWNLOAD_SECONDS = 300.0
 CLOSE_SECONDS = 10.0
+AT_ONE = "Set ++temperature=1: other services than ns serve_tinker do not divide logits by the temperature."
+TELLING = 1e-4
+"""A difference of log-probabilities that is more than rounding."""
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -70,6 +74,7 @@ class TinkerClient:
         self._training: Any = None
         self._sampling: Any = None
         self._reference: Any = None
+        self._divides = False
 
     def forward_backward(
         self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
@@ -101,15 +106,23 @@ class TinkerClient:
             )
         return LossOutput(loss=value, logprobs=logprobs)
 
-    def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Of all targets. Raises TrainingError where the service refuses."""
+    def logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
+        """Return those of all targets, of logits divided by `temperature`. Raises TrainingError where the service
+        refuses."""
         loss: LossName = "importance_sampling" if data[0].weights is None else "cross_entropy"
+        settings = None if temperature == 1 else {"temperature": temperature}
         with _told("The service refused a forward pass"):
-            output = _of(self._learner().forward([self._datum(datum, loss) for datum in data], loss))
+            output = _of(self._learner().forward([self._datum(datum, loss) for datum in data], loss, settings))
         return [[float(value) for value in entry["logprobs"].data] for entry in output.loss_fn_outputs]
 
-    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Those of the base model, which the service serves without pairs. Raises TrainingError."""
+    def reference_logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
+        """Return those of the base model, which the service serves without pairs. Raises ConfigError for another
+        temperature than 1, TrainingError."""
+        if temperature != 1:
+            raise ConfigError(
+                f"A Tinker service scores the initial model at temperature 1, and ++temperature is {temperature:g}.",
+                hint="Set ++temperature=1, or leave out ++kl.",
+            )
         with _told(f"The service could not score texts with {self.service.base_model}"):
             if self._reference is None:
                 self._reference = _of(self._client.create_sampling_client(base_model=self.service.base_model))
@@ -147,7 +160,48 @@ class TinkerClient:
                 for place, prompt in enumerate(prompts)
             ]
             answers = [_of(future) for future in futures]
-        return [[_sampled(sequence) for sequence in answer.sequences] for answer in answers]
+        sampled = [[_sampled(sequence) for sequence in answer.sequences] for answer in answers]
+        if params.logprob_temperature == 1:
+            return sampled
+        return self._rescored(prompts, sampled, params.logprob_temperature)
+
+    def _rescored(
+        self, prompts: Sequence[Sequence[int]], sampled: list[list[Sampled]], temperature: float
+    ) -> list[list[Sampled]]:
+        """Return the samples with log-probabilities at `temperature`, which a service samples at and does not tell.
+
+        Raises TrainingError where the service computes them at temperature 1: its gradient would be another one.
+        """
+        data = [
+            _scored_datum(prompt, sample)
+            for prompt, group in zip(prompts, sampled, strict=True)
+            for sample in group
+        ]
+        try:
+            divided = self.logprobs(data, temperature)
+        except TrainingError as error:
+            raise TrainingError(error.message, hint=AT_ONE) from error
+        if not self._divides:
+            self._check_divides(data, divided)
+        scores = iter(divided)
+        return [
+            [msgspec.structs.replace(sample, logprobs=next(scores)[len(prompt) - 1 :]) for sample in group]
+            for prompt, group in zip(prompts, sampled, strict=True)
+        ]
+
+    def _check_divides(self, data: Sequence[Datum], divided: Sequence[Sequence[float]]) -> None:
+        """Raise TrainingError where log-probabilities at another temperature are those at 1."""
+        gaps = [
+            abs(score - own)
+            for scores, owns in zip(divided, self.logprobs(data), strict=True)
+            for score, own in zip(scores, owns, strict=True)
+            if own < -TELLING
+        ]
+        if gaps and max(gaps) < TELLING:
+            raise TrainingError(
+                "The Tinker service computes log-probabilities at temperature 1 only.", hint=AT_ONE
+            )
+        self._divides = True
 
     def save_state(self, folder: Path) -> Saved:
         """At the service, under the folder's name; nothing is written here."""
@@ -260,6 +314,12 @@ class TinkerClient:
             top_k=params.top_k,
             top_p=params.top_p,
         )
+
+
+def _scored_datum(prompt: Sequence[int], sample: Sampled) -> Datum:
+    tokens = [*prompt, *sample.tokens]
+    weights = [0.0] * (len(prompt) - 1) + [1.0] * len(sample.tokens)
+    return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights)
 
 
 def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: LossConfig) -> float:

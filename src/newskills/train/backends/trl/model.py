@@ -17,6 +17,7 @@ from newskills.train.convert.merge import HEAD
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.settings import LoraSettings, TrainerSettings
+from newskills.train.tensors import check_base
 
 
 class TrainingTask(Struct, frozen=True):
@@ -159,6 +160,7 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
             "tensors) is missing or has another size.",
             hint="Copy config.json and *.safetensors from the same checkpoint.",
         )
+    check_base(dict(model.named_parameters()), base)
     if settings.trl.quantization != "none":
         from peft import prepare_model_for_kbit_training
 

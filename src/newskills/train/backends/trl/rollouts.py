@@ -96,7 +96,7 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         ]
         self._gaps = []
         if config.kl and self._learnt:
-            self._learnt, self._kl = held_back(self, self._learnt, config.kl)
+            self._learnt, self._kl = held_back(self, self._learnt, config.kl, config.temperature)
         counted = [rollout for rollout, _ in rollouts if config.counts(rollout)]
         tokens = config.divisor(sum(rollout.tokens for rollout in counted), len(counted))
         tensors = self._tensors(self._learnt) | {"num_items_in_batch": torch.tensor(float(tokens))}
@@ -128,8 +128,11 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
             "advantages": padded(advantages, 0.0, "right", torch.float32),
         }
 
-    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Of what the model wrote, under the weights that training began from; 0 elsewhere."""
+    def reference_logprobs(self, data: Sequence[Datum], temperature: float = 1.0) -> list[list[float]]:
+        """Return those of what the model wrote, under the weights that training began from; 0 elsewhere.
+
+        TRL divides logits by the temperature that it samples at, which is `temperature`.
+        """
         this: Any = self
         tensors = self._tensors(self._learnt)
         ids, mask = (

@@ -22,12 +22,21 @@ from newskills.train.backends.cpu.weights import read_shape, read_tensors
 from newskills.train.backends.tinker.server.checkpoints import StoredRun
 from newskills.train.backends.tinker.server.trainer import ServedTrainer, read_pairs
 from newskills.train.backends.tinker.server.wire import Adam, PassRequest, SampleRequest, sample_answer
+from newskills.train.tensors import check_base, check_trainable
 from newskills.train.verbs import AdamParams, LossConfig, LossName, LossOutput, Sampled, SamplingParams
 
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 BOUNDS = ("clip_low_threshold", "clip_high_threshold")
-SETTINGS = {"ppo": BOUNDS, "cispo": BOUNDS, "gspo": BOUNDS, "dro": ("beta",)}
-"""What `loss_fn_config` may hold, by loss."""
+TEMPERATURE = ("temperature",)
+SETTINGS = {
+    "cross_entropy": TEMPERATURE,
+    "importance_sampling": TEMPERATURE,
+    "ppo": BOUNDS + TEMPERATURE,
+    "cispo": BOUNDS + TEMPERATURE,
+    "gspo": BOUNDS + TEMPERATURE,
+    "dro": ("beta", *TEMPERATURE),
+}
+"""What `loss_fn_config` may hold, by loss; `temperature` is our own, and divides the logits."""
 
 
 class BaseModel:
@@ -166,9 +175,10 @@ class ModelEngine:
         """All trainers of a model share its frozen weights."""
         dtype = dtype_of(self._dtype)
         if base.folder not in self._weights:
-            self._weights[base.folder] = {
-                name: value.to(dtype) for name, value in read_tensors(base.folder).items()
-            }
+            check_trainable(base.folder)
+            tensors = read_tensors(base.folder)
+            check_base(tensors, base.folder)
+            self._weights[base.folder] = {name: value.to(dtype) for name, value in tensors.items()}
         config = CpuTrainerConfig(lora=lora, dtype=self._dtype, threads=self._threads)
         return ServedTrainer(base.folder, config, self._weights[base.folder])
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -72,9 +73,11 @@ async def serve_until_stopped(
 
 
 def all_names(bases: Mapping[str, BaseModel]) -> dict[str, BaseModel]:
-    """Return the models by all their names: a model can also be named by its folder, or by the folder's last part."""
+    """Return the models by all their names: a model can also be named by its folder, absolute or not, or by the
+    folder's last part."""
     bases_by_name = dict(bases)
     for base in bases.values():
-        for name in (str(base.folder), base.folder.name):
+        whole = base.folder.absolute()
+        for name in (str(base.folder), base.folder.name, os.path.normpath(whole), str(whole.resolve())):
             bases_by_name.setdefault(name, base)
     return bases_by_name
