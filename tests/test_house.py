@@ -348,6 +348,8 @@ SHARED_NAMES = {
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
     "Group": "of benchmarks, which users write; of answers to one problem, as GRPO calls it",
     "Progress": "of a run; of a training loop",
+    "SandboxError": "of the library; the core's is a subclass, in its own family",
+    "ExecutionRefusedError": "likewise",
     "Steps": "of the loops, and of the recipes that drive Tinker",
 }
 """Classes that may have one name in several places, and why."""

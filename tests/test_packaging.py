@@ -114,9 +114,25 @@ with ThreadPoolExecutor(3) as pool:
     print(list(pool.map(lambda gold, reply: verify(parse(gold), parse(reply)), golds, replies)))
 print(compare("52_8", "52_9").equal, "newskills" in sys.modules, "sympy" in sys.modules)
 """,
+    "newskills-sandbox": """
+import asyncio, sys
+from newskills_sandbox.execution import Execution
+from newskills_sandbox.sessions import AsyncSandbox
+async def main():
+    sandbox = AsyncSandbox()
+    for code in ("x = 20 + 1", "print(2 * x)"):
+        result = await sandbox.execute(Execution(code=code, session_id="mine"))
+        print(result.status, result.stdout.strip(), result.isolation_level in ("a", "b"))
+    await sandbox.close()
+asyncio.run(main())
+print("newskills" in sys.modules, "msgspec" in sys.modules)
+""",
 }
 """Library → a script that works where nothing else is installed, and says at the end what it has not loaded."""
-PRINTED = {"newskills-math": "[True, False, True]\nFalse False False\n"}
+PRINTED = {
+    "newskills-math": "[True, False, True]\nFalse False False\n",
+    "newskills-sandbox": "completed  True\ncompleted 42 True\nFalse False\n",
+}
 
 
 @pytest.mark.parametrize(("name", "package"), LIBRARIES.items())

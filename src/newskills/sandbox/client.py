@@ -25,8 +25,9 @@ from newskills.base.http.connection import HttpResponse
 from newskills.base.http.proxy import proxy_for
 from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.config import TOKEN_VARIABLE
-from newskills.sandbox.languages import language
+from newskills.sandbox.own_errors import own_errors
 from newskills.sandbox.wire import ONCE_HEADER, REQUEST_HEADER, SESSION_HEADER, is_name, write_execution
+from newskills_sandbox.languages import language
 
 TRIES = 3
 CONNECTIONS = 1024
@@ -78,7 +79,8 @@ class HttpSandbox:
     async def execute(self, execution: Execution) -> ExecutionResult:
         """Execute code on the server. Raises ExecutionRefusedError, SandboxError."""
         await self.start()
-        stateful = language(execution.language).stateful
+        with own_errors():
+            stateful = language(execution.language).stateful
         if execution.session_id is not None or not stateful:
             return await self._execute(execution, execution.session_id, stateful)
         name = uuid.uuid4().hex

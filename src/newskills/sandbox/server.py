@@ -16,12 +16,10 @@ import hmac
 import uuid
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-import msgspec
-
-from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import (
     HttpRequest,
@@ -33,7 +31,6 @@ from newskills.base.http.messages import (
 )
 from newskills.base.http.server import Server, serve
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
-from newskills.sandbox.languages import language
 from newskills.sandbox.shared_calls import SharedCalls
 from newskills.sandbox.wire import (
     ONCE_HEADER,
@@ -43,6 +40,8 @@ from newskills.sandbox.wire import (
     read_execution,
     write_result,
 )
+from newskills_sandbox.errors import ExecutionRefusedError, SandboxError
+from newskills_sandbox.languages import language
 
 SESSIONS = "/sessions"
 BROWSER_HEADERS = ("origin", "sec-fetch-site")
@@ -114,7 +113,7 @@ class SandboxServer:
         try:
             execution = read_execution(request.body, session_id)
             if ONCE_HEADER.lower() in request.headers:
-                execution = msgspec.structs.replace(execution, session_id=None)
+                execution = replace(execution, session_id=None)
             if request_id:
                 key = f"{check_name(request_id, f'The header {REQUEST_HEADER}')} {session_id or ''}"
                 result = await self._once.do(key, request.body, lambda: self._run(execution))

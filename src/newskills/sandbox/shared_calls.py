@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
-from newskills.base.errors import ExecutionRefusedError, SandboxError
+from newskills_sandbox.errors import ExecutionRefusedError, SandboxError
 
 T = TypeVar("T")
 

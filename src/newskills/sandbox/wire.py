@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from newskills.base.errors import ExecutionRefusedError
 from newskills.base.protocols import Execution, ExecutionResult
-from newskills.sandbox.languages import language
+from newskills_sandbox.errors import ExecutionRefusedError
+from newskills_sandbox.languages import language
 
 SESSION_HEADER = "X-Session-ID"
 REQUEST_HEADER = "X-Request-ID"

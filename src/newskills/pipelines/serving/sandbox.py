@@ -142,12 +142,15 @@ def _checked(config: SandboxConfig) -> SandboxConfig:
 
 
 def _doctor(config: SandboxConfig) -> int:
-    from newskills.sandbox.packages import examine
-    from newskills.sandbox.probes import run_probes, strongest_level, why_not
+    from newskills.sandbox.host import settings_of
+    from newskills.sandbox.own_errors import own_errors
     from newskills.sandbox.serving import INSTALL
+    from newskills_sandbox.packages import examine
+    from newskills_sandbox.probes import run_probes, strongest_level, why_not
 
     probes = run_probes(config.python)
-    absent = aio.run(lambda: examine(config)).missing
+    with own_errors():
+        absent = aio.run(lambda: examine(settings_of(config))).missing
     rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes]
     print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
     if absent:
