@@ -16,9 +16,10 @@ from tests.sandbox.toy import ToySandbox
 
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
-from newskills.sandbox import client as client_module
-from newskills.sandbox.client import HttpSandbox, wire_name
+from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.server import SandboxServer
+from newskills_sandbox.http import client as client_module
+from newskills_sandbox.http.client import wire_name
 
 T = TypeVar("T")
 
@@ -345,7 +346,7 @@ def test_many_cells_at_once() -> None:
 
 
 def test_a_cancelled_cell_is_stopped_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.sandbox.shared_calls.ORPHAN_SECONDS", 0.1)
+    monkeypatch.setattr("newskills_sandbox.http.shared_calls.ORPHAN_SECONDS", 0.1)
 
     async def play() -> list[str]:
         toy = ToySandbox()

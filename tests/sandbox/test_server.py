@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.sandbox.toy import ToySandbox
 
 from newskills.base.http.client import HttpClient
-from newskills.sandbox import shared_calls
 from newskills.sandbox.server import SandboxServer
+from newskills_sandbox.http import shared_calls
 
 T = TypeVar("T")
 Headers = tuple[tuple[str, str], ...]

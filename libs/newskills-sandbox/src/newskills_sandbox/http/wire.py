@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from newskills.base.protocols import Execution, ExecutionResult
 from newskills_sandbox.errors import ExecutionRefusedError
+from newskills_sandbox.execution import Execution, ExecutionResult
+from newskills_sandbox.http.json_codec import STANDARD_JSON, JsonCodec
 from newskills_sandbox.languages import language
 
 SESSION_HEADER = "X-Session-ID"
@@ -36,14 +35,14 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def read_execution(body: bytes, session_id: str | None) -> Execution:
+def read_execution(body: bytes, session_id: str | None, codec: JsonCodec = STANDARD_JSON) -> Execution:
     """`session_id` is the header's value. Unknown keys are left alone; null means the default.
 
     Raises ExecutionRefusedError with one sentence for a wrong type or name; what a number may be, the sandbox knows.
     """
     try:
-        values = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        values = codec.decode(body)
+    except ValueError as error:
         raise ExecutionRefusedError(f"The body is not valid JSON ({error}).") from error
     if not isinstance(values, dict):
         raise ExecutionRefusedError(f"The body must be a JSON object, not {_kind(values)}.")
@@ -64,7 +63,7 @@ def read_execution(body: bytes, session_id: str | None) -> Execution:
     )
 
 
-def write_execution(execution: Execution) -> bytes:
+def write_execution(execution: Execution, codec: JsonCodec = STANDARD_JSON) -> bytes:
     """Return the body of `POST /execute`. Lone surrogates, which are no text, become question marks."""
     values = {
         "generated_code": execution.code,
@@ -76,10 +75,12 @@ def write_execution(execution: Execution) -> bytes:
     }
     if execution.database:
         values["database"] = execution.database
-    return encode(values)
+    return encode(values, codec)
 
 
-def write_result(result: ExecutionResult, *, stateful: bool, run_id: str) -> bytes:
+def write_result(
+    result: ExecutionResult, *, stateful: bool, run_id: str, codec: JsonCodec = STANDARD_JSON
+) -> bytes:
     """Return the answer to `POST /execute`; where `stateful`, it says whether the session is new."""
     values = {
         "process_status": result.status,
@@ -92,15 +93,15 @@ def write_result(result: ExecutionResult, *, stateful: bool, run_id: str) -> byt
     }
     if stateful:
         values["new_session_created"] = result.new_session_created
-    return encode(values)
+    return encode(values, codec)
 
 
-def encode(values: Mapping[str, Any]) -> bytes:
-    """JSON of one level."""
+def encode(values: Mapping[str, Any], codec: JsonCodec) -> bytes:
+    """Return `values`, of one level, as JSON; lone surrogates, which are no text, become question marks."""
     try:
-        return msgspec.json.encode(values)
+        return codec.encode(values)
     except UnicodeEncodeError:
-        return msgspec.json.encode({key: _clean(value) for key, value in values.items()})
+        return codec.encode({key: _clean(value) for key, value in values.items()})
 
 
 def _clean(value: Any) -> Any:
