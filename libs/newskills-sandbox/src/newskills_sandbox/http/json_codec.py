@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NoReturn, Protocol
 
 
@@ -27,9 +28,19 @@ class StandardJson:
 
     def decode(self, body: bytes) -> Any:
         try:
-            return json.loads(body.decode(), parse_constant=_refuse)
+            value = json.loads(body.decode(), parse_constant=_refuse, parse_float=_finite)
+            if b"\\u" in body:
+                self.encode(value)  # half of a surrogate pair is no text
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
+        return value
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("a number is too large")
+    return number
 
 
 def _refuse(name: str) -> NoReturn:
