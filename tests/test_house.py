@@ -350,6 +350,7 @@ SHARED_NAMES = {
     "Progress": "of a run; of a training loop",
     "SandboxError": "of the library; the core's is a subclass, in its own family",
     "ExecutionRefusedError": "likewise",
+    "Sandbox": "what runs code, which plug-ins get; of the library, for ordinary Python",
     "Steps": "of the loops, and of the recipes that drive Tinker",
 }
 """Classes that may have one name in several places, and why."""
