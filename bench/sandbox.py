@@ -12,9 +12,8 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-
-import msgspec
 
 from bench.measure import NS, BenchError, Line, Options, clean_env, run, scratch, tree
 from bench.peers import IPYKERNEL, venv
@@ -139,7 +138,7 @@ async def beside(client: HttpSandbox, codes: Sequence[str], timeout: float = 5.0
 
 async def repeat(client: HttpSandbox, execution: Execution, session: str | None, times: int) -> None:
     for _ in range(times):
-        result = await client.execute(msgspec.structs.replace(execution, session_id=session))
+        result = await client.execute(replace(execution, session_id=session))
         if result.status != "completed" or result.exit_code:
             raise BenchError(f"a cell ended as {result.status}: {result.stderr}")
 

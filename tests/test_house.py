@@ -346,6 +346,9 @@ SHARED_NAMES = {
     "Checkpoint": "of the loops, and of the recipes that drive Tinker",
     "Group": "of benchmarks, which users write; of answers to one problem, as GRPO calls it",
     "Progress": "of a run; of a training loop",
+    "SandboxError": "of the library; the core's is a subclass, in its own family",
+    "ExecutionRefusedError": "likewise",
+    "Sandbox": "what runs code, which plug-ins get; of the library, for ordinary Python",
     "Steps": "of the loops, and of the recipes that drive Tinker",
 }
 """Classes that may have one name in several places, and why."""

@@ -114,9 +114,23 @@ with ThreadPoolExecutor(3) as pool:
     print(list(pool.map(lambda gold, reply: verify(parse(gold), parse(reply)), golds, replies)))
 print(compare("52_8", "52_9").equal, "newskills" in sys.modules, "sympy" in sys.modules)
 """,
+    "newskills-sandbox": """
+import sys
+from newskills_sandbox import Sandbox
+with Sandbox() as sandbox, sandbox.session() as session:
+    session.run("x = 20 + 1")
+    session.write_file("factor.txt", "2")
+    result = session.run("print(x * int(open('factor.txt').read()))")
+    print(result.status, result.stdout.strip(), result.isolation_level in ("a", "b"))
+    print(sandbox.run("open('/etc/shadow')").exit_code)
+print("newskills" in sys.modules, "msgspec" in sys.modules)
+""",
 }
 """Library → a script that works where nothing else is installed, and says at the end what it has not loaded."""
-PRINTED = {"newskills-math": "[True, False, True]\nFalse False False\n"}
+PRINTED = {
+    "newskills-math": "[True, False, True]\nFalse False False\n",
+    "newskills-sandbox": "completed 42 True\n1\nFalse False\n",
+}
 
 
 @pytest.mark.parametrize(("name", "package"), LIBRARIES.items())

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from newskills.base.aio import Gate, Waiters, backoff, guarded, run
+from newskills.base.aio import Gate, backoff, guarded, run
 from newskills.base.errors import RateLimitError
 from newskills.base.records import Failure
+from newskills_sandbox.waiters import Waiters
 
 
 def test_run_works_inside_a_running_loop() -> None:

@@ -15,7 +15,7 @@ from tests.launch.slurm_cluster import require_cluster, until
 from tests.launch.test_slurm_faults import dead
 from tests.server import Answer, Script
 
-from newskills.sandbox.probes import run_probes, strongest_level
+from newskills_sandbox.probes import run_probes, strongest_level
 
 TASKS = 40
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns
 
-from newskills.base.http.hosts import is_loopback, is_own_name
+from newskills.base.http.hosts import is_loopback
+from newskills_sandbox.http.hosts import is_own_name
 
 SERVERS = {
     "sandbox": "ns sandbox serve --port=0 --preload=math",

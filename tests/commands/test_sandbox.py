@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from tests.commands.running import ns
 
-from newskills.sandbox.probes import run_probes, strongest_level
+from newskills_sandbox.probes import run_probes, strongest_level
 
 isolated = pytest.mark.skipif(
     strongest_level(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"

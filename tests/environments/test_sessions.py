@@ -20,7 +20,7 @@ from newskills.base.environment import AgentEnvironment, EnvironmentSpec
 from newskills.base.errors import DataError
 from newskills.environments.config import EnvironmentConfig
 from newskills.run.engine.build import RunBuilder
-from newskills.sandbox.probes import run_probes, strongest_level
+from newskills_sandbox.probes import run_probes, strongest_level
 
 SOON = 60.0
 TASK = """

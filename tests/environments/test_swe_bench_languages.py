@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.benchmarks import get_benchmark
 from newskills.environments.config import EnvironmentConfig
 from newskills.run.harnesses.swe_bench import grade_in_containers
-from newskills.sandbox.probes import run_probes, strongest_level
+from newskills_sandbox.probes import run_probes, strongest_level
 
 pytest.importorskip("swebench")
 

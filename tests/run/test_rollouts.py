@@ -389,7 +389,7 @@ def test_a_sandbox_that_dies_makes_no_answer_wrong_and_is_there_again(tmp_path: 
 def kill_sandbox() -> None:
     """The process of this one's sandbox, as the kernel ends it where memory runs out."""
     children = [pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()]
-    (sandbox,) = [pid for pid in children if b"newskills.sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    (sandbox,) = [pid for pid in children if b"newskills_sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(int(sandbox), signal.SIGKILL)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from newskills.sandbox.probes import Probe, run_probes
+from newskills_sandbox.probes import Probe, run_probes
 
 NOBODY = 65534
 _PRELUDE = """
 import ctypes, errno, json, os, signal, socket, sys, threading, time
-from newskills.sandbox.inside import landlock, linux, seccomp
+from newskills_sandbox.inside import landlock, linux, seccomp
 
 "".encode("idna")  # imported now: later its file may be out of reach
 answers = {}

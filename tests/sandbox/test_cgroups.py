@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.cgroups import Cgroups, ControlGroup, _below, _delegated, own_prefix
+from newskills_sandbox.cgroups import Cgroups, ControlGroup, _below, _delegated, own_prefix
 
 GREEDY = "bytearray(400 << 20)"
 SLEEPERS = """

@@ -12,15 +12,27 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.base.http._loopback import Heard, Loopback, always, loopback, response
+from tests.sandbox.carriers import CARRIERS, Carried, client
 from tests.sandbox.toy import ToySandbox
 
-from newskills.base.errors import ExecutionRefusedError, SandboxError
+from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
-from newskills.sandbox import client as client_module
-from newskills.sandbox.client import HttpSandbox, wire_name
-from newskills.sandbox.server import SandboxServer
+from newskills.sandbox.client import HttpSandbox
+from newskills_sandbox.errors import ExecutionRefusedError, SandboxError
+from newskills_sandbox.http import client as client_module
+from newskills_sandbox.http.client import SandboxClient, wire_name
 
 T = TypeVar("T")
+
+
+_carrier = CARRIERS[0]
+
+
+@pytest.fixture(autouse=True, scope="module", params=CARRIERS)
+def carrier(request: pytest.FixtureRequest) -> None:
+    """All tests run with each of them."""
+    global _carrier
+    _carrier = request.param
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -30,10 +42,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 @contextlib.asynccontextmanager
 async def served(
     toy: ToySandbox, *, port: int = 0, token: str = "", environ: dict[str, str] | None = None
-) -> AsyncIterator[HttpSandbox]:
-    app = SandboxServer(toy, token=token)
+) -> AsyncIterator[HttpSandbox | SandboxClient]:
+    app = Carried(_carrier, toy, token)
     server = await app.serve("127.0.0.1", port)
-    sandbox = HttpSandbox("127.0.0.1", server.port, environ or {})
+    sandbox = client(_carrier, "127.0.0.1", server.port, environ or {})
     try:
         yield sandbox
     finally:
@@ -43,8 +55,8 @@ async def served(
 
 
 @contextlib.asynccontextmanager
-async def to(server: Loopback) -> AsyncIterator[HttpSandbox]:
-    sandbox = HttpSandbox("127.0.0.1", server.port, {})
+async def to(server: Loopback) -> AsyncIterator[HttpSandbox | SandboxClient]:
+    sandbox = client(_carrier, "127.0.0.1", server.port, {})
     try:
         yield sandbox
     finally:
@@ -159,7 +171,8 @@ def test_what_the_server_says_is_told(execution: Execution, kind: type[SandboxEr
 
     with pytest.raises(SandboxError) as caught:
         run(play())
-    assert type(caught.value) is kind
+    assert isinstance(caught.value, ExecutionRefusedError) is (kind is ExecutionRefusedError)
+    assert isinstance(caught.value, NewskillsError) is (_carrier == CARRIERS[0])
     assert sentence in str(caught.value)
 
 
@@ -187,7 +200,7 @@ def test_nobody_there() -> None:
         port = probe.getsockname()[1]
 
     async def play() -> None:
-        sandbox = HttpSandbox("127.0.0.1", port, {})
+        sandbox = client(_carrier, "127.0.0.1", port, {})
         try:
             await sandbox.execute(cell("x"))
         finally:
@@ -287,7 +300,7 @@ def test_another_server_on_the_port_is_noticed() -> None:
         async with served(toy) as sandbox:
             await sandbox.execute(cell("x = 1"))
             port = int(sandbox.address.rsplit(":", 1)[1])
-        sandbox = HttpSandbox("127.0.0.1", port, {})
+        sandbox = client(_carrier, "127.0.0.1", port, {})
         async with served(toy, port=port) as _:
             await sandbox.execute(cell("x = 1"))
         async with served(toy, port=port) as _:
@@ -322,10 +335,10 @@ def test_silence_is_unreachable_and_never_a_timeout(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(client_module, "TRANSPORT", 0.1)
 
     async def silent(place: Loopback, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await place.hear(reader)
-        writer.write(HEALTHY)
-        await place.hear(reader)
-        await asyncio.sleep(30)
+        while await place.hear(reader):
+            if len(place.heard) > 1:
+                await asyncio.sleep(30)
+            writer.write(HEALTHY)
 
     async def play() -> None:
         async with loopback(silent) as server, to(server) as sandbox:
@@ -345,7 +358,7 @@ def test_many_cells_at_once() -> None:
 
 
 def test_a_cancelled_cell_is_stopped_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.sandbox.shared_calls.ORPHAN_SECONDS", 0.1)
+    monkeypatch.setattr("newskills_sandbox.http.shared_calls.ORPHAN_SECONDS", 0.1)
 
     async def play() -> list[str]:
         toy = ToySandbox()
@@ -368,7 +381,7 @@ def test_json_of_python_clients_is_understood() -> None:
     async def play() -> tuple[int, Any]:
         async with served(ToySandbox()) as sandbox:
             body = json.dumps({"generated_code": "😀", "language": "python"}).encode()
-            answer = await sandbox._http.post("/execute", body, 5)
+            answer = await sandbox._exchange.send("POST", "/execute", 5, body)
             return answer.status, json.loads(answer.body)["stdout"]
 
     assert run(play()) == (200, "NameError: 😀\n")

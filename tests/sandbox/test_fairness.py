@@ -15,7 +15,7 @@ from tests.sandbox.test_sessions import processes_of, sandbox
 
 from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.host import LocalSandbox
-from newskills.sandbox.probes import run_probes, strongest_level
+from newskills_sandbox.probes import run_probes, strongest_level
 
 pytestmark = pytest.mark.skipif(
     strongest_level(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"

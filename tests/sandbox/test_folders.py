@@ -11,7 +11,7 @@ import pytest
 from tests.sandbox.children import need_root
 from tests.sandbox.driver import as_ordinary
 
-from newskills.sandbox.inside import folders
+from newskills_sandbox.inside import folders
 
 CLOSED = """
 top = tempfile.mkdtemp()

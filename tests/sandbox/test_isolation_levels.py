@@ -16,8 +16,8 @@ from tests.night import by_day
 from tests.sandbox.children import need
 from tests.sandbox.driver import drive
 
-from newskills.sandbox.inside import landlock, processes
-from newskills.sandbox.inside.budget import Budget
+from newskills_sandbox.inside import landlock, processes
+from newskills_sandbox.inside.budget import Budget
 
 Result = dict[str, Any]
 LIMITS = {"memory_mb": 300, "disk_mb": 16, "files": 400, "processes": 24}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.inside import landlock
+from newskills_sandbox.inside import landlock
 
 RESTRICT = """
 linux.drop_capabilities()

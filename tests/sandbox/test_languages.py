@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.sandbox.driver import drive
 
-from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution
-from newskills.sandbox.config import SandboxConfig
-from newskills.sandbox.inside.query import statements
-from newskills.sandbox.languages import LANGUAGES, language, toolchain_folders
-from newskills.sandbox.languages.headers import precompile
-from newskills.sandbox.languages.language import installation
+from newskills_sandbox.errors import ExecutionRefusedError, SettingsError
+from newskills_sandbox.inside.query import statements
+from newskills_sandbox.languages import LANGUAGES, language, toolchain_folders
+from newskills_sandbox.languages.headers import precompile
+from newskills_sandbox.languages.language import installation
+from newskills_sandbox.settings import SandboxSettings
 
 Result = dict[str, Any]
 
@@ -37,8 +37,8 @@ def code(language: str, text: str, **fields: Any) -> Result:
     return {"language": language, "code": text, **fields}
 
 
-def request(name: str, text: str = "", config: SandboxConfig | None = None, **fields: Any) -> dict[str, Any]:
-    return language(name).request(Execution(code=text, language=name, **fields), config or SandboxConfig())
+def request(name: str, text: str = "", config: SandboxSettings | None = None, **fields: Any) -> dict[str, Any]:
+    return language(name).request(Execution(code=text, language=name, **fields), config or SandboxSettings())
 
 
 def of(results: Sequence[Result], *keys: str) -> list[Any]:
@@ -278,7 +278,7 @@ def test_lean_is_run_by_the_toolchain_behind_the_shim_with_its_folder_in_sight(e
     assert accepted["stdout"] == "path= threads=-j4\ntoolchain\ntheorem t : True"
     assert of([accepted, refused], "status", "exit_code") == [["completed", 0], ["failed", 1]]
     assert refused["stdout"].endswith("main.lean:1:8: error: no\n")
-    assert toolchain_folders(SandboxConfig())[-1] == f"{elan}/toolchains/leanprover--lean4---v4.9.0"
+    assert toolchain_folders(SandboxSettings())[-1] == f"{elan}/toolchains/leanprover--lean4---v4.9.0"
     (elan / "settings.toml").write_text('default_toolchain = "stable"\n')
     assert request("lean4")["steps"][0][0] == f"{elan}/toolchains/leanprover--lean4---v4.12.0/bin/lean"
     assert request("lean4")["unlimited_addresses"]
@@ -302,14 +302,14 @@ def test_a_lean_project_has_its_toolchain_and_the_modules_of_its_packages(elan: 
         {"name": "beside", "type": "path", "dir": "../beside"},
     ]
     (project / "lake-manifest.json").write_text(json.dumps({"version": "1.1.0", "packages": packages}))
-    config = SandboxConfig(lean=str(project))
+    config = SandboxSettings(lean=str(project))
     path = request("lean4", config=config)["environment"]["LEAN_PATH"].split(":")
     assert [each for each in path if "/lib/lean" in each or "mono" in each] == [str(folder) for folder in built]
     assert set(toolchain_folders(config)) >= {str(project), str(beside)}
     (result,) = run(code("lean4", "theorem t : True"), lean=str(project))
     assert result["stdout"].startswith(f"path={':'.join(path)} threads=-j4\ntoolchain\n")
     (project / "lean-toolchain").write_text("leanprover/lean4:v9\n")
-    with pytest.raises(ConfigError, match="`elan toolchain install leanprover/lean4:v9`"):
+    with pytest.raises(SettingsError, match="`elan toolchain install leanprover/lean4:v9`"):
         toolchain_folders(config)
     (project / "lake-manifest.json").write_text("{")
     (project / "lean-toolchain").unlink()
@@ -324,12 +324,12 @@ def test_a_named_lean_is_taken_and_a_missing_one_explained(
     for place in (program, program.parents[1]):
         (result,) = run(code("lean4", "x"), lean=str(place))
         assert (result["status"], "toolchain" in result["stdout"]) == ("completed", True)
-    with pytest.raises(ConfigError, match="not a Lean program, toolchain"):
-        toolchain_folders(SandboxConfig(lean=str(tmp_path)))
+    with pytest.raises(SettingsError, match="not a Lean program, toolchain"):
+        toolchain_folders(SandboxSettings(lean=str(tmp_path)))
     monkeypatch.setenv("ELAN_HOME", str(tmp_path / "nowhere"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
         ExecutionRefusedError, match=r"Lean is not installed on this machine; install it with elan"
     ):
         request("lean4")
-    assert toolchain_folders(SandboxConfig())[-1:] != [str(tmp_path)]
+    assert toolchain_folders(SandboxSettings())[-1:] != [str(tmp_path)]

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from newskills.base.errors import SandboxError
-from newskills.sandbox.launch import FIRST_SESSION_USER, NOBODY, session_users
+from newskills_sandbox.errors import SandboxError
+from newskills_sandbox.launch import FIRST_SESSION_USER, NOBODY, session_users
 
 HOST = "         0          0 4294967295\n"
 ROOTLESS = "         0       1001          1\n         1     100000      65536\n"

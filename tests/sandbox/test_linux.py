@@ -8,7 +8,7 @@ import errno
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.inside import linux
+from newskills_sandbox.inside import linux
 
 NAMESPACES = """
 FLAGS = linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWUTS

@@ -10,7 +10,7 @@ from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.sandbox.make import make_sandbox, port_of, settled
-from newskills.sandbox.replay import ReplayingSandbox
+from newskills_sandbox.replay import ReplayingSandbox
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import pytest
 from tests.sandbox.children import need
 from tests.sandbox.driver import drive
 
-from newskills.base.errors import ConfigError, SandboxError
-from newskills.sandbox.config import SandboxConfig
-from newskills.sandbox.packages import Interpreter, examine, narrowed
+from newskills_sandbox.errors import SandboxError, SettingsError
+from newskills_sandbox.packages import Interpreter, examine, narrowed
+from newskills_sandbox.settings import SandboxSettings
 
 REQUIREMENTS = {
     "alpha": ["Beta_Two>=1", 'gamma; extra == "more"', 'delta; python_version < "3"', "not-installed-here"],
@@ -63,7 +63,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def examined(**settings: Any) -> Interpreter:
-    return asyncio.run(examine(SandboxConfig(**settings)))
+    return asyncio.run(examine(SandboxSettings(**settings)))
 
 
 def test_the_closure_of_requirements_is_shown_and_nothing_else(python: str) -> None:
@@ -77,14 +77,14 @@ def test_the_closure_of_requirements_is_shown_and_nothing_else(python: str) -> N
 
 def test_what_is_not_there_is_named_with_the_line_that_installs_it(python: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"packages names nope, which .* `.*python -m pip install nope` installs it"
+        SettingsError, match=r"packages names nope, which .* `.*python -m pip install nope` installs it"
     ):
         examined(python=python, packages=("alpha", "nope"))
-    with pytest.raises(ConfigError, match="packages names source"):
+    with pytest.raises(SettingsError, match="packages names source"):
         examined(python=python, packages=("source",))
-    with pytest.raises(ConfigError, match=r"preload names nope\.deep, which .* pip install"):
+    with pytest.raises(SettingsError, match=r"preload names nope\.deep, which .* pip install"):
         examined(python=python, preload=("json.tool", "nope.deep"))
-    with pytest.raises(ConfigError, match=r"preload names gamma, which \+\+sandbox.packages does not include"):
+    with pytest.raises(SettingsError, match=r"preload names gamma, which packages does not include"):
         examined(python=python, packages=("alpha",), preload=("gamma", "beta_two", "json"))
     with pytest.raises(SandboxError, match="does not start: No such file"):
         examined(python="/nowhere/python")

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.probes import Probe, run_probes, strongest_level, why_not
+from newskills_sandbox.probes import Probe, run_probes, strongest_level, why_not
 
 NAMESPACES = ("user", "pid", "mount", "network", "ipc", "uts")
 PROBE = """
 import os, signal, subprocess, sys, threading
 import msgspec
-from newskills.sandbox import probes
-from newskills.sandbox.inside import linux, seccomp, trials
+from newskills_sandbox import probes
+from newskills_sandbox.inside import linux, seccomp, trials
 before = (sorted(os.listdir("/proc/self/fd")), os.getcwd(), threading.active_count())
 {before}
 found = probes.run_probes({python!r})

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.inside import processes
+from newskills_sandbox.inside import processes
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tests.sandbox.toy import ToySandbox
 
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
-from newskills.sandbox.replay import ReplayingSandbox
+from newskills_sandbox.replay import ReplayingSandbox
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.inside import seccomp
+from newskills_sandbox.inside import seccomp
 
 ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7, "i386": 0x40000003, "arm": 0x40000028}
 MACHINES = ("x86_64", "aarch64")

@@ -12,14 +12,24 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sandbox.carriers import CARRIERS, Carried
 from tests.sandbox.toy import ToySandbox
 
 from newskills.base.http.client import HttpClient
-from newskills.sandbox import shared_calls
-from newskills.sandbox.server import SandboxServer
+from newskills_sandbox.http import shared_calls
 
 T = TypeVar("T")
 Headers = tuple[tuple[str, str], ...]
+
+
+_carrier = CARRIERS[0]
+
+
+@pytest.fixture(autouse=True, scope="module", params=CARRIERS)
+def carrier(request: pytest.FixtureRequest) -> None:
+    """All tests run with each of them."""
+    global _carrier
+    _carrier = request.param
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -29,7 +39,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 class Api:
     """A served toy and a client of it."""
 
-    def __init__(self, toy: ToySandbox, app: SandboxServer, client: HttpClient, port: int) -> None:
+    def __init__(self, toy: ToySandbox, app: Carried, client: HttpClient, port: int) -> None:
         self.toy, self.app, self.client, self.port = toy, app, client, port
 
     async def send(
@@ -54,7 +64,7 @@ def named(name: str, value: str) -> Headers:
 @contextlib.asynccontextmanager
 async def api(token: str = "") -> AsyncIterator[Api]:
     toy = ToySandbox()
-    app = SandboxServer(toy, token=token)
+    app = Carried(_carrier, toy, token)
     server = await app.serve("127.0.0.1", 0)
     client = HttpClient(server.url)
     try:

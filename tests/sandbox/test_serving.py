@@ -17,11 +17,11 @@ from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.sandbox.host import LocalSandbox
-from newskills.sandbox.inside.wire import pack
-from newskills.sandbox.probes import run_probes, strongest_level
-from newskills.sandbox.replay import ReplayingSandbox
 from newskills.sandbox.server import SandboxServer
-from newskills.sandbox.zygote import Channel
+from newskills_sandbox.inside.wire import pack
+from newskills_sandbox.probes import run_probes, strongest_level
+from newskills_sandbox.replay import ReplayingSandbox
+from newskills_sandbox.zygote import Channel
 
 pytestmark = pytest.mark.skipif(
     strongest_level(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"

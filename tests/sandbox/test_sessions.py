@@ -17,8 +17,9 @@ from tests.sandbox import children
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.config import Limits, SandboxConfig
-from newskills.sandbox.host import RELIEF_SECONDS, LocalSandbox
-from newskills.sandbox.replay import ReplayingSandbox
+from newskills.sandbox.host import LocalSandbox
+from newskills_sandbox.replay import ReplayingSandbox
+from newskills_sandbox.sessions import RELIEF_SECONDS
 
 Run = Callable[..., Awaitable[ExecutionResult]]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from newskills.sandbox.turns import SLICE, Turns
+from newskills_sandbox.turns import SLICE, Turns
 
 
 async def take(turns: Turns, log: list[int], number: int, seconds: float, *, idle: bool = False) -> None:

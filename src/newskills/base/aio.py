@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous ground: an event loop to run in, waiters, a gate with a moving limit and rate, back-off, a boundary."""
+"""Asynchronous ground: an event loop to run in, a gate with a moving limit and rate, back-off, a boundary."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from newskills.base.errors import boundary
 from newskills.base.records import Failure
+from newskills_sandbox.waiters import Waiters
 
 T = TypeVar("T")
 
@@ -63,57 +63,6 @@ def backoff(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
     Jitter keeps many clients from returning together (Brooker, "Exponential Backoff And Jitter", 2015).
     """
     return min(cap, base * 2.0 ** min(attempt - 1, 32)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
-
-
-class Waiters(Generic[T]):
-    """Who waits for a `T`, first come first served.
-
-    What was handed to one that was cancelled before it could take it goes to `give_back`.
-    """
-
-    def __init__(self, give_back: Callable[[T], None]) -> None:
-        self._give_back = give_back
-        self._line: deque[tuple[float, asyncio.Future[T]]] = deque()
-
-    def __bool__(self) -> bool:
-        line = self._line
-        while line and line[0][1].done():  # those that were cancelled
-            line.popleft()
-        return bool(line)
-
-    def __len__(self) -> int:
-        return sum(not turn.done() for _, turn in self._line)
-
-    @property
-    def since(self) -> float:
-        """When the first of them came, by `time.monotonic`. Raises LookupError where nobody waits."""
-        if not self:
-            raise LookupError("nobody waits")
-        return self._line[0][0]
-
-    def join(self) -> Coroutine[Any, Any, T]:
-        """Take the last place at once, and return what is to be awaited for the value that is handed over."""
-        turn: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._line.append((time.monotonic(), turn))
-        return self._wait(turn)
-
-    def hand(self, value: T) -> bool:
-        """Give `value` to the first in line; return False where nobody waits."""
-        line = self._line
-        while line:
-            _, turn = line.popleft()
-            if not turn.done():
-                turn.set_result(value)
-                return True
-        return False
-
-    async def _wait(self, turn: asyncio.Future[T]) -> T:
-        try:
-            return await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._give_back(turn.result())
-            raise
 
 
 class Gate:

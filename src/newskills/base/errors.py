@@ -43,6 +43,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from newskills_sandbox import errors as sandbox_errors
+
 if TYPE_CHECKING:  # the front pages of the command load this module, and msgspec alone costs them 30 ms
     from pathlib import Path
 
@@ -190,12 +192,12 @@ class WorkerStartError(NewskillsError):
     pass
 
 
-class SandboxError(NewskillsError):
+class SandboxError(NewskillsError, sandbox_errors.SandboxError):
     cause: Cause = "sandbox"
     retryable = True
 
 
-class ExecutionRefusedError(SandboxError):
+class ExecutionRefusedError(SandboxError, sandbox_errors.ExecutionRefusedError):
     retryable = False
 
 

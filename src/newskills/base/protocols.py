@@ -11,6 +11,8 @@ from msgspec import Struct
 from newskills.base.environment import AgentEnvironments
 from newskills.base.plan import Job
 from newskills.base.records import Attempt, Ledger, Message, Number, Reply, Request, Row, Sample, Score
+from newskills_sandbox.execution import Execution as Execution
+from newskills_sandbox.execution import ExecutionResult as ExecutionResult
 
 
 @runtime_checkable
@@ -141,42 +143,6 @@ class NeedsProbe(Protocol):
     async def probe(self, model: Model) -> None:
         """Raise BadRequestError for a server that cannot do it."""
         ...
-
-
-class Execution(Struct, frozen=True, kw_only=True):
-    """One piece of code to run. `timeout` in seconds of wall time; both outputs are cut at the character limit.
-
-    session_id  keeps the state of a stateful language from call to call; None = run once, leave nothing
-    database    for SQL: path of the SQLite file below the sandbox's data folder
-    """
-
-    code: str
-    language: str = "ipython"
-    timeout: float = 10.0
-    session_id: str | None = None
-    std_input: str = ""
-    max_output_characters: int = 1000
-    traceback_verbosity: str = "Plain"
-    database: str = ""
-
-
-class ExecutionResult(Struct, kw_only=True):
-    """What a piece of code did.
-
-    status               completed, error, failed (Lean), timeout, crashed, out_of_memory
-    new_session_created  the state of earlier calls is not there (first call, or its process died)
-    exit_code            of a program; None where none ended by itself
-    level                 what isolated it: a, b or none
-    """
-
-    status: str
-    stdout: str = ""
-    stderr: str = ""
-    session_id: str | None = None
-    new_session_created: bool = False
-    exit_code: int | None = None
-    isolation_level: str = ""
-    seconds: float = 0.0
 
 
 @runtime_checkable

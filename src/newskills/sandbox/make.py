@@ -19,7 +19,7 @@ from newskills.sandbox.config import (
     SESSION_TIMEOUT_VARIABLE,
     SandboxConfig,
 )
-from newskills.sandbox.replay import ReplayingSandbox
+from newskills_sandbox.replay import ReplayingSandbox
 
 DEFAULT_HOST = "127.0.0.1"
 OFF = ("", "0", "false", "no", "off")

@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import cast
 from urllib.parse import urlsplit
 
-from newskills.base.aio import Waiters
 from newskills.base.errors import ConfigError, ConnectError, RedirectError, TransportError
 from newskills.base.http.connection import (
     Connection,
@@ -28,6 +27,7 @@ from newskills.base.http.connection import (
     find_header,
 )
 from newskills.base.http.proxy import Proxy
+from newskills_sandbox.waiters import Waiters
 
 HeaderList = tuple[tuple[str, str], ...]
 

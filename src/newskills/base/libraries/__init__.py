@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-LIBRARIES = ("newskills_math",)
+LIBRARIES = ("newskills_math", "newskills_sandbox")
 """Packages; each stands in `libs/`, in a folder that is called like its distribution (decisions/0034)."""
 
 

@@ -142,31 +142,27 @@ def _checked(config: SandboxConfig) -> SandboxConfig:
 
 
 def _doctor(config: SandboxConfig) -> int:
-    from newskills.sandbox.packages import examine
-    from newskills.sandbox.probes import run_probes, strongest_level, why_not
+    from newskills.sandbox.host import settings_of
+    from newskills.sandbox.own_errors import own_errors
     from newskills.sandbox.serving import INSTALL
+    from newskills_sandbox.doctor import MEANING, diagnose
 
-    probes = run_probes(config.python)
-    absent = aio.run(lambda: examine(config)).missing
-    rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes]
+    with own_errors():
+        diagnosis = aio.run(lambda: diagnose(settings_of(config)))
+    absent, level = diagnosis.missing, diagnosis.level
+    rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in diagnosis.probes]
     print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
     if absent:
         _say(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
-    level = strongest_level(probes)
-    missing = [reason for stronger in ("a", "b") if stronger < level and (reason := why_not(probes, stronger))]
-    for reason in missing:
-        _say(reason[:1].upper() + reason[1:])
-    _say(MEANING[level])
+    for obstacle in diagnosis.obstacles:
+        _say(obstacle)
+    _say(NO_ISOLATION if level == "none" else MEANING[level])
     return int(level == "none")
 
 
-MEANING = {
-    "a": "Isolation level a: code runs in namespaces of its own, behind a system call filter.",
-    "b": ("Isolation level b: code runs behind Landlock and a system call filter, without namespaces of its own."),
-    "none": (
-        "Code cannot be isolated on this machine; --sandbox=none would run it without isolation, at your own risk."
-    ),
-}
+NO_ISOLATION = (
+    "Code cannot be isolated on this machine; --sandbox=none would run it without isolation, at your own risk."
+)
 
 
 def _say(text: str) -> None:

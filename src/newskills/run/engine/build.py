@@ -15,7 +15,6 @@ from newskills.base.errors import (
     BadRequestError,
     ConfigError,
     ContextLimitError,
-    ExecutionRefusedError,
     HttpError,
     WorkerStartError,
 )
@@ -41,7 +40,6 @@ from newskills.run.engine.grader_pool import ExecutingGrading, Grading, PoolGrad
 from newskills.run.engine.tools import list_tools, tool_settings
 from newskills.run.planning.config import CHAT, SC_TIR, EndpointConfig, GenerationConfig
 from newskills.sandbox.config import Limits, SandboxConfig
-from newskills.sandbox.languages import language
 from newskills.solve import make_solver
 from newskills.solve.agents.options import AgentOptions
 from newskills.solve.calls.tool_loop import ToolOptions
@@ -51,6 +49,8 @@ from newskills.solve.parts import SolverParts
 from newskills.solve.selection.config import LARGEST
 from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tasks.speech import check_speech
+from newskills_sandbox.errors import ExecutionRefusedError
+from newskills_sandbox.languages import language
 
 LONGEST_COMMAND = 7 * 86400.0
 """Seconds that a command of an agent may ask for."""

@@ -7,10 +7,9 @@ import asyncio
 import contextlib
 import time
 import uuid
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
-
-import msgspec
 
 from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
@@ -39,9 +38,7 @@ class CodeSession:
         began = time.monotonic()
         self._used = True
         try:
-            result = await self._sandbox.execute(
-                msgspec.structs.replace(self._template, code=code, session_id=self._id)
-            )
+            result = await self._sandbox.execute(replace(self._template, code=code, session_id=self._id))
         finally:
             self.seconds += time.monotonic() - began
         self.executions += 1
