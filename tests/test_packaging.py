@@ -128,15 +128,17 @@ def test_applications_are_distributions_beside_newskills(
 def test_an_application_adds_its_commands_and_names(dist: Path, python: Path, tmp_path: Path) -> None:
     """And before it is installed, they say which distribution they come with."""
     ns = python.with_name("ns")
-    lacking = subprocess.run([str(ns), "aimo", "train", "--help"], capture_output=True, text=True, cwd="/")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [str(ns), "aimo", "train", "--help"]
+    lacking = subprocess.run(words, capture_output=True, text=True, cwd="/", env=environ, check=False)
     assert (lacking.returncode, "pip install newskills-aimo" in lacking.stderr) == (2, True)
     assert "Traceback" not in lacking.stderr
     run(python, "-m", "venv", "--without-pip", tmp_path)
     own = tmp_path / "bin/python"
     packages = next(tmp_path.glob("lib/python*/site-packages"))
     theirs = next(python.parents[1].glob("lib/python*/site-packages"))
-    words = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", packages)
-    run(python, *words, wheel_of(dist), wheel_of(dist, "newskills_aimo"))
+    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", packages)
+    run(python, *install, wheel_of(dist), wheel_of(dist, "newskills_aimo"))
     paths = {"PYTHONPATH": f"{packages}{os.pathsep}{theirs}"}
     shown = run(
         own, "-m", "newskills", "aimo", "train", "--stage=rl", "--base-model=smollm2", "--dry_run", **paths
@@ -182,6 +184,20 @@ def test_a_library_as_it_is_installed_passes_its_tests(
     tests = ROOT / "libs" / name / "tests"
     where = run(sys.executable, "-c", f"import {package} as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
     assert Path(where.stdout.strip()).is_relative_to(tmp_path)
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "package"), APPLICATIONS.items())
+def test_an_application_as_it_is_installed_passes_its_tests(
+    dist: Path, tmp_path: Path, name: str, package: str
+) -> None:
+    """With newskills and its libraries as they are installed."""
+    wheels = [wheel_of(dist), *(wheel_of(dist, each) for each in (*LIBRARIES.values(), package))]
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path, *wheels)
+    where = run(sys.executable, "-c", f"import {package} as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
+    assert Path(where.stdout.strip()).is_relative_to(tmp_path)
+    tests = ROOT / "apps" / name / "tests"
     run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
 
 
