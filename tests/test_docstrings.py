@@ -12,6 +12,7 @@ import pytest
 
 import newskills
 from newskills.base import errors
+from newskills.base.libraries import APPLICATIONS, library_source
 
 ROOT = Path(newskills.__file__).parent
 OURS = {
@@ -22,6 +23,14 @@ OURS = {
 """Error → its name, and those of the errors that it is a kind of."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def files() -> list[Path]:
+    """Those of newskills, and of its applications with the names that they add to it."""
+    applications = [ROOT.parents[1] / library_source(name) for name in APPLICATIONS]
+    return sorted(
+        path for root in (ROOT, *(folder.parent for folder in applications)) for path in root.rglob("*.py")
+    )
 
 
 def public_functions(node: ast.Module | ast.ClassDef, inside: str = "") -> Iterator[tuple[str, Function, str]]:
@@ -76,8 +85,8 @@ def test_what_is_left_out_is_seen() -> None:
 
 def test_errors_are_named_where_they_are_raised() -> None:
     missing = {
-        path.relative_to(ROOT).as_posix(): lines
-        for path in sorted(ROOT.rglob("*.py"))
+        path.relative_to(ROOT.parents[1]).as_posix(): lines
+        for path in files()
         if (lines := unnamed(path.read_text(encoding="utf-8")))
     }
     assert missing == {}
@@ -112,6 +121,8 @@ PROPERTY = re.compile(r"(?:^|\.)(?:cached_)?property$|\.setter$")
 
 
 def is_done(path: Path) -> bool:
+    if not path.is_relative_to(ROOT):
+        return True
     parts = path.relative_to(ROOT).parts
     if parts[:2] == ("train", "data"):
         return True
@@ -154,8 +165,8 @@ def test_properties_are_described_as_what_they_are() -> None:
 
 def test_docstrings_begin_with_a_verb() -> None:
     nouns = {
-        path.relative_to(ROOT).as_posix(): words
-        for path in sorted(ROOT.rglob("*.py"))
+        path.relative_to(ROOT.parents[1]).as_posix(): words
+        for path in files()
         if is_done(path) and (words := without_verb(path.read_text(encoding="utf-8")))
     }
     assert nouns == {}

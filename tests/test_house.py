@@ -17,7 +17,9 @@ from typing import NamedTuple
 import pytest
 
 import newskills
-from newskills.base.libraries import LIBRARIES, library_source
+from newskills._api.applications import FOR_APPLICATIONS
+from newskills._api.public import PUBLIC
+from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_source
 from newskills.benchmarks.generate_catalog import NO_CATEGORIES
 from newskills.commands.command import resolve
 from newskills.commands.loading import load
@@ -25,7 +27,7 @@ from newskills.commands.table import GROUPS, command_names, module_of
 
 ROOT = Path(newskills.__file__).parent
 REPOSITORY = ROOT.parents[1]
-PACKAGES = (ROOT, *(ROOT.parent / name for name in LIBRARIES))
+PACKAGES = (ROOT, *(ROOT.parent / name for name in (*LIBRARIES, *APPLICATIONS)))
 """Ours: newskills, and the libraries that come along."""
 MOST = 25
 """Python files beside each other."""
@@ -36,7 +38,13 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-FILES = {module_name(path): path for root in PACKAGES for path in root.rglob("*.py")}
+def source_files(root: Path) -> list[Path]:
+    """Files of a package, with those of the folders in it that are links (`newskills.aimo`)."""
+    folders = os.walk(root, followlinks=True)
+    return sorted(Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".py"))
+
+
+FILES = {module_name(path): path for root in PACKAGES for path in source_files(root)}
 
 
 class Facts(NamedTuple):
@@ -110,19 +118,34 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_what_names_the_libraries_names_all() -> None:
     """Settings of tools that know no patterns, links, and the packages that go along with jobs."""
-    folders = sorted(path.name for path in (REPOSITORY / "libs").iterdir())
-    packages = [name.replace("-", "_") for name in folders]
-    assert sorted(LIBRARIES) == packages
+    libraries, applications = (
+        sorted(path.name for path in (REPOSITORY / place).iterdir()) for place in ("libs", "apps")
+    )
+    packages = [name.replace("-", "_") for name in (*libraries, *applications)]
+    assert [*sorted(LIBRARIES), *sorted(APPLICATIONS)] == packages
     assert [os.readlink(ROOT.parent / name) for name in packages] == [
         f"../{library_source(name)}" for name in packages
     ]
     settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     assert settings["hatch"]["build"]["targets"]["wheel"]["packages"][2:] == [f"src/{name}" for name in packages]
-    assert settings["mypy"]["mypy_path"].split(":") == ["src", *(f"libs/{name}/tests" for name in folders)]
+    tests = [*(f"libs/{name}/tests" for name in libraries), *(f"apps/{name}/tests" for name in applications)]
+    assert settings["mypy"]["mypy_path"].split(":") == ["src", *tests]
     assert settings["coverage"]["run"]["source"] == ["newskills", *packages]
     assert settings["importlinter"]["root_packages"] == ["newskills", *packages]
     contracts = {contract["name"]: contract for contract in settings["importlinter"]["contracts"]}
-    assert contracts["The libraries know nothing of the rest"]["source_modules"] == packages
+    libraries_alone = contracts["The libraries know nothing of the rest"]
+    assert libraries_alone["source_modules"] == packages[: len(libraries)]
+    assert libraries_alone["forbidden_modules"] == ["newskills", *packages[len(libraries) :]]
+    core = contracts["newskills knows nothing of the applications"]
+    assert core["forbidden_modules"] == packages[len(libraries) :]
+
+
+def test_applications_import_what_is_meant_for_them() -> None:
+    """Public modules, and those of a list that has no others."""
+    own = (*APPLICATIONS, "newskills.aimo")
+    names = [name for name in FILES if name.startswith(own)]
+    imported = {module for name in names for module in facts(name).imports if not module.startswith(own)}
+    assert {name for name in imported - PUBLIC.keys() if name.startswith("newskills.")} == FOR_APPLICATIONS
 
 
 def test_no_folder_is_crowded() -> None:

@@ -20,6 +20,10 @@ LIBRARIES = {
     path.parent.name: path.parent.name.replace("-", "_") for path in sorted(ROOT.glob("libs/*/pyproject.toml"))
 }
 """Folder of libs → its package."""
+APPLICATIONS = {
+    path.parent.name: path.parent.name.replace("-", "_") for path in sorted(ROOT.glob("apps/*/pyproject.toml"))
+}
+"""Folder of apps → its package."""
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +40,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distributions of newskills and its libraries, and the wheels that are built from them."""
     pytest.importorskip("build", reason="no build here: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("dist")
-    for place in (ROOT, *(ROOT / "libs" / name for name in LIBRARIES)):
+    for place in (ROOT, *ROOT.glob("libs/*"), *ROOT.glob("apps/*")):
         run(sys.executable, "-m", "build", "--outdir", folder, place)
     return folder
 
@@ -58,8 +62,9 @@ def test_an_index_would_take_them(dist: Path) -> None:
     pytest.importorskip("twine", reason="no twine here: pip install -e '.[dev]'")
     files = sorted(dist.iterdir())
     ends = ("-py3-none-any.whl", ".tar.gz")
-    names = [f"{name}-{__version__}{end}" for name in ("newskills", *LIBRARIES.values()) for end in ends]
-    assert [file.name for file in files] == names
+    packages = ("newskills", *LIBRARIES.values(), *APPLICATIONS.values())
+    names = [f"{name}-{__version__}{end}" for name in packages for end in ends]
+    assert [file.name for file in files] == sorted(names)
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
 
 
@@ -92,7 +97,11 @@ def test_they_have_all_files_of_the_package_and_no_others(dist: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in source} - names == set()
     assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py"} <= names
-    assert not [name for name in names if name.startswith((".venv", "results/", "libs/", "src/newskills_"))]
+    assert not [
+        name
+        for name in names
+        if name.startswith((".venv", "results/", "libs/", "apps/", "src/newskills_", "src/newskills/aimo"))
+    ]
 
 
 @pytest.mark.parametrize(("name", "package"), LIBRARIES.items())
@@ -101,6 +110,42 @@ def test_libraries_are_distributions_of_their_own(dist: Path, name: str, package
     assert required(wheel_of(dist, package)) == []
     assert required(wheel_of(dist)) == [f"{name}=={__version__}" for name in LIBRARIES]
     assert import_module(package).__version__ == __version__
+
+
+@pytest.mark.parametrize(("name", "package"), APPLICATIONS.items())
+def test_applications_are_distributions_beside_newskills(
+    dist: Path, python: Path, name: str, package: str
+) -> None:
+    wheel = wheel_of(dist, package)
+    assert held(wheel) == tracked(f"apps/{name}/src")
+    assert held(wheel) & held(wheel_of(dist)) == set()
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = next(file for file in archive.namelist() if file.endswith(".dist-info/METADATA"))
+        assert f"Requires-Dist: newskills=={__version__}\n" in archive.read(metadata).decode()
+    assert import_module(package).__version__ == __version__
+
+
+def test_an_application_adds_its_commands_and_names(dist: Path, python: Path, tmp_path: Path) -> None:
+    """And before it is installed, they say which distribution they come with."""
+    ns = python.with_name("ns")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [str(ns), "aimo", "train", "--help"]
+    lacking = subprocess.run(words, capture_output=True, text=True, cwd="/", env=environ, check=False)
+    assert (lacking.returncode, "pip install newskills-aimo" in lacking.stderr) == (2, True)
+    assert "Traceback" not in lacking.stderr
+    run(python, "-m", "venv", "--without-pip", tmp_path)
+    own = tmp_path / "bin/python"
+    packages = next(tmp_path.glob("lib/python*/site-packages"))
+    theirs = next(python.parents[1].glob("lib/python*/site-packages"))
+    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", packages)
+    run(python, *install, wheel_of(dist), wheel_of(dist, "newskills_aimo"))
+    paths = {"PYTHONPATH": f"{packages}{os.pathsep}{theirs}"}
+    shown = run(
+        own, "-m", "newskills", "aimo", "train", "--stage=rl", "--base-model=smollm2", "--dry_run", **paths
+    )
+    assert "ns grpo --model=" in shown.stdout
+    said = run(own, "-c", "from newskills.aimo import verify_answer as v; print(v('#### 7', '7'))", **paths)
+    assert said.stdout == "True\n"
 
 
 ALONE = {
@@ -156,13 +201,29 @@ def test_a_library_as_it_is_installed_passes_its_tests(
     run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "package"), APPLICATIONS.items())
+def test_an_application_as_it_is_installed_passes_its_tests(
+    dist: Path, tmp_path: Path, name: str, package: str
+) -> None:
+    """With newskills and its libraries as they are installed."""
+    wheels = [wheel_of(dist), *(wheel_of(dist, each) for each in (*LIBRARIES.values(), package))]
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path, *wheels)
+    where = run(sys.executable, "-c", f"import {package} as m; print(m.__file__)", PYTHONPATH=str(tmp_path))
+    assert Path(where.stdout.strip()).is_relative_to(tmp_path)
+    tests = ROOT / "apps" / name / "tests"
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, PYTHONPATH=str(tmp_path))
+
+
 def test_a_checkout_brings_its_libraries_along(tmp_path: Path) -> None:
     pytest.importorskip("build", reason="no build here: pip install -e '.[dev]'")
     run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
     wheel = next(tmp_path.glob("*.whl"))
     libraries = {file for name in LIBRARIES for file in tracked(f"libs/{name}/src")}
+    applications = {file for name in APPLICATIONS for file in tracked(f"apps/{name}/src")}
     assert libraries
-    assert held(wheel) == tracked("src") | libraries
+    assert applications
+    assert held(wheel) == tracked("src") | libraries | applications
     assert required(wheel) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from newskills import __version__
-from newskills.base.libraries import LIBRARIES
+from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_source
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -56,10 +56,10 @@ def test_commands_of_the_repository_are_there(file: Path) -> None:
 def release(tmp_path: Path) -> Path:
     """A folder with the files of this version, and the changelog of its release."""
     (tmp_path / "dist").mkdir()
-    for name in ("newskills", *LIBRARIES):
+    for name in ("newskills", *LIBRARIES, *APPLICATIONS):
         (tmp_path / f"dist/{name}-{__version__}-py3-none-any.whl").touch()
-    for name in LIBRARIES:
-        (tmp_path / "libs" / name.replace("_", "-")).mkdir(parents=True)
+    for name in (*LIBRARIES, *APPLICATIONS):
+        (tmp_path / library_source(name)).mkdir(parents=True)
     (tmp_path / "CHANGELOG.md").write_text(f"## Unreleased\n\n## {__version__} (2026-12-01)\n")
     return tmp_path
 
@@ -81,7 +81,7 @@ def checked(folder: Path, tag: str) -> list[int]:
 def test_a_release_is_refused_for_another_version_than_its_tag(release: Path) -> None:
     assert checked(release, f"v{__version__}") == [0, 0]
     assert all(checked(release, "v99.0.0"))
-    for name in ("newskills", *LIBRARIES):
+    for name in ("newskills", *LIBRARIES, *APPLICATIONS):
         wheel = release / f"dist/{name}-{__version__}-py3-none-any.whl"
         wheel.unlink()
         assert checked(release, f"v{__version__}")[0] != 0, name

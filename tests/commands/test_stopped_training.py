@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests import forkserver
-from tests.recipes.aimo.test_training import FULL, laid_out
+from tests.apps.aimo.test_training import FULL, laid_out
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows

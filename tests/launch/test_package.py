@@ -17,7 +17,7 @@ from tests.launch.sshd import remote, sshd
 import newskills
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError
-from newskills.base.libraries import LIBRARIES, library_source
+from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_source
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.machines.shell import LocalMachine, Shell
 from newskills.launch.machines.ssh import RemoteMachine
@@ -27,7 +27,7 @@ __all__ = ["remote", "sshd"]
 
 SLURM = ClusterConfig(executor="slurm", name="slurm", job_dir="/unused")
 FILES = {"train.py": "print('one')\n", "pack age/it's.txt": "x\n", "bin/run": "#!/bin/sh\n"}
-OURS = ("newskills", *LIBRARIES)
+OURS = ("newskills", *LIBRARIES, *APPLICATIONS)
 OWN = {"newskills/__init__.py": "", "newskills/cli.py": ""}  # so that the installed one need not be copied
 
 
@@ -211,7 +211,7 @@ def test_changed_data_that_is_committed_counts_as_code(repo: Path, tmp_path: Pat
         packed(tmp_path / "jobs", repo)
 
 
-@pytest.mark.parametrize("package_name", LIBRARIES)
+@pytest.mark.parametrize("package_name", OURS[1:])
 def test_a_repository_that_has_newskills(tmp_path: Path, package_name: str) -> None:
     own = {"src/newskills/__init__.py": "MINE = 1\n", "src/newskills/cli.py": "", "README": ""}
     library = library_source(package_name)

@@ -6,18 +6,57 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from newskills.commands.table import canonical, module_of
+from newskills.commands.table import APPLICATIONS, canonical, module_of
 
 if TYPE_CHECKING:
     from newskills.commands.command import Command
 
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
+ENTRY_POINTS = "newskills.commands"
+"""Group of entry points by which other packages add commands; they are read only for a word that no command has."""
 
 
 def load(name: str) -> Command[Any]:
-    """Return the command called `name` (either spelling). Raises UnknownNameError."""
-    command: Command[Any] = import_module(module_of(canonical(name))).COMMAND
+    """Return the command called `name` (either spelling). Raises UnknownNameError, and ConfigError where it belongs to
+    an application that is not installed."""
+    from newskills.base.errors import UnknownNameError
+
+    try:
+        module = module_of(canonical(name))
+    except UnknownNameError:
+        if (added := _added(name)) is None:
+            raise
+        return added
+    command: Command[Any] = _import(module).COMMAND
     return command
+
+
+def _added(name: str) -> Command[Any] | None:
+    """Return the command of that name which an installed package adds."""
+    from importlib.metadata import entry_points
+
+    folded = name.replace("-", "_")
+    for entry in entry_points(group=ENTRY_POINTS):
+        if entry.name == folded:
+            command: Command[Any] = entry.load()
+            return command
+    return None
+
+
+def _import(module: str) -> Any:
+    """Import the module of a command. Raises ConfigError where its application is not installed."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name not in APPLICATIONS.values():
+            raise
+        from newskills.base.errors import ConfigError
+
+        distribution = str(error.name).replace("_", "-")
+        raise ConfigError(
+            f"This command belongs to {distribution}, which is not installed.",
+            hint=f"Run: pip install {distribution}",
+        ) from error
 
 
 def light(words: list[str]) -> bool:

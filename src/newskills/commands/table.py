@@ -110,6 +110,8 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
 }
 """Commands of two words → their name in Python, which is accepted as well."""
+APPLICATIONS = {"aimo": "newskills_aimo"}
+"""First word of a family → the package with its commands, which is an application: a distribution of its own."""
 
 
 def command_names() -> list[str]:
@@ -131,6 +133,8 @@ def module_of(name: str) -> str:
     """Return the module of the command called `name`: its room, and the words that are typed."""
     room = next(room for room, commands in GROUPS.items() if name in commands)
     words = shown(name).split()
+    if words[0] in APPLICATIONS:
+        return ".".join((APPLICATIONS[words[0]], "commands", *words[1:]))
     if iskeyword(words[-1]):
         words[-1] += "_"
     return ".".join(("newskills.commands", room, *words))

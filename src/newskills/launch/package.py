@@ -7,6 +7,7 @@ same commit is copied once. It appears by rename, so that it is whole or not the
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import tempfile
@@ -19,7 +20,7 @@ from msgspec import Struct, structs
 from newskills import base
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
-from newskills.base.libraries import LIBRARIES, library_folders, library_source
+from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_folders, library_source
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, twin
 from newskills.launch.clusters.mounts import CODE, clean, inside
@@ -39,9 +40,12 @@ PACKAGES = "packages"
 _OWN = "newskills"
 _PLACES = {
     _OWN: (_OWN, f"src/{_OWN}"),
-    **{name: (name, f"src/{name}", library_source(name)) for name in LIBRARIES},
+    **{name: (name, f"src/{name}", library_source(name)) for name in (*LIBRARIES, *APPLICATIONS)},
 }
-_MARKS = {_OWN: ("__init__.py", "cli.py"), **dict.fromkeys(LIBRARIES, ("__init__.py", "_version.py"))}
+_MARKS = {
+    _OWN: ("__init__.py", "cli.py"),
+    **dict.fromkeys((*LIBRARIES, *APPLICATIONS), ("__init__.py", "_version.py")),
+}
 """Where a repository may have our packages, and the files by which they are recognised."""
 _PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
 
@@ -270,7 +274,9 @@ def _held(commit: GitCommit, name: str) -> str:
 
 
 def _own_files(own: Path) -> list[str]:
-    names = (path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file())
+    """Return the files of a package; of a checkout with those of folders that it links to, which are copied, too."""
+    folders = os.walk(own, followlinks=True)
+    names = (Path(folder, name).relative_to(own).as_posix() for folder, _, files in folders for name in files)
     return sorted(name for name in names if "__pycache__" not in name)
 
 

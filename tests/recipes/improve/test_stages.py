@@ -17,11 +17,11 @@ from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.store import write_rows
 from newskills.benchmarks import get_benchmark
 from newskills.config.values import Text
-from newskills.recipes.aimo.settings import AimoConfig
 from newskills.recipes.improve.problems import load_problems
 from newskills.recipes.improve.records import ImproveKeys, ImproveStage, Method
 from newskills.recipes.improve.stages import read_config
 from newskills.recipes.improve.training import check_solver
+from newskills_aimo.recipe.settings import AimoConfig
 
 THREE = Path(__file__).parents[3] / "recipes/improve/three_stages.yaml"
 STAGE = "stages:\n  - name: a\n    samples: 0\n    solutions: [s.jsonl]\n"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from newskills_math import quantities
@@ -157,11 +156,15 @@ def _is_inconsistent(node: Node, same: Same) -> bool:
         return any(
             not _agree(stated.value, side, same, whole=relations.get(side) == "≈") for side in stated.constants
         )
-    written_out = [side for side in node.args[1:] if not has(side, "app")]
-    return any(
-        symbols(first) == symbols(second) and same(first, second) is False
-        for first, second in pairwise(written_out)
-    )
+    last_of: dict[frozenset[str], Node] = {}
+    for side in node.args[1:]:
+        if has(side, "app"):
+            continue
+        variables = frozenset(symbols(side))
+        if variables in last_of and same(last_of[variables], side) is False:
+            return True
+        last_of[variables] = side
+    return False
 
 
 def _agree(value: Node, side: Node, same: Same, *, whole: bool) -> bool:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the evaluations of the three-stage recipe do. Apart from their options, so that help loads no engine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import DataError
+from newskills.config.command_line import Parsed
+from newskills.models.serving.gpus import visible_gpus
+from newskills.pipelines.notices import notice
+from newskills.run.planning.plan import RESULTS
+from newskills_aimo.commands.evaluate import Options as OneOptions
+from newskills_aimo.commands.evaluate_all import Options as AllOptions
+from newskills_aimo.commands.evaluate_checkpoints import Options as CheckpointsOptions
+from newskills_aimo.commands.options import BenchmarkOptions
+from newskills_aimo.commands.regenerate_summary import Options as SummaryOptions
+from newskills_aimo.recipe.evaluating import (
+    ALL,
+    EVERYTHING,
+    EvaluationSettings,
+    checkpoint_lines,
+    checkpoints_of,
+    evaluate,
+    evaluate_checkpoints,
+    lines,
+    points,
+    report,
+    write_everything,
+)
+from newskills_aimo.recipe.lines import CommandLine
+from newskills_aimo.running.lines import gpus, place, run_line, show, tell
+
+
+def run_evaluate(parsed: Parsed[OneOptions]) -> int:
+    spec = _spec(parsed, parsed.options.benchmark.split(","), gpus(parsed.options.use_vllm))
+    if parsed.options.dry_run:
+        return show(("", line) for line in lines(spec))
+    return evaluate(spec, ns=run_line)
+
+
+def run_all(parsed: Parsed[AllOptions]) -> int:
+    options = parsed.options
+    vllm = options.vllm and (visible_gpus() > 0 or "vllm" in parsed.given)
+    if options.vllm and not vllm and not options.server_address:
+        notice("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
+    names = [name for text in options.benchmarks for name in text.split(",")] or list(ALL)
+    spec = _spec(parsed, names, gpus(vllm))
+    if options.dry_run:
+        return show(("", line) for line in lines(spec))
+    if code := evaluate(spec, ns=run_line):
+        return code
+    if options.merge_output:
+        sys.stdout.write(f"all scores: {write_everything(spec.output_dir)}\n")
+    return 0
+
+
+def run_checkpoints(parsed: Parsed[CheckpointsOptions]) -> int:
+    options = parsed.options
+    spec = _spec(parsed, options.benchmark.split(","), gpus(options.use_vllm))
+    if options.dry_run:
+        return show(_planned(spec, options.base_model))
+    return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=tell)
+
+
+def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, CommandLine]]:
+    for step, folder in checkpoints_of(Path(spec.model)):
+        for line in checkpoint_lines(spec, folder, base):
+            yield f"step {step}", line
+
+
+def run_summary(parsed: Parsed[SummaryOptions]) -> int:
+    """Run the command and return the exit code. Raises DataError where the folder has no records of an evaluation."""
+    folder = Path(parsed.options.output_dir)
+    checkpoints = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
+    if not checkpoints:
+        raise DataError(f"{folder} has no evaluation records (neither {RESULTS} nor checkpoint-*/{RESULTS}).")
+    summaries = [
+        CommandLine(command="summarize_results", places=(str(path),), why="the table of these records")
+        for path in checkpoints
+    ]
+    if parsed.options.dry_run:
+        return show(("", line) for line in summaries)
+    for line in summaries:
+        if code := run_line(line):
+            return code
+    if (folder / EVERYTHING).is_file():
+        write_everything(folder)
+    if points(folder):
+        sys.stdout.write(f"{report(folder)}\n")
+    return 0
+
+
+def _spec(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> EvaluationSettings:
+    options: BenchmarkOptions = parsed.options
+    return EvaluationSettings(
+        model=options.model,
+        benchmarks=benchmarks,
+        output_dir=place(options),
+        max_samples=options.max_samples,
+        samples=options.num_samples,
+        gpus=count,
+        address=options.server_address,
+        tir=options.use_tir,
+        data_dir=options.data_dir,
+        keys=parsed.overrides,
+    )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands of the three-stage recipe share: how the lines of the recipe are run and shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from newskills.commands.loading import load
+from newskills.config.fields import leaves
+from newskills.pipelines.notices import notice
+from newskills_aimo.commands.options import AnswerOptions
+from newskills_aimo.recipe.lines import CommandLine
+
+
+def place(options: AnswerOptions) -> Path:
+    """Return the folder for the results."""
+    return Path(options.output_dir or Path("results/aimo") / Path(options.model.rstrip("/")).name)
+
+
+def gpus(vllm: bool) -> int:
+    """Return the number of GPUs for vLLM; 0 = llama.cpp."""
+    from newskills.models.serving.gpus import visible_gpus
+
+    return max(1, visible_gpus()) if vllm else 0
+
+
+def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
+    """Print the lines as they would be typed, each checked to be one that its command takes, and return 0. Raises
+    NewskillsError."""
+    for title, line in lines:
+        fit = fitting(line)
+        load(fit.command).parsed(fit.words)
+        sys.stdout.write(f"# {f'{title}: ' if title else ''}{line.why}\n{fit.shown}\n")
+    sys.stdout.write("Nothing was done: this is a dry run.\n")
+    return 0
+
+
+def run_line(line: CommandLine) -> int:
+    """Print and run a line; return its exit code. Raises NewskillsError."""
+    fit = fitting(line)
+    tell(f"$ {fit.shown}")
+    return load(fit.command).main(fit.words)
+
+
+def tell(text: str) -> None:
+    """Print `text` in the first of several processes that train together."""
+    if os.environ.get("RANK", "0") == "0":
+        print(text, flush=True)
+
+
+def fitting(line: CommandLine) -> CommandLine:
+    """Return a lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
+    if not line.lenient:
+        return line
+    command = load(line.command)
+    config_keys = leaves(command.config) if command.config else {}
+    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, config_keys)
+    if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
+        notice(f"ns {line.command} has no {', '.join(idle)}")
+    return replace(line, options=options[0], keys=keys[0])
+
+
+def _split(values: Mapping[str, Any], known_names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return (the values that are known, those that are not), without None."""
+    values_set = {name: value for name, value in values.items() if value is not None}
+    return {n: v for n, v in values_set.items() if n in known_names}, {
+        n: v for n, v in values_set.items() if n not in known_names
+    }
