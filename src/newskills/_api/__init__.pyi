@@ -939,7 +939,7 @@ def distill(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+        backend: cpu: LoRA, small Llama, Qwen; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
@@ -1061,7 +1061,7 @@ def dpo(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+        backend: cpu: LoRA, small Llama, Qwen; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
@@ -1622,7 +1622,7 @@ def grpo(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+        backend: cpu: LoRA, small Llama, Qwen; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
@@ -2062,7 +2062,7 @@ def kto(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        backend: trl: any model, GPUs or a CPU (newskills[trl]); cpu: LoRA, small Llama models; tinker:
+        backend: trl: any model, GPUs or a CPU (newskills[trl]); cpu: LoRA, small Llama, Qwen; tinker:
             at a service (default 'trl')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
@@ -3074,7 +3074,7 @@ def reward_model(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+        backend: cpu: LoRA, small Llama, Qwen; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader
@@ -3568,7 +3568,7 @@ def sft(
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
-        backend: cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a
+        backend: cpu: LoRA, small Llama, Qwen; trl: any model, GPUs (newskills[trl]); tinker: at a
             Tinker service (default 'cpu')
         data_dir: folder of prepared data
         eval_benchmark: benchmark to evaluate on during training (++eval.*), with its prompt and grader

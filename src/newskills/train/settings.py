@@ -11,6 +11,8 @@ from newskills.train.backends.trl.settings import TrlSettings
 
 Schedule = Literal["constant", "linear", "cosine"]
 """How the learning rate falls."""
+Control = Literal["none", "shuffled"]
+"""A training that shows what chance does: advantages of rewards that are shuffled within their groups."""
 TooLong = Literal["error", "drop", "truncate"]
 """What becomes of a sequence that is longer than the model's context."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

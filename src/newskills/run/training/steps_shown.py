@@ -18,7 +18,7 @@ PLAIN_EVERY, DRAWN_EVERY = 10.0, 1.0
 LONG = 3.0
 """Seconds after which a step that is not done is told of."""
 WIDTH = 24
-SHOWN = ("loss", "reward")
+SHOWN = ("loss", "reward", "signal")
 
 
 class StepReporter(Struct, frozen=True):

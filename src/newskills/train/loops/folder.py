@@ -133,6 +133,15 @@ class TrainingFolder:
         path = checkpoint.state_path
         return path if "://" in path else str(self.path / path)
 
+    def kept_state(self) -> str:
+        """Return the state of the best weights by held-out problems so far; empty: those before any training."""
+        scores = self.scores(SCORE)
+        best = best_of(scores) if scores else 0
+        saved = [
+            checkpoint for checkpoint in self.checkpoints if checkpoint.step == best and checkpoint.state_path
+        ]
+        return self.state_of(saved[-1]) if saved else ""
+
     def scores(self, name: str) -> list[tuple[int, float]]:
         """(step, value) of a metric, where it was measured, in order."""
         path = self.path / METRICS

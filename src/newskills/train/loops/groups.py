@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
@@ -86,6 +87,19 @@ def left_out_advantages(rewards: Sequence[float | None]) -> list[float]:
     ]
 
 
+def shuffled(advantages: Advantages, seed: int) -> Advantages:
+    """Return advantages of rewards that are shuffled within each group: what a training does without any signal."""
+    draw = random.Random(f"{seed}-shuffled")  # noqa: S311 - no secret
+
+    def of_shuffled(rewards: Sequence[float | None]) -> list[float]:
+        graded = [reward for reward in rewards if reward is not None]
+        draw.shuffle(graded)
+        order = iter(graded)
+        return advantages([None if reward is None else next(order) for reward in rewards])
+
+    return of_shuffled
+
+
 def measured(groups: Sequence[Group]) -> dict[str, float]:
     """Rewards over what was graded; how much was not; how many groups taught something."""
     return {**_measured(groups), **_by_component(groups), **_by_field(groups)}
@@ -116,6 +130,7 @@ def _measured(groups: Sequence[Group]) -> dict[str, float]:
         "completion_tokens": fmean(rollout.tokens for rollout in rollouts),
         "cut_off": fmean(rollout.finish_reason == "length" for rollout in rollouts),
         "groups_used": float(sum(group.teaches for group in groups)),
+        "spread": fmean(group.teaches for group in groups),
         **(
             {"turns": fmean(turns), "lost": float(sum(bool(rollout.lost) for rollout in rollouts))}
             if set(turns) != {1}

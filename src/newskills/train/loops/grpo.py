@@ -21,13 +21,14 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.draws import DrawConfig, ProblemDraws, differ
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.groups import Group, advantages_of, grouped, measured, measured_draws
+from newskills.train.loops.groups import Group, advantages_of, grouped, measured, measured_draws, shuffled
 from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.remarks import LossRemark, flat_remark
 from newskills.train.loops.samples import Problem, Rollout, Scorer
+from newskills.train.loops.signal import StepSignal
 from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.loops.traces import TrainingSequence, held_back, sampler_gap, traces
-from newskills.train.settings import Schedule
+from newskills.train.settings import Control, Schedule
 from newskills.train.verbs import (
     LossConfig,
     LossName,
@@ -57,6 +58,9 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     weights          how often problems of each source are drawn, where there are several
     importance_cap   largest importance weight of a token of rollouts with several turns; 0 = none
     turn_weight      weight of the rewards that an environment gives for single turns
+    min_signal       groups are added to a step until its gradient is expected to be so much signal (`loops.signal`)
+    max_groups       most groups of a step
+    control          shuffled: advantages of shuffled rewards, so that all that changes is chance
     """
 
     name: ClassVar[str] = "grpo"
@@ -85,6 +89,9 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     weights: dict[str, float] = {}  # noqa: RUF012 - copied
     importance_cap: float = 2.0
     turn_weight: float = 0.0
+    min_signal: float = 0.0
+    max_groups: int = 64
+    control: Control = "none"
     save_every: int = 10
     seed: int = 0
 
@@ -104,23 +111,20 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
         """Return whether anything is learnt from it."""
         return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
 
-    def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig | None]:
+    def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig]:
         """Return the loss with its bounds and the temperature, that of the samples.
 
         Where problems take several turns, importance weights are truncated: min(p / q, cap), held fixed, · log p ·
         advantage is the loss cispo without a lower bound.
         """
-        temperature = None if self.temperature == 1 else self.temperature
+        plain = LossConfig(temperature=None if self.temperature == 1 else self.temperature)
         if self.loss in ("ppo", "gspo"):
             low, high = 1 - self.clip_low, 1 + self.clip_high
-            bounds = LossConfig(clip_low_threshold=low, clip_high_threshold=high, temperature=temperature)
-            return self.loss, bounds
+            return self.loss, msgspec.structs.replace(plain, clip_low_threshold=low, clip_high_threshold=high)
         if several_turns and self.importance_cap:
-            bounds = LossConfig(
-                clip_low_threshold=0.0, clip_high_threshold=self.importance_cap, temperature=temperature
-            )
-            return "cispo", bounds
-        return self.loss, None if temperature is None else LossConfig(temperature=temperature)
+            cap = self.importance_cap
+            return "cispo", msgspec.structs.replace(plain, clip_low_threshold=0.0, clip_high_threshold=cap)
+        return self.loss, plain
 
     def check(self) -> None:
         """Raise ConfigError for several iterations with a loss that is not clipped, `importance_sampling`."""
@@ -151,6 +155,7 @@ def grpo(
             "This trainer has no reference weights to compute a KL divergence.", hint="Leave out ++kl."
         )
     source = StepGroups(problems, config, folder, scorer, hooks.remark)
+    source.signal.check(client)
     loss, bounds = config.policy_loss(several_turns=scorer.several_turns)
     cap = config.importance_cap if scorer.several_turns else 0.0
 
@@ -167,11 +172,12 @@ def grpo(
             else:
                 if config.kl and isinstance(client, ReferenceClient):
                     learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor, config.temperature)
-                data = [sequence.datum for sequence in learnt]
-                for iteration in range(config.iterations):
-                    output = client.forward_backward(data, loss, bounds)
-                    if iteration == 0:
-                        metrics |= sampler_gap(learnt, output, cap)
+                metrics |= source.signal.kept_gap(client, learnt)
+                output, of_gradient = source.signal.backward(client, learnt, len(groups), loss, bounds)
+                metrics |= of_gradient | sampler_gap(learnt, output, cap)
+                changed = client.optim_step(adam)
+                for _ in range(1, config.iterations):
+                    output = client.forward_backward([sequence.datum for sequence in learnt], loss, bounds)
                     changed = client.optim_step(adam)
                 metrics = {"loss": output.loss, **metrics, **changed}
             metrics |= measured(groups)
@@ -184,15 +190,15 @@ def sequences_of(groups: Sequence[Group], config: GrpoConfig) -> tuple[list[Trai
     """Return the sequences to learn from, with their share of the loss as advantages, and what the loss is divided
     by."""
     rows = [
-        (rollout, advantages)
-        for group in groups
+        (number, rollout, advantages)
+        for number, group in enumerate(groups)
         for rollout, advantages in zip(group.rollouts, group.advantages, strict=True)
         if config.counts(rollout)
     ]
-    divisor = config.divisor(sum(rollout.tokens for rollout, _ in rows), len(rows))
+    divisor = config.divisor(sum(rollout.tokens for _, rollout, _ in rows), len(rows))
     learnt = [
-        sequence
-        for rollout, advantages in rows
+        msgspec.structs.replace(sequence, group=number)
+        for number, rollout, advantages in rows
         if any(advantages) or config.kl
         for sequence in traces(rollout, [advantage / divisor for advantage in advantages])
     ]
@@ -214,6 +220,7 @@ class StepGroups:
         self._problems, self._config, self._scorer = problems, config, scorer
         self._folder, self._remark = folder, remark
         self._losses = LossRemark(remark)
+        self.signal = StepSignal(config, folder, remark)
         self._draws = ProblemDraws(
             problems,
             DrawConfig(
@@ -229,8 +236,10 @@ class StepGroups:
         if remark := flat_remark(self._folder, step):
             self._remark(remark)
         config = self._config
-        self._draws.catch_up(step, self._folder.sampled() if config.resample or config.put_aside else ())
+        changes = config.resample or config.put_aside or config.min_signal
+        self._draws.catch_up(step, self._folder.sampled() if changes else ())
         drawn = self._rolled(client, step, self._draws.batch(step), 0)
+        wanted = self.signal.wanted()
         for number in range(1, config.resample + 1):
             flat = [at for at, group in enumerate(drawn) if not group.teaches and not group.rejected]
             places = self._draws.further([place for at in flat if (place := drawn[at].place) is not None])
@@ -242,8 +251,16 @@ class StepGroups:
                 if at is not None:
                     drawn[at] = msgspec.structs.replace(drawn[at], rejected=True)
                 drawn.append(group if group.teaches else msgspec.structs.replace(group, rejected=True))
+        drawn += self._more(client, step, [group for group in drawn if not group.rejected], wanted)
         self._losses.tell(drawn)
         return drawn
+
+    def _more(self, client: SamplingClient, step: int, groups: Sequence[Group], wanted: int) -> list[Group]:
+        """Return further groups until there are as many as are `wanted`, of the same sources as `groups`."""
+        sources = [group.place for group in groups if group.place is not None]
+        missing = max(0, wanted - len(groups)) if sources else 0
+        places = self._draws.further([sources[at % len(sources)] for at in range(missing)])
+        return self._rolled(client, step, places, self._config.resample + 1) if places else []
 
     def measured(self, drawn: Sequence[Group]) -> dict[str, float]:
         """Of what a step has drawn, beside the metrics of what is learnt from."""
@@ -278,8 +295,9 @@ def roll_out(
     rolled = scorer.rollouts(client, batch, config.group_size, params)
     judged = scorer.judge([rollout for group in rolled for rollout in group])
     size = config.group_size
+    advantages = config.advantages if config.control == "none" else shuffled(config.advantages, seed)
     parts = [judged[at : at + size] for at in range(0, len(judged), size)]
     return [
-        grouped(problem, group, part, config.advantages, turn_weight=config.turn_weight)
+        grouped(problem, group, part, advantages, turn_weight=config.turn_weight)
         for problem, group, part in zip(batch, rolled, parts, strict=True)
     ]

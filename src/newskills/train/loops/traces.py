@@ -25,10 +25,11 @@ STRANGE = 3.0
 
 
 class TrainingSequence(Struct, frozen=True):
-    """A sequence to learn from, and the places of the targets that the model wrote."""
+    """A sequence to learn from, the places of the targets that the model wrote, and the number of its group."""
 
     datum: Datum
     written: Sequence[int]
+    group: int = 0
 
 
 def traces(rollout: Rollout, advantages: Sequence[float]) -> list[TrainingSequence]:
@@ -121,5 +122,6 @@ def held_back(
             gap = min(max(reference[place] - own[place], -MAX_LOGPROB_DIFF), MAX_LOGPROB_DIFF)
             values.append(min(math.exp(gap) - gap - 1, MAX_TOKEN_KL))
             advantages[place] += weight * gap
-        penalised.append(TrainingSequence(msgspec.structs.replace(datum, advantages=advantages), trace.written))
+        changed = msgspec.structs.replace(datum, advantages=advantages)
+        penalised.append(msgspec.structs.replace(trace, datum=changed))
     return penalised, fmean(values)

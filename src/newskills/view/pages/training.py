@@ -24,6 +24,7 @@ GROUPS = {
     "Reward": ("reward", "correct", "verdict", "accuracy", "score"),
     "Held-out problems": ("eval_", "val", "held_out", "heldout"),
     "KL and entropy": ("kl", "entropy", "ratio", "clip"),
+    "Signal of the gradient": ("signal", "halves_cosine", "noise_scale", "gradient_", "spread", "groups"),
     "Length": ("completion_tokens", "length", "cut_off", "response_length", "tokens_per"),
     "Learning rate": ("learning_rate", "lr"),
     "Gradient": ("grad",),

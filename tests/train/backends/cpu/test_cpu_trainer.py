@@ -235,9 +235,9 @@ def test_bad_data_is_refused_with_a_sentence(folder: Path) -> None:
     ("changed", "said"),
     [
         ({"architectures": ["MixtralForCausalLM"]}, "architecture is MixtralForCausalLM"),
-        ({"rope_scaling": {"rope_type": "llama3"}}, "rotary positions are of the type llama3"),
+        ({"rope_scaling": {"rope_type": "yarn"}}, "rotary positions are of the type yarn"),
         ({"hidden_act": "gelu"}, "activation is gelu"),
-        ({"attention_bias": True}, "have biases"),
+        ({"architectures": ["Qwen2ForCausalLM"], "use_sliding_window": True}, "a sliding window"),
     ],
 )
 def test_models_it_would_compute_wrongly_are_refused(tmp_path: Path, changed: dict[str, Any], said: str) -> None:

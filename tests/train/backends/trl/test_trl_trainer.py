@@ -193,6 +193,16 @@ def test_grpo_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path, 
     ]
 
 
+def test_shuffled_rewards_and_a_minimum_of_signal(model: Path, tmp_path: Path) -> None:
+    config = msgspec.structs.replace(GRPO, steps=2, max_tokens=6, control="shuffled")
+    assert reinforce(model, tmp_path / "shuffled", config)
+    responses = [one for row in read_rows(tmp_path / "shuffled/samples.jsonl") for one in row["responses"]]
+    assert any((one["advantage"] > 0) is (one["reward"] == 0) for one in responses if one["advantage"])
+    assert all(row["spread"] == row["groups_used"] / GRPO.batch_size for row in metrics(tmp_path / "shuffled"))
+    with pytest.raises(ConfigError, match=r"which \+\+min_signal needs"):
+        reinforce(model, tmp_path / "least", msgspec.structs.replace(GRPO, min_signal=0.3))
+
+
 def test_rloo_gives_the_numbers_of_the_cpu_trainer(model: Path, tmp_path: Path) -> None:
     settings = {**msgspec.structs.asdict(GRPO), "steps": 3, "max_tokens": 12, "learning_rate": 0.005}
     config = RlooConfig(**settings)

@@ -17,7 +17,7 @@ from newskills.pipelines.training.methods.options import LocalOptions, PromptKey
 from newskills.run.planning.config import EndpointConfig
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.sandbox.config import SandboxConfig
-from newskills.train.settings import EvalSettings, Schedule
+from newskills.train.settings import Control, EvalSettings, Schedule
 
 AS_IN_EVAL = (
     *("solver", "solver_config", "agent", "agent_config", "agent_max_turns", "environment", "sandbox", "models"),
@@ -148,6 +148,20 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
             "twice as many each further time; 0 = never",
         ),
     ] = 0
+    min_signal: Annotated[
+        float,
+        Meta(
+            ge=0,
+            lt=1,
+            description="(cpu) add groups to a step until its gradient is so much signal (expected cosine of two such "
+            "steps); 0 = never",
+        ),
+    ] = 0.0
+    max_groups: Annotated[int, Meta(ge=1, description="most groups of a step with ++min_signal")] = 64
+    control: Annotated[
+        Control,
+        Meta(description="shuffled: shuffle rewards within groups, to see how much of a change is chance"),
+    ] = "none"
     masked: Annotated[
         str | None, Meta(description="file with problem ids to leave out, one per line (wrong expected answers)")
     ] = None

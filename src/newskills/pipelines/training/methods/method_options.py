@@ -96,7 +96,7 @@ class KtoOptions(ReplyOptions, frozen=True, kw_only=True):
     ] = None
     backend: Annotated[
         str,
-        doc("trl: any model, GPUs or a CPU (newskills[trl]); cpu: LoRA, small Llama models; tinker: at a service"),
+        doc("trl: any model, GPUs or a CPU (newskills[trl]); cpu: LoRA, small Llama, Qwen; tinker: at a service"),
     ] = "trl"
 
 

@@ -31,7 +31,7 @@ class LocalOptions(PlacementOptions, frozen=True, kw_only=True):
     ]
     backend: Annotated[
         str,
-        doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
+        doc("cpu: LoRA, small Llama, Qwen; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
     ] = "cpu"
     data_dir: Annotated[str | None, doc("folder of prepared data")] = None
     eval_benchmark: Annotated[

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Llama (https://arxiv.org/abs/2302.13971) whose projections carry LoRA pairs (https://arxiv.org/abs/2106.09685).
+"""A Llama (https://arxiv.org/abs/2302.13971), or Qwen2 or Qwen3 (https://arxiv.org/abs/2505.09388), whose projections
+carry LoRA pairs (https://arxiv.org/abs/2106.09685).
 
 Written for a CPU: sequences of different lengths are one row of tokens for every matrix product and padded only
 for attention, and the output head sees only the positions that are asked for. Dimension suffixes: `_N` tokens of
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from newskills.base.errors import DataError
 from newskills.train.backends.cpu.layout import Layout, Ragged, attention
+from newskills.train.backends.cpu.rotary import rotary_frequencies
 from newskills.train.backends.cpu.weights import Shape
 from newskills.train.settings import PROJECTIONS
 
@@ -33,11 +35,14 @@ class LoraConfig(Struct, frozen=True, kw_only=True):
 
 
 class LoraLinear:
-    """x Wᵀ + (alpha / rank) x Aᵀ Bᵀ. W [out, in] is frozen; A [rank, in] and B [out, rank] are float32."""
+    """x Wᵀ + b + (alpha / rank) x Aᵀ Bᵀ. W [out, in] and b, if any, are frozen; A [rank, in] and B [out, rank] are
+    float32."""
 
-    def __init__(self, weight: Tensor, lora: LoraConfig, generator: torch.Generator) -> None:
+    def __init__(
+        self, weight: Tensor, lora: LoraConfig, generator: torch.Generator, bias: Tensor | None = None
+    ) -> None:
         out, inside = weight.shape
-        self.weight = weight
+        self.weight, self.bias = weight, bias
         bound = 1 / math.sqrt(inside)  # Kaiming-uniform with a = √5, as PEFT begins
         first = torch.empty(lora.rank, inside).uniform_(-bound, bound, generator=generator)
         self.lora_A = first.requires_grad_()
@@ -47,9 +52,9 @@ class LoraLinear:
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.bare:
-            return F.linear(x, self.weight)
+            return F.linear(x, self.weight, self.bias)
         a, b = self.lora_A.to(x.dtype), self.lora_B.to(x.dtype)
-        return torch.addmm(F.linear(x, self.weight), F.linear(x, a), b.T, alpha=self.scale)
+        return torch.addmm(F.linear(x, self.weight, self.bias), F.linear(x, a), b.T, alpha=self.scale)
 
 
 class JoinedProjections:
@@ -64,6 +69,11 @@ class JoinedProjections:
         for linear, weight in zip(linears, self.stack[: self.total].split(self.widths), strict=True):
             linear.weight = weight
         self.pairs: Tensor | None = None
+        biases = [
+            linear.weight.new_zeros(width) if linear.bias is None else linear.bias
+            for linear, width in zip(linears, self.widths, strict=True)
+        ]
+        self.bias = torch.cat(biases) if any(linear.bias is not None for linear in linears) else None
 
     def hold(self) -> None:
         """From here to `free` the pairs are those of this moment."""
@@ -78,6 +88,8 @@ class JoinedProjections:
             return [linear(x) for linear in self.linears]
         out = F.linear(x, self.stack)
         base, inner, scale = out[:, : self.total], out[:, self.total :], self.linears[0].scale
+        if self.bias is not None:
+            base = base + self.bias
         return torch.split(torch.addmm(base, inner, self.pairs.T, alpha=scale), self.widths, 1)
 
 
@@ -122,8 +134,13 @@ class Block:
         self.shape = shape
         self.norms = tensors["input_layernorm.weight"], tensors["post_attention_layernorm.weight"]
         self.linear = {
-            name: LoraLinear(tensors[f"{part_of(name)}.{name}.weight"], lora, seed) for name in PROJECTIONS
+            name: LoraLinear(tensors[f"{path}.weight"], lora, seed, tensors.get(f"{path}.bias"))
+            for name in PROJECTIONS
+            for path in (f"{part_of(name)}.{name}",)
         }
+        self.head_norms = (
+            [tensors[f"self_attn.{name}_norm.weight"] for name in "qk"] if shape.has_head_norms else []
+        )
         q, k, v, o, gate, up, down = (self.linear[name] for name in PROJECTIONS)
         self.joined = [JoinedProjections(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
 
@@ -131,6 +148,11 @@ class Block:
         """[N, D] → queries, keys, values [N, heads, K], rotated."""
         normed = rms_norm(x, self.norms[0], self.shape.rms_norm_eps)
         q, k, v = (part.unflatten(1, (-1, self.shape.head)) for part in self.joined[0](normed))
+        if self.head_norms:
+            q, k = (
+                rms_norm(part, weight, self.shape.rms_norm_eps)
+                for part, weight in zip((q, k), self.head_norms, strict=True)
+            )
         return rotate(q, rotation), rotate(k, rotation), v
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
@@ -160,8 +182,7 @@ class Llama:
             raise DataError(f"The weights lack the tensor {error}.") from error
         self.blocks = blocks
         self.embedding, self.norm, self.head = embedding, norm.to(dtype), head
-        half = torch.arange(0, shape.head, 2, dtype=torch.float64) / shape.head
-        self.frequencies = (1.0 / shape.theta**half).float()
+        self.frequencies = rotary_frequencies(shape)
 
     @property
     def dtype(self) -> torch.dtype:

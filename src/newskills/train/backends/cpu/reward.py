@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, DataError, TrainingError
 from newskills.train.backends.cpu.layout import Layout
 from newskills.train.backends.cpu.trainer import MICRO_TOKENS, CpuTrainer
 from newskills.train.backends.cpu.weights import (
-    ARCHITECTURES,
+    LLAMA,
     REWARD_ARCHITECTURE,
     Shape,
     read_shape,
@@ -40,7 +40,7 @@ class CpuRewardModel(CpuTrainer):
 
     def _read(self, model: Path, weights: Mapping[str, Tensor] | None) -> tuple[Shape, Mapping[str, Tensor]]:
         tensors = weights or read_tensors(model)
-        shape = read_shape(model, (*ARCHITECTURES, REWARD_ARCHITECTURE))
+        shape = read_shape(model, (LLAMA,))
         if "lm_head.weight" not in tensors:  # a reward model has none
             shape = msgspec.structs.replace(shape, tie_word_embeddings=True)
         return shape, tensors
@@ -102,7 +102,7 @@ def load_reward_model(folder: Path, threads: int = 0, dtype: str = "auto") -> Cp
     from newskills.train.backends.cpu.llama import LoraConfig
     from newskills.train.backends.cpu.trainer import CpuTrainerConfig
 
-    if read_shape(folder, (*ARCHITECTURES, REWARD_ARCHITECTURE)).architectures[0] != REWARD_ARCHITECTURE:
+    if read_shape(folder, (LLAMA,)).architectures[0] != REWARD_ARCHITECTURE:
         raise ConfigError(
             f"{folder} is not a reward model: its config.json does not say {REWARD_ARCHITECTURE}.",
             hint="ns reward_model trains one.",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from newskills.train.backends.cpu.llama import Llama, LoraConfig
 from newskills.train.backends.cpu.losses import loss_of, target_logprobs
 from newskills.train.backends.cpu.sampler import Decode, sample
 from newskills.train.backends.cpu.weights import Shape, check_tensors, read_shape, read_tensors
+from newskills.train.loops.signal import GradientMoments
 from newskills.train.settings import PROJECTIONS
 from newskills.train.tensors import check_base, check_finite, save_tensors
 from newskills.train.verbs import (
@@ -87,6 +89,7 @@ class CpuTrainer:
         self.named = self._trained(tensors)
         self.optimizer = AdamW(list(self.named.values()))
         self.steps = 0
+        self._kept: tuple[str, Mapping[str, Tensor]] | None = None
 
     def _read(self, model: Path, weights: Mapping[str, Tensor] | None) -> tuple[Shape, Mapping[str, Tensor]]:
         return read_shape(model), weights or read_tensors(model)
@@ -112,6 +115,33 @@ class CpuTrainer:
             total += value.item()
             logprobs += part_logprobs
         return LossOutput(loss=total, logprobs=logprobs)
+
+    def forward_backward_groups(
+        self, groups: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
+    ) -> tuple[LossOutput, GradientMoments]:
+        """Add the gradient of the loss, group by group. Raises TrainingError for a loss that is not finite."""
+        parameters = list(self.named.values())
+        halves = [[torch.zeros_like(value) for value in parameters] for _ in range(2)]
+        total, squares, logprobs = 0.0, 0.0, []
+        for number, group in enumerate(groups):
+            output = self.forward_backward(group, loss, config)
+            gradients = [torch.zeros_like(value) if value.grad is None else value.grad for value in parameters]
+            self.optimizer.zero_grad()
+            torch._foreach_add_(halves[number % 2], gradients)
+            squares += _inner(gradients, gradients)
+            total += output.loss
+            logprobs += output.logprobs
+        lengths = [_inner(half, half) for half in halves]
+        across = _inner(*halves)
+        torch._foreach_add_(halves[0], halves[1])
+        for value, gradient in zip(parameters, halves[0], strict=True):
+            value.grad = gradient
+        moments = GradientMoments(
+            squares=squares,
+            total=max(0.0, sum(lengths) + 2 * across),
+            cosine=across / math.sqrt(lengths[0] * lengths[1]) if all(lengths) else None,
+        )
+        return LossOutput(loss=total, logprobs=logprobs), moments
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
         """One step of AdamW on clipped gradients; their norm before.
@@ -166,6 +196,27 @@ class CpuTrainer:
         """Return those of the base model, without the pairs."""
         with self.model.without_pairs():
             return self.logprobs(data, temperature)
+
+    def kept_logprobs(self, data: Sequence[Datum], state: str, temperature: float = 1.0) -> list[list[float]]:
+        """Return log-probabilities under the pairs of a saved state; empty: those of the base model.
+
+        Raises DataError for a folder that holds no state.
+        """
+        if not state:
+            return self.reference_logprobs(data, temperature)
+        if self._kept is None or self._kept[0] != state:
+            self._kept = state, _adapter(Path(state))
+        own = {name: value.detach().clone() for name, value in self.named.items()}
+        try:
+            self._put(self._kept[1])
+            return self.logprobs(data, temperature)
+        finally:
+            self._put(own)
+
+    def _put(self, pairs: Mapping[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, value in self.named.items():
+                value.copy_(pairs[name])
 
     def save_state(self, folder: Path) -> None:
         moments = {
@@ -274,6 +325,23 @@ class CpuTrainer:
             rest = hidden.detach()[layout.where[others]]
             every[others] = target_logprobs(rest, self.model.head, targets[others], temperature)
         return value, [piece.tolist() for piece in every.split(lengths)]
+
+
+def _inner(some: Sequence[Tensor], others: Sequence[Tensor]) -> float:
+    """Return the inner product of two gradients."""
+    pairs = zip(some, others, strict=True)
+    return math.fsum(torch.dot(left.flatten(), right.flatten()).item() for left, right in pairs)
+
+
+def _adapter(folder: Path) -> Mapping[str, Tensor]:
+    """Return the pairs of a saved state. Raises DataError where there are none."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(folder / ADAPTER)
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{folder} is not a checkpoint of the cpu trainer: {error}.") from error
 
 
 def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:

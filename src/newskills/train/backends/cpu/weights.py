@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Hugging Face model folder (config.json, *.safetensors) of the Llama family → its shape and tensors."""
+"""A Hugging Face model folder (config.json, *.safetensors) of Llama, Qwen2 or Qwen3 → its shape and tensors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from newskills.base.errors import ConfigError, DataError
 if TYPE_CHECKING:
     import torch
 
-ARCHITECTURES = ("LlamaForCausalLM",)
+LLAMA, QWEN2, QWEN3 = "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"
+ARCHITECTURES = (LLAMA, QWEN2, QWEN3)
+"""Qwen2 (and 2.5) is a Llama with biases of queries, keys and values, Qwen3 one with norms of queries and keys."""
+ROPE_TYPES = ("default", "linear", "llama3")
+QWEN3_HEAD = 128
+"""Width of a head of Qwen3 where config.json leaves it out."""
 REWARD_ARCHITECTURE = "LlamaForSequenceClassification"
 
 
 class Shape(Struct, frozen=True, kw_only=True):
-    """Sizes of a Llama model, as its config.json names them (https://huggingface.co/docs/transformers/model_doc/llama)."""
+    """Sizes of a model, as its config.json names them (https://huggingface.co/docs/transformers/model_doc/llama)."""
 
     num_hidden_layers: int
     hidden_size: int
@@ -35,10 +40,12 @@ class Shape(Struct, frozen=True, kw_only=True):
     rope_scaling: dict[str, Any] | None = None
     rope_parameters: dict[str, Any] | None = None
     tie_word_embeddings: bool = False
-    architectures: tuple[str, ...] = ARCHITECTURES
+    architectures: tuple[str, ...] = (LLAMA,)
     hidden_act: str = "silu"
     attention_bias: bool = False
     mlp_bias: bool = False
+    use_sliding_window: bool = False
+    layer_types: tuple[str, ...] | None = None
 
     @property
     def kv_heads(self) -> int:
@@ -47,7 +54,34 @@ class Shape(Struct, frozen=True, kw_only=True):
     @property
     def head(self) -> int:
         """Width of one head."""
+        if self.head_dim is None and self.has_head_norms:
+            return QWEN3_HEAD
         return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def has_head_norms(self) -> bool:
+        """Whether queries and keys of each head are normalised."""
+        return self.architectures[0] == QWEN3
+
+    @property
+    def biased(self) -> tuple[str, ...]:
+        """Projections with a bias, below a layer."""
+        of_qwen2 = self.architectures[0] == QWEN2
+        attention = "qkvo" if self.attention_bias and not of_qwen2 else "qkv" if of_qwen2 else ""
+        inner = ("gate", "up", "down") if self.mlp_bias else ()
+        return (
+            *(f"self_attn.{name}_proj" for name in attention),
+            *(f"mlp.{name}_proj" for name in inner),
+        )
+
+    @property
+    def rope(self) -> dict[str, Any]:
+        """Settings of rotary positions; transformers 5 keeps them in `rope_parameters`."""
+        return self.rope_parameters or self.rope_scaling or {}
+
+    @property
+    def rope_type(self) -> str:
+        return str(self.rope.get("rope_type") or self.rope.get("type") or "default")
 
     @property
     def theta(self) -> float:
@@ -56,20 +90,20 @@ class Shape(Struct, frozen=True, kw_only=True):
 
     def fits(self, where: Path, architectures: Sequence[str] = ARCHITECTURES) -> None:
         """Raise ConfigError for a model that this trainer would compute wrongly."""
-        kind = (self.rope_parameters or self.rope_scaling or {}).get("rope_type", "default")
+        slides = self.use_sliding_window or "sliding_attention" in (self.layer_types or ())
         wrong = [
             (
-                self.architectures[0] not in (*ARCHITECTURES, REWARD_ARCHITECTURE),
+                self.architectures[0] not in (*architectures, REWARD_ARCHITECTURE),
                 f"its architecture is {self.architectures[0]}",
             ),
-            (kind != "default", f"its rotary positions are of the type {kind}"),
+            (self.rope_type not in ROPE_TYPES, f"its rotary positions are of the type {self.rope_type}"),
             (self.hidden_act != "silu", f"its activation is {self.hidden_act}"),
-            (self.attention_bias or self.mlp_bias, "its projections have biases"),
+            (slides, "it attends to a sliding window"),
         ]
         if reasons := [reason for is_wrong, reason in wrong if is_wrong]:
             raise ConfigError(
                 f"The cpu trainer cannot train {where}: {', '.join(reasons)}.",
-                hint=f"It knows {', '.join(ARCHITECTURES)}; use --backend=trl for others.",
+                hint=f"It knows {', '.join(architectures)}; use --backend=trl for others.",
             )
 
 
@@ -134,7 +168,7 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
     """Raise DataError where the weights of `folder` are not those of the model that its config.json describes."""
     wide, inner = shape.hidden_size, shape.intermediate_size
     queries, keys = shape.num_attention_heads * shape.head, shape.kv_heads * shape.head
-    of_layer = {
+    of_layer: dict[str, tuple[int, ...]] = {
         "input_layernorm": (wide,),
         "post_attention_layernorm": (wide,),
         "self_attn.q_proj": (queries, wide),
@@ -145,9 +179,14 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
         "mlp.up_proj": (inner, wide),
         "mlp.down_proj": (wide, inner),
     }
+    of_layer = {f"{name}.weight": size for name, size in of_layer.items()} | {
+        f"{name}.bias": of_layer[name][:1] for name in shape.biased
+    }
+    if shape.has_head_norms:
+        of_layer |= {f"self_attn.{name}_norm.weight": (shape.head,) for name in "qk"}
     head = {} if shape.tie_word_embeddings else {"lm_head.weight": (shape.vocab_size, wide)}
     wanted = {"model.embed_tokens.weight": (shape.vocab_size, wide), "model.norm.weight": (wide,), **head} | {
-        f"model.layers.{layer}.{name}.weight": size
+        f"model.layers.{layer}.{name}": size
         for layer in range(shape.num_hidden_layers)
         for name, size in of_layer.items()
     }

@@ -135,6 +135,11 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     problems, scorer = data.problems, data.scorer
     if not problems:
         raise DataError("There are no problems to train on.", hint="Check the filters of the training data.")
+    if config.min_signal:
+        raise ConfigError(
+            "The trl trainer does not measure the gradients of groups, which ++min_signal needs.",
+            hint="Leave it out and set a larger ++batch_size, or use --backend=cpu.",
+        )
     settings, folder = task.settings, task.folder
     if settings.trl.algorithm == "rloo":
         config = RlooConfig(**msgspec.structs.asdict(config))
@@ -199,6 +204,8 @@ def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
         return "problems that take several turns"
     if isinstance(scorer, MixedScorer):
         return "several benchmarks"
+    if config.control != "none":
+        return f"++control={config.control}"
     return next((f"++{key}" for key in ("resample", "put_aside") if getattr(config, key)), "")
 
 
