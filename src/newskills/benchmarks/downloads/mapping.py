@@ -16,9 +16,13 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.readers import RawRow
+from newskills.benchmarks.files.described import DescribedBenchmark
 
 _CHANGED = (
     "Compare its fields with the benchmark's page; where the source has changed, look for a newer newskills."
+)
+_NOT_UNIQUE = (
+    "If the column 'id' does not tell rows apart, give it another name in a YAML file: columns: {passage: id}"
 )
 _OURS = Path(__file__).parents[2]
 _Item = TypeVar("_Item")
@@ -162,6 +166,9 @@ class RowMapping:
         if made is not None and int(made[1]) < self.seen - 1:
             raise DataError(f"{where}: the id '{identity}' is used before, at row {int(made[1]) + 1}.")
         if identity in self._places:
-            raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
+            raise DataError(
+                f"{where}: the id '{identity}' is used before, at {self._places[identity]}.",
+                hint=_NOT_UNIQUE if isinstance(self.benchmark, DescribedBenchmark) else "",
+            )
         self._places[identity] = where
         return identity
