@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what is made from the code and kept: the catalog of benchmarks, types and public modules of the Python API,
-and what NeMo Evaluator reads. Pages of commands and benchmarks are made by the docs build (`generated_pages.py`).
+"""Writes what is made from the code and kept: the catalog of benchmarks, the schema of files that describe them, types
+and public modules of the Python API, and what NeMo Evaluator reads. Pages of commands and benchmarks are made by the
+docs build (`generated_pages.py`).
 
 python docs/generate.py            writes them
 python docs/generate.py --check    exits 1 and names the files that are not current
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from newskills._api.public import HEAD, table
 from newskills._api.stub import stub
+from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.listing import CATALOG
 from newskills.interop.harness import framework_text
@@ -37,7 +39,13 @@ def main(argv: list[str]) -> int:
     catalog = catalog_text()
     if "--check" not in argv and _read(CATALOG) != catalog:
         CATALOG.write_text(catalog, encoding="utf-8")  # what follows reads it
-    files = {STUB: stub(), PYTHON: python_page(), CATALOG: catalog, framework(): framework_text()}
+    files = {
+        STUB: stub(),
+        PYTHON: python_page(),
+        CATALOG: catalog,
+        SCHEMA: schema_text(),
+        framework(): framework_text(),
+    }
     stale = [path for path, text in files.items() if _read(path) != text]
     if "--check" in argv:
         for path in stale:

@@ -8,10 +8,15 @@ import re
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.commands.running import ns
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
+
+from newskills.benchmarks.files.format import BenchmarkFile
+from newskills.benchmarks.files.kinds import KINDS
+from newskills.benchmarks.files.schema import ADDRESS as ADDRESS_OF_SCHEMA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add-a-benchmark.md").read_text(encoding="utf-8")
 FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -46,6 +51,9 @@ def test_the_page_can_be_typed_as_it_stands(here: Path, fake_server: FakeServerF
             done = ns(shlex.join(shlex.split(line)).replace(ADDRESS, server.url + "/v1"), cwd=here, env=place)
             assert done.returncode == 0, (line, done.stderr)
     read = lambda path: json.loads((here / path).read_text())  # noqa: E731 - short
+    assert read("capitals/metrics.json")["capitals"]["pass@1"]["num_entries"] == 2
+    assert {"capitals-Europe", "capitals-America"} < set(read("capitals/metrics.json"))
+    assert read("described/metrics.json")["mine"]["pass@1"]["num_entries"] == 2
     assert read("results/metrics.json")["sums"]["pass@1"]["symbolic_correct"] == 50.0
     assert {"sums-easy", "sums-hard"} < set(read("results/metrics.json"))
     three = read("three/metrics.json")
@@ -56,3 +64,11 @@ def test_the_page_can_be_typed_as_it_stands(here: Path, fake_server: FakeServerF
     assert set(read("german/metrics.json")) == {"animals.de"}
     together = read("together/eval-results/both/metrics.json")["both"]["score"]
     assert together == {"num_benchmarks_in_group": 2, "overall": 25.0}
+
+
+def test_the_page_names_all_keys_and_kinds_of_a_description() -> None:
+    part = PAGE.partition("## The same, described")[2].partition("## The smallest one in Python")[0]
+    names = set(re.findall(r"`(\w+)`", part))
+    assert {field.name for field in msgspec.structs.fields(BenchmarkFile)} - {"licence", "homepage"} <= names
+    assert set(KINDS) <= names
+    assert ADDRESS_OF_SCHEMA in part

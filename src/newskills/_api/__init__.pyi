@@ -221,8 +221,8 @@ async def aevaluate(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
         settings: how answers are generated, such as `Generation(temperature=0.7)`
-        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
-            greedy (required)
+        benchmarks: name[:samples],… or files (./mine.yaml, ./questions.csv ++columns={question: q});
+            samples ≥ 1: that many seeds at temperature 0.7; without samples: greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
@@ -1213,8 +1213,8 @@ def evaluate(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns eval --help` lists them
         settings: how answers are generated, such as `Generation(temperature=0.7)`
-        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
-            greedy (required)
+        benchmarks: name[:samples],… or files (./mine.yaml, ./questions.csv ++columns={question: q});
+            samples ≥ 1: that many seeds at temperature 0.7; without samples: greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
@@ -3227,8 +3227,8 @@ def robust_eval(
     Args:
         ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns robust_eval --help` lists them
         settings: how answers are generated, such as `Generation(temperature=0.7)`
-        benchmarks: name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples:
-            greedy (required)
+        benchmarks: name[:samples],… or files (./mine.yaml, ./questions.csv ++columns={question: q});
+            samples ≥ 1: that many seeds at temperature 0.7; without samples: greedy (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing

@@ -12,6 +12,7 @@ from msgspec import Struct
 from newskills.base.records import Row
 
 Format = Literal[
+    "rows",
     "jsonl",
     "json",
     "yaml",
@@ -26,9 +27,10 @@ Format = Literal[
     "asset",
     "generated",
 ]
-"""One row per line (jsonl; lines: `{"text"}`), list item or key (json, yaml; items that are no objects: `{"value"}`),
-record, or file (object: the file is one JSON object; text: `{"text"}`; asset: `{"asset": Asset}`, for images and
-sounds)."""
+"""One row per line, item or record, whichever form the file has (rows: JSON lines, a JSON array, CSV, TSV or Parquet,
+also packed with zstd); per line (jsonl; lines: `{"text"}`), list item or key (json, yaml; items that are no objects:
+`{"value"}`), record, or file (object: the file is one JSON object; text: `{"text"}`; asset: `{"asset": Asset}`, for
+images and sounds)."""
 
 
 class Drop(Struct, frozen=True):

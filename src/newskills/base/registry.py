@@ -46,6 +46,10 @@ class Registry:
         """Return built-in names and those of installed entry points, sorted."""
         return sorted({*self._table, *self._external()})
 
+    def built_in_names(self) -> list[str]:
+        """Return the names of our own, sorted: the same whatever else is installed."""
+        return sorted(self._table)
+
     def resolve(self, name: str) -> str:
         """Return the canonical name; a `where::attr` is one. Raises UnknownNameError."""
         if "::" in name:

@@ -38,6 +38,7 @@ from newskills.benchmarks.downloads.official import (
 )
 from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, opened
+from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.folders import data_dir, folder_of
 from newskills.benchmarks.options import written
 from newskills.benchmarks.recipe import generator_of, home_of, inputs_of, recipe_of
@@ -156,6 +157,8 @@ def _prepare_prompts(
 
     Return prompt → why it cannot be had; one whose examples cannot be had is taken away. Raises DataError.
     """
+    if isinstance(benchmark, DescribedBenchmark):
+        return {}  # the user says how it is asked
     prompts = prompts_of(benchmark)
     missing = lay_out(prompts, folder / FOLDER, fetcher)
     for prompt, split in splits_with_examples(benchmark, prompts, folder / FOLDER).items():
@@ -264,6 +267,22 @@ def load_rows(
     raise NotPreparedError([(asked_name or benchmark.name, benchmark.name, path)], data_dir)
 
 
+def ready_rows(
+    benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked_name: str = ""
+) -> Path:
+    """Return the prepared file of `split`, as `load_rows` does; what a file of this machine describes and needs no
+    network is prepared first, where it is not there or was made of other rows."""
+    if isinstance(benchmark, DescribedBenchmark):
+        for needed in benchmark.splits():
+            try:
+                load_rows(benchmark, needed, data_dir, asked_name=asked_name)
+            except DataError:
+                if not benchmark.is_local:
+                    raise
+                prepare(benchmark, data_dir=data_dir, splits=(needed,))
+    return load_rows(benchmark, split, data_dir, asked_name=asked_name)
+
+
 def own_rows(folder: Path, split: str) -> Path | None:
     """Return the file of rows of `split` in a folder of the user's, in the first form that is there."""
     paths = (folder / f"{split}{suffix}" for suffix in SUFFIXES)
@@ -291,7 +310,8 @@ def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Pat
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """Return the folder `<data dir>/<name>`; dots in the name become sub-folders."""
-    return folder_of(benchmark.data or benchmark.name, _root(data_dir))
+    place = benchmark.place if isinstance(benchmark, DescribedBenchmark) else benchmark.data or benchmark.name
+    return folder_of(place, _root(data_dir))
 
 
 def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:

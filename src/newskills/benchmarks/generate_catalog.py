@@ -24,7 +24,9 @@ from newskills.models.kinds import MODELS
 from newskills.tools import TOOLS
 from newskills.tools.web_search import SearchApi
 
-NO_CATEGORIES = tuple(f"newskills.benchmarks.{room}" for room in ("downloads", "interactive", "terminal_tasks"))
+NO_CATEGORIES = tuple(
+    f"newskills.benchmarks.{room}" for room in ("downloads", "files", "interactive", "terminal_tasks")
+)
 
 
 def built_in() -> Iterator[tuple[str, Benchmark]]:

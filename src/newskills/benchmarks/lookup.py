@@ -14,13 +14,14 @@ from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
 from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
+from newskills.benchmarks.files.names import is_described, is_file_name
 from newskills.benchmarks.interactive.environments import interactive_benchmark
 from newskills.benchmarks.listing import ENTRY_POINTS, BenchmarkPlaces, CatalogEntry, Extra, entries
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
-    """Return the benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`,
-    `verifiers:environment`, `openenv:address`.
+    """Return the benchmark called `name`: a name or alias, `group.member`, `file.py`, `file.yaml`, a file of
+    questions (`file.csv`), `folder`, `module::attr`, `verifiers:environment`, `openenv:address`.
 
     `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file, or `Places`.
     `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
@@ -63,7 +64,7 @@ def place_of(name: str, extra: Extra | None = None) -> str:
     newskills has it."""
     if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
         return ""
-    if "::" in name or name.endswith(".py"):
+    if "::" in name or is_file_name(name):
         return name
     folders = extra_folders(name, extra)
     if not folders and not list(_places(name, extra)):
@@ -125,6 +126,10 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
         return _named_there(name)
     if name.endswith(".py"):
         return _from_file(name)
+    if is_described(name):
+        from newskills.benchmarks.files.load import load_described  # most names are of other kinds
+
+        return load_described(name, extra.words if isinstance(extra, BenchmarkPlaces) else None)
     if (interactive := interactive_benchmark(name)) is not None:
         return interactive
     places = list(_places(name, extra))

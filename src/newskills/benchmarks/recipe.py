@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError
@@ -19,11 +20,14 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.sources import local_files
+from newskills.benchmarks.files.described import DescribedBenchmark
 
 
 def home_of(benchmark: Benchmark) -> Path:
     """Return the folder of the file in which the mapping is defined, or that of the process where there is no
-    mapping."""
+    mapping; of one that a file describes, that of the file."""
+    if isinstance(benchmark, DescribedBenchmark):
+        return Path(benchmark.home)
     maker = benchmark.row or next(iter(benchmark.variants.values()), benchmark.join)
     file = inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) if maker else None
     return Path(file).resolve().parent if file else Path()
@@ -40,7 +44,8 @@ def recipe_of(benchmark: Benchmark, split: str) -> str:
     """Return a hash that changes whenever the prepared rows might: by sources, version, the file with the mapping,
     newskills itself."""
     row = benchmark.variants.get(split, benchmark.row)
-    makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
+    described = isinstance(benchmark, DescribedBenchmark)
+    makers = [] if described else [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
     files = [file for maker in makers for file in _written_in(maker)]
     sources = [source for source in benchmark.sources if source.split == split]
     chosen = [benchmark.chosen, benchmark.keep] if benchmark.chosen or benchmark.keep else []
@@ -69,7 +74,18 @@ def inputs_of(benchmark: Benchmark, split: str) -> str:
     if benchmark.reads:
         below = Path(benchmark.reads).rglob("*")
         files += sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
-    states = [(str(file), state.st_size, state.st_mtime_ns) for file in files for state in [file.stat()]]
+    if isinstance(benchmark, DescribedBenchmark):
+        # Relative, since jobs may see the folder elsewhere; with the description, since what rows hold is said there.
+        names = [os.path.relpath(file, home) for file in files]
+    else:
+        names = list(map(str, files))
+    states: list[Any] = [
+        (name, state.st_size, state.st_mtime_ns)
+        for name, file in zip(names, files, strict=True)
+        for state in [file.stat()]
+    ]
+    if isinstance(benchmark, DescribedBenchmark):
+        states.append(benchmark.settings().decode())
     if states:
         return hashlib.blake2b(msgspec.json.encode(states), digest_size=8).hexdigest()
     return ""

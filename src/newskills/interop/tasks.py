@@ -17,6 +17,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.benchmarks import entries
+from newskills.benchmarks.files.names import is_file_name
 from newskills.interop.config import EvaluationTask, Params
 from newskills.interop.harness import ALIASES
 
@@ -73,7 +74,7 @@ def map_task(name: str) -> MappedTask | None:
 
     A path of a benchmark file (`./mine.py`, `module::attr`) stands for itself.
     """
-    if "::" in name or name.endswith(".py") or name.startswith(("/", "./")):
+    if "::" in name or is_file_name(name) or name.startswith(("/", "./")):
         return MappedTask(benchmark=name)
     harness, dot, rest = name.partition(".")
     bare = rest if dot and harness in OWN_HARNESSES else name
@@ -127,7 +128,7 @@ def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_
     params, extra = task.params, task.params.extra
     name, _, samples = (task.benchmark or "").partition(":")
     repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)
-    if params.task and not ("::" in name or name.endswith(".py")):
+    if params.task and not ("::" in name or is_file_name(name)):
         wanted = params.task.partition(":")[0]
         if _own(wanted):
             name = wanted

@@ -278,6 +278,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
             "prompt_source": prompt.source,
             "grader": grader_id(unit.config),
             "metric": run.benchmark.metric,
+            **({"metric_config": run.benchmark.metric_config} if run.benchmark.metric_config else {}),
             "newskills": __version__,
             "input_file": str(run.input_file),
             "data": read_provenance(run.input_file),
@@ -354,6 +355,8 @@ def _own_wording(spec: EvaluationSpec, done: Sequence[BenchmarkRun]) -> str:
         return ""
     names = []
     for run in done:
+        if run.benchmark.defaults.get("prompt_source") == NEWSKILLS:
+            continue
         own = own_prompts(spec.output_dir.joinpath(RESULTS, *run.name.split(".")))
         if any(map(worded_otherwise, own)):
             names.append(run.name)

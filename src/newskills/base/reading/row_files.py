@@ -44,15 +44,19 @@ _BYTE_AT = re.compile(r"\(byte (\d+)\)")
 _encoder = msgspec.json.Encoder()
 
 
-def row_lines(file: IO[bytes], path: Path) -> Iterator[tuple[Place, bytes]]:
+def row_lines(
+    file: IO[bytes], path: Path, table: TableForm | None = None, encoding: str = ""
+) -> Iterator[tuple[Place, bytes]]:
     """Return the rows of `file`, which has a buffer, as (place, line of JSON); blank lines of JSON lines are kept.
 
-    `path` tells a table by its name, and is named in errors. Raises DataError for what is damaged or has no such form,
+    `path` tells a table by its name, where `table` does not say how it is written, and is named in errors. `encoding`:
+    of a table that is not in UTF-8. Raises DataError for what is damaged or has no such form,
     ConfigError where a package is missing.
     """
-    if is_plain(file, path):
+    table = table or _table_of(path)
+    if table is None and is_plain(file, path):
         return iter(enumerate(file, 1))
-    return _converted(file, path)
+    return _converted(file, path, table, encoding)
 
 
 def is_plain(file: IO[bytes], path: Path) -> bool:
@@ -137,7 +141,9 @@ def _table_of(path: Path) -> TableForm | None:
     return None if separator is None else TableForm(separator, strict=True)
 
 
-def _converted(file: IO[bytes], path: Path) -> Iterator[tuple[Place, bytes]]:
+def _converted(
+    file: IO[bytes], path: Path, table: TableForm | None, table_encoding: str
+) -> Iterator[tuple[Place, bytes]]:
     head = _peek(file)
     if head.startswith(_GZIP):
         file = io.BufferedReader(_Unpacked(_gunzipped(file), path), _PIECE)
@@ -148,8 +154,8 @@ def _converted(file: IO[bytes], path: Path) -> Iterator[tuple[Place, bytes]]:
         yield from _parquet_lines(file, path)
         return
     encoding = "utf-16" if head.startswith(_UTF16_MARKS) else "utf-8-sig"
-    if (table := _table_of(path)) is not None:
-        with io.TextIOWrapper(file, encoding, newline="") as text:
+    if table is not None:
+        with io.TextIOWrapper(file, table_encoding or encoding, newline="") as text:
             for number, row in table_rows(text, table, str(path)):
                 yield number, _encoder.encode(row)
         return

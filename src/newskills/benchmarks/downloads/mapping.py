@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +16,13 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.downloads.readers import RawRow
+from newskills.benchmarks.files.described import DescribedBenchmark
 
 _CHANGED = (
     "Compare its fields with the benchmark's page; where the source has changed, look for a newer newskills."
+)
+_NOT_UNIQUE = (
+    "If the column 'id' does not tell rows apart, give it another name in a YAML file: columns: {passage: id}"
 )
 _OURS = Path(__file__).parents[2]
 _Item = TypeVar("_Item")
@@ -78,6 +83,8 @@ class RowMapping:
         self.seen = 0
         self.dropped: Counter[str] = Counter()
         self._places: dict[str, str] = {}
+        self._generated = re.compile(rf"{re.escape(self.prefix)}-(\d+)(?:-\d+)?\Z")
+        self._numbered = False
 
     def rows(self, raw: Iterable[RawRow]) -> Iterator[Row]:
         """Yield the prepared rows. Raises DataError for a row that cannot be mapped, and for what the mapping gives
@@ -138,13 +145,30 @@ class RowMapping:
         return several
 
     def _checked(self, row: Row, number: str, where: str) -> Row:
-        identity = str(row.get("id", f"{self.prefix}-{number}"))
-        if identity in self._places:
-            raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
-        self._places[identity] = where
+        identity = self._identity(row, number, where)
         if row.get("expected_answer", "given") in (None, ""):
             raise DataError(f"{where}: the field 'expected_answer' is empty.")
         stored = {"id": identity, **self.assets.stored(row, where)} | {"id": identity}
         if self.mapper is not None:
             stored.pop("_file", None)
         return stored
+
+    def _identity(self, row: Row, number: str, where: str) -> str:
+        """Return the row's own id, or one made of its number; only own ids are remembered, so that files without them
+        may have any size. Raises DataError for one that is used before."""
+        if "id" not in row:
+            self._numbered = True
+            if (identity := f"{self.prefix}-{number}") in self._places:
+                raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
+            return identity
+        identity = str(row["id"])
+        made = self._generated.match(identity) if self._numbered else None
+        if made is not None and int(made[1]) < self.seen - 1:
+            raise DataError(f"{where}: the id '{identity}' is used before, at row {int(made[1]) + 1}.")
+        if identity in self._places:
+            raise DataError(
+                f"{where}: the id '{identity}' is used before, at {self._places[identity]}.",
+                hint=_NOT_UNIQUE if isinstance(self.benchmark, DescribedBenchmark) else "",
+            )
+        self._places[identity] = where
+        return identity

@@ -20,7 +20,16 @@ import msgspec
 
 from newskills.base.benchmark import Asset, Source
 from newskills.base.errors import DataError
-from newskills.base.reading.row_files import TableForm, import_pyarrow, parquet_rows, table_rows
+from newskills.base.reading.row_files import (
+    TABLES,
+    Place,
+    TableForm,
+    import_pyarrow,
+    parquet_rows,
+    place_in,
+    row_lines,
+    table_rows,
+)
 from newskills.base.records import Row
 from newskills.base.store import decode_row
 from newskills.benchmarks.downloads.patterns import select
@@ -106,7 +115,19 @@ def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
             yield RawRow(_decoded(line, shown, number), f"{shown}, line {number}")
 
 
-def _decoded(line: bytes, shown: str, number: int) -> Row:
+def _any_rows(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    """Yield the rows of a file whose form its first bytes and the end of its name tell."""
+    path = Path(shown)
+    table = None
+    if source.separator or source.columns:
+        separator = source.separator or (TABLES[".tsv"] if ".tsv" in path.suffixes else ",")
+        table = TableForm(separator, source.columns, source.quoted, strict=True)
+    for place, line in row_lines(file, path, table, source.encoding):
+        if line.strip():
+            yield RawRow(_decoded(line, shown, place), place_in(path, place))
+
+
+def _decoded(line: bytes, shown: str, number: Place) -> Row:
     """Decode a line; Python writes numbers that are not in JSON, and reads them again."""
     try:
         return decode_row(line, Path(shown), number)
@@ -116,9 +137,9 @@ def _decoded(line: bytes, shown: str, number: int) -> Row:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{shown}, line {number}: invalid JSON ({error}).") from error
+        raise DataError(f"{place_in(Path(shown), number)}: invalid JSON ({error}).") from error
     if not isinstance(row, dict):
-        raise DataError(f"{shown}, line {number}: expected a JSON object.")
+        raise DataError(f"{place_in(Path(shown), number)}: expected a JSON object.")
     return row
 
 
@@ -261,6 +282,7 @@ def _batches(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
 
 
 _READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {
+    "rows": _any_rows,
     "jsonl": _jsonl,
     "json": _records(_json_value),
     "yaml": _records(_yaml_value),

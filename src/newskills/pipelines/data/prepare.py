@@ -26,6 +26,7 @@ from newskills.benchmarks.data import (
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.official import PROMPTS, Alternatives, lay_out, prompts_of, shared_prompts
 from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.files.names import is_file_name
 from newskills.benchmarks.folders import data_dir
 from newskills.benchmarks.options import check_options, shown, values_of, with_options
 from newskills.config.command_line import Parsed
@@ -245,7 +246,7 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     )
     names = _names(options)
     if not any(
-        "/" in name or name.endswith(".py") or name in (ALL, PROMPTS) or is_published(name) for name in names
+        "/" in name or is_file_name(name) or name in (ALL, PROMPTS) or is_published(name) for name in names
     ):
         benchmarks = [benchmark for name in names for benchmark in expand(name, extra)]
         check_options(benchmarks, parsed.more, tuple(leaves(PrepareDataOptions)))
@@ -309,7 +310,7 @@ def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | Non
 def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
     """Check a name, and return it as the job sees it; files with benchmarks may be on the cluster only. Raises
     UnknownNameError."""
-    if "/" in name or name.endswith(".py"):
+    if "/" in name or is_file_name(name):
         return paths.path_in_job(name, "benchmark")
     if name not in (ALL, PROMPTS) and not is_published(name):
         expand(name, options.extra_benchmark_map)

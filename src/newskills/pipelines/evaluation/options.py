@@ -14,7 +14,11 @@ from newskills.pipelines.options import JOB, OLD_NAMES, AcceptLost, PromptSource
 
 class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
     benchmarks: Annotated[
-        str, doc("name[:samples],… ; samples ≥ 1: that many seeds at temperature 0.7; without samples: greedy")
+        str,
+        doc(
+            "name[:samples],… or files (./mine.yaml, ./questions.csv ++columns={question: q}); samples ≥ 1: that many "
+            "seeds at temperature 0.7; without samples: greedy"
+        ),
     ]
     output_dir: Annotated[str | None, doc("folder for the results (default: results/<expname>)")] = None
     generation_type: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from newskills.benchmarks.files.names import SETTINGS
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import (
     chunk_count,
@@ -18,6 +19,7 @@ from newskills.pipelines.arguments import (
 from newskills.pipelines.evaluation.early_stops import with_until
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.evaluation.tables import table_words, tell_guesses
 from newskills.pipelines.models import choose_model, hosting_of
 from newskills.pipelines.options import check_log_samples
 from newskills.pipelines.placement.cluster import ClusterPaths
@@ -56,6 +58,7 @@ def specification_of(
     benchmarks = options.benchmarks
     if there is not None:
         benchmarks = there.packaged.read_here(benchmarks, "--benchmarks")
+    words = table_words(parsed.overrides, benchmarks)
     runs = parse_benchmarks(
         benchmarks,
         data_dir=Path(data_dir) if data_dir else None,
@@ -64,7 +67,9 @@ def specification_of(
         elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
         mounted=mounted_benchmarks(there) if there is not None else {},
         objects=parsed.objects,
+        words=words,
     )
+    tell_guesses(run.benchmark for run in runs)
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
     if there is not None:
         folder = Path(there.path_in_job(str(folder), "--output_dir"))
@@ -78,7 +83,7 @@ def specification_of(
             choice.layer,
             sandbox_layer(options),
             *prompt_layer(options.prompt_source),
-            user_layer(parsed.overrides, consumed=(SPLIT,)),
+            user_layer(parsed.overrides, consumed=(SPLIT, *SETTINGS)),
         ],
         starting_seed=options.starting_seed,
         num_chunks=chunk_count(options),

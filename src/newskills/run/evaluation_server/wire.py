@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.type_errors import type_fault
+from newskills.benchmarks.files.names import is_file_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 LONGEST_NAME = 100
@@ -111,7 +112,7 @@ def _check_name(name: str) -> None:
             f"The benchmark '{name[:LONGEST_NAME]}' has a colon in its name; give the number of samples as "
             "n_samples_per_eval_prompt."
         )
-    if not _NAME.fullmatch(name) or name.endswith(".py") or len(name) > LONGEST_NAME:
+    if not _NAME.fullmatch(name) or is_file_name(name) or len(name) > LONGEST_NAME:
         raise ConfigError(
             f"'{name[:LONGEST_NAME]}' is not the name of a benchmark.", hint="See: ns list benchmarks"
         )

@@ -16,7 +16,9 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
-from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
+from newskills.benchmarks.data import NotPreparedError, ready_rows, split_folder
+from newskills.benchmarks.files.names import is_file_name
+from newskills.benchmarks.files.words import TableWords
 from newskills.benchmarks.folders import data_dir as root
 from newskills.benchmarks.interactive.environments import split_samples
 from newskills.config.layers import Layer, Resolved, resolve
@@ -93,19 +95,20 @@ def parse_benchmarks(
     elsewhere: bool = False,
     mounted: Mapping[Path, Path | None] = MappingProxyType({}),
     objects: Mapping[str, Benchmark | Group] = MappingProxyType({}),
+    words: TableWords | None = None,
 ) -> list[BenchmarkRun]:
     """Parse `gsm8k:4,math-500` into runs; a group gives those of its members. `:0` or nothing means the
     benchmark's own default.
 
     `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here. `mounted`: more folders of
     benchmarks → the same as jobs see them, where their data lies and is not looked for here, either; None: it is here.
-    `objects`: benchmarks of this process by their names.
+    `objects`: benchmarks of this process by their names. `words`: what is said of files of questions.
 
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
     missing: list[tuple[str, str, Path]] = []
-    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted), objects)
+    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted), objects, words)
     for part in (p.strip() for p in text.split(",")):
         name, count = split_samples(part)
         if not name:
@@ -123,7 +126,7 @@ def parse_benchmarks(
                 elif elsewhere:
                     file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
                 else:
-                    file = load_rows(benchmark, chosen, data_dir, asked_name=name)
+                    file = ready_rows(benchmark, chosen, data_dir, asked_name=name)
             except NotPreparedError as error:
                 missing += error.missing
                 continue
@@ -149,7 +152,7 @@ def parse_benchmarks(
 def _name_of_results(typed: str, own: str) -> str:
     """Return what the results of a benchmark are called: an alias as it was typed, so that scripts find them; its own
     name where that is only spelt otherwise, or where a path was typed."""
-    is_path = "/" in typed or ":" in typed or typed.endswith(".py")
+    is_path = "/" in typed or ":" in typed or is_file_name(typed)
     return own if is_path or fold(typed) == fold(own) else typed
 
 

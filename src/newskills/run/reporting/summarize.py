@@ -19,7 +19,7 @@ from newskills.base.records import Report, Row
 from newskills.base.registry import fold
 from newskills.base.store import write_json
 from newskills.benchmarks import get_group
-from newskills.metrics import VERSION, make_metric
+from newskills.metrics import METRICS, VERSION, make_metric
 from newskills.metrics.counting.base import ScoreMetric
 from newskills.prompts.official.table import NEWSKILLS
 from newskills.run.planning.until import METHOD, UntilRecord, load_until
@@ -59,11 +59,14 @@ class _JudgeOrigin(Struct):
 
 
 class _Origin(Struct):
-    """metric_of_import: what understands records that another system graded, whatever the benchmark is called."""
+    """metric_of_import: what understands records that another system graded, whatever the benchmark is called.
+    metric, metric_config: those of the benchmark, for one that is not found by its name."""
 
     benchmark: str = ""
     group_score: bool = False
     metric_of_import: str = ""
+    metric: str = ""
+    metric_config: Row = {}
     prompt: str = ""
     prompt_source: str = ""
     judge: _JudgeOrigin | None = None
@@ -321,14 +324,17 @@ def choose_metric(
     """Return the metric as (name, options, notes). Raises DataError where nothing says which."""
     if options.metric_type is not None:
         return options.metric_type, options.metrics_kwargs, []
-    if own := _origin(files[0].parent).metric_of_import:
-        return own, options.metrics_kwargs, []
+    origin = _origin(files[0].parent)
+    if origin.metric_of_import:
+        return origin.metric_of_import, options.metrics_kwargs, []
     if metric_for is not None:
         try:
             name, kwargs = metric_for(benchmark)
             return name, kwargs | options.metrics_kwargs, []
         except UnknownNameError:
             pass
+    if origin.metric in METRICS:
+        return origin.metric, origin.metric_config | options.metrics_kwargs, []
     name = _infer_metric(benchmark, files[0])
     note = (
         f"{benchmark} is not a known benchmark; its records match the metric '{name}' (--metric_type chooses "

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names of benchmarks are files, told without loading what reads them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DESCRIPTIONS = (".yaml", ".yml")
+DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+_PACKED = (".gz", ".zst")
+SETTINGS = ("columns", "kind", "answer_as")
+"""`++` keys that describe a file of questions, beside those of a generation."""
+
+
+def is_described(name: str) -> bool:
+    """Return whether `name` is a YAML file that describes a benchmark, or a file of questions."""
+    path = name.lower()
+    return path.endswith(DESCRIPTIONS) or unpacked(path).endswith(DATA_SUFFIXES)
+
+
+def is_table(name: str) -> bool:
+    """Return whether `name` is a file of questions."""
+    return unpacked(name.lower()).endswith(DATA_SUFFIXES)
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether `name` is a file that defines benchmarks, in Python or without."""
+    return name.endswith(".py") or is_described(name)
+
+
+def unpacked(path: str) -> str:
+    """Return `path` without the ending of what it is packed with."""
+    return path[: path.rfind(".")] if path.endswith(_PACKED) else path
+
+
+def name_of_file(path: Path) -> str:
+    """Return what a benchmark is called whose file says no name."""
+    name = path.name
+    for _ in range(2):
+        if name.lower().endswith((*DESCRIPTIONS, *DATA_SUFFIXES, *_PACKED)):
+            name = name[: name.rfind(".")]
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_") or "questions"
