@@ -58,7 +58,7 @@ class ContestProblem(Struct, frozen=True, kw_only=True):
     tests: dict[str, ContestCase] = {}
 
     def whole(self) -> dict[str, Subtask]:
-        """Each subtask with its tests. Raises KeyError for the name of a test that is not there."""
+        """Return each subtask with its tests. Raises KeyError for the name of a test that is not there."""
         return {
             name: msgspec.structs.replace(part, tests={test: self.tests[test] for test in part.test_names})
             if part.test_names
@@ -174,7 +174,10 @@ class ContestGrader(CodeGrader):
 async def judge_runs(
     subtask: Subtask, runs: Sequence[tuple[ProgramRun, ContestCase]], sandbox: Sandbox
 ) -> list[float] | CodeFinding:
-    """Points of each run, from 0 to 1; a finding where the checker itself fails. It is built once for all of them."""
+    """Return the points of each run, 0–1, or a finding where the checker itself fails.
+
+    The checker is built once for all runs.
+    """
     if not subtask.checker:
         return [float(run.well and same_text(run.out, case.output)) for run, case in runs]
     ended = {str(at): pair for at, pair in enumerate(runs) if pair[0].well}
@@ -228,7 +231,7 @@ class CCCGrader(ContestGrader):
 
 
 def read_tests(place: str, name: str) -> dict[str, Subtask]:
-    """Subtasks of the problem `name`, of the user's file, or of a folder. Raises DataError, KeyError."""
+    """Return the subtasks of the problem `name`, of the user's file or of a folder. Raises DataError, KeyError."""
     path = Path(place)
     if path.is_dir():
         path /= f"{PurePath(name).name}.json"
