@@ -162,5 +162,5 @@ def _last_words(line: str, meant: Mapping[str, str]) -> str:
 
 
 def _sentence(line: str, at: int) -> int:
-    """Where the sentence begins in which `at` stands."""
+    """Return where the sentence begins in which `at` stands."""
     return max(line.rfind(mark, 0, at) for mark in (". ", "? ", "! ")) + 1
