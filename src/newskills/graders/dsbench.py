@@ -118,7 +118,9 @@ class DSBenchGrader:
         if len(golds) != len(parts):
             return False
         verdicts = [self._same(gold, part) for gold, part in zip(golds, parts, strict=True)]
-        return False if False in verdicts else None if None in verdicts else True
+        if False in verdicts:
+            return False
+        return None if None in verdicts else True
 
     def _scalar(self, gold: str, answer: str) -> bool | None:
         if _LETTER.fullmatch(gold):

@@ -116,11 +116,9 @@ class ExactGrader:
         if not text or self.config.extract == "whole":
             return text
         if self.config.extract == "tail":
-            return (
-                extract(text, ExtractionPolicy()).answer
-                if "\\boxed" in text
-                else _tail(text, len(gold.split("\n")))
-            )
+            if "\\boxed" in text:
+                return extract(text, ExtractionPolicy()).answer
+            return _tail(text, len(gold.split("\n")))
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
         bare = not re.search(r"\w", gold)

@@ -103,6 +103,6 @@ def _text(table: Mapping[str, object], house: str, column: str) -> str | None:
     value = row.get(column) if isinstance(row, Mapping) else None
     if isinstance(value, list):
         value = value[0] if value else None
-    return (
-        value.strip().lower() if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
-    )
+    if isinstance(value, str):
+        return value.strip().lower()
+    return str(value) if isinstance(value, int | float) else None

@@ -118,12 +118,10 @@ class ContestGrader(CodeGrader):
                 code, subtask, points_by_test if subtask.test_names else {}, sandbox
             )
             if isinstance(points_of_subtask, CodeFinding):
-                compiles = {"test_case_results": {}, "score": 0.0, "compiled": points_of_subtask.passed is None}
-                return (
-                    points_of_subtask
-                    if points_of_subtask.passed is None
-                    else msgspec.structs.replace(points_of_subtask, fields=compiles)
-                )
+                if points_of_subtask.passed is None:
+                    return points_of_subtask
+                not_compiled = {"test_case_results": {}, "score": 0.0, "compiled": False}
+                return msgspec.structs.replace(points_of_subtask, fields=not_compiled)
             worst = min(points_of_subtask.values())
             outputs = [{"test_name": test, "score": points} for test, points in points_of_subtask.items()]
             results[name] = {"score": subtask.score * worst, "outputs": outputs}

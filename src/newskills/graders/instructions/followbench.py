@@ -195,7 +195,9 @@ def listed(text: object, level: int) -> list[bool] | None:
         return None
     last = shown.strip("`").strip().rpartition("\n")[2]
     if level == 1:
-        return [True] if "YES" in last else [False] if "NO" in last else None
+        if "YES" in last:
+            return [True]
+        return [False] if "NO" in last else None
     if (match := _LIST.search(last)) is None:
         return None
     elements = [_ELEMENT.fullmatch(part) for part in match[1].split(",")]

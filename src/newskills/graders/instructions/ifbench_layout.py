@@ -86,7 +86,7 @@ def _quotes(text: str, args: Row) -> bool:
 def _options(text: str, args: Row) -> bool:
     """Check for an option: a lettered one as it stands, others apart from case and marks around them."""
     options = args["options"]
-    separator = "/" if "/" in options else "or" if "or" in options else ","
+    separator = next((sign for sign in ("/", "or") if sign in options), ",")
     allowed = [option.strip() for option in options.split(separator)]
     if _LETTER_OPTIONS.match(options):
         return text in allowed
@@ -277,7 +277,9 @@ def _in_napoleons_life(date: str) -> bool:
     if not match:
         return False
     year, month, day = map(int, match.groups())
-    longest = 29 if month == 2 else 30 if month in _THIRTY else 31
+    longest = 30 if month in _THIRTY else 31
+    if month == 2:
+        longest = 29
     return 1769 <= year <= 1821 and 1 <= month <= 12 and 1 <= day <= longest
 
 

@@ -189,8 +189,7 @@ def program(statement: Statement, proof: Proof, names: Names) -> str:
 def _declared(text: str, statement: Statement) -> str:
     proof_tokens = tokens(text)
     at = next((at for at, token in enumerate(proof_tokens[:-1]) if token.text in _DECLARES), -1)
-    return (
-        text[proof_tokens[at + 1].start : _name_end(text, proof_tokens[at + 1].start)]
-        if at >= 0
-        else statement.name
-    )
+    if at < 0:
+        return statement.name
+    start = proof_tokens[at + 1].start
+    return text[start : _name_end(text, start)]

@@ -210,7 +210,8 @@ class VerinaSpecGrader(_TestedGrader):
             proofs = [line for at in left for line in _both(signature, claims[at])]
             again = await self._run(record, values, conditions.text, proofs, kit)
             for at, holds, fails in zip(left, again.found[::2], again.found[1::2], strict=False):
-                verdicts.found[at] = True if holds else False if fails else None
+                if holds or fails:
+                    verdicts.found[at] = bool(holds)
         fields: Row = {
             "predicted_proof": conditions.text,
             "proof_status": "completed",

@@ -77,11 +77,9 @@ class LiveBenchGrader:
         if truth is None or task not in SCORERS.keys() | {"AMPS_Hard"}:
             return None
         if task == "zebra_puzzle":
-            return (
-                f"<solution>{truth}</solution>"
-                if "<solution>" in str(record.get("question"))
-                else f"***{truth}***"
-            )
+            if "<solution>" in str(record.get("question")):
+                return f"<solution>{truth}</solution>"
+            return f"***{truth}***"
         repeated = task == "math_comp" and not truth.isdigit()
         return _SAID.get(task, "{}").format(truth * 5 if repeated else truth)
 
@@ -330,11 +328,9 @@ def _contains(answer: str, wanted: str) -> bool:
     the right ones."""
     if len(answer.split()) > len(wanted.split()) + _WORDS_BESIDE:
         return False
-    return (
-        re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", answer) is not None
-        if wanted.isdigit()
-        else wanted in answer
-    )
+    if wanted.isdigit():
+        return re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", answer) is not None
+    return wanted in answer
 
 
 def _reformat(text: str, gold: str, record: Row) -> float | None:

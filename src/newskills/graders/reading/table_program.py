@@ -138,4 +138,6 @@ def _number(text: str) -> float | None:
         number = float("-1" if text == "m1" else text.removesuffix("%"))
     except ValueError:
         return None
-    return (number / 100 if percent else number) if math.isfinite(number) else None
+    if not math.isfinite(number):
+        return None
+    return number / 100 if percent else number

@@ -42,11 +42,9 @@ def _plain(value: Any) -> Any:
 
 
 def _first(accepted: Any) -> Any:
-    return (
-        next((value_accepted for value_accepted in accepted if value_accepted != ""), "")
-        if isinstance(accepted, list)
-        else accepted
-    )
+    if not isinstance(accepted, list):
+        return accepted
+    return next((value_accepted for value_accepted in accepted if value_accepted != ""), "")
 
 
 def _optional(accepted: Any) -> bool:
