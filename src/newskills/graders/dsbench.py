@@ -92,7 +92,7 @@ class DSBenchGrader:
     def _same(self, gold: Any, answer: str) -> bool | None:
         """Return whether the answer is the gold one; None where that is undecided.
 
-        A reply with one value of several is no list of guesses: only one value is taken.
+        A list or object counts as its value where it has only one: several would be guesses.
         """
         if len(answer) > _LONGEST:
             return False

@@ -158,7 +158,7 @@ class MultichoiceGrader:
         return letter, "none" if letter is None else "line"
 
     def _candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
-        """Return at most one: what the expression or the box gives, in the order that `relaxed` says."""
+        """Return at most one candidate: what the expression or the box gives, in the order that `relaxed` says."""
         boxed = bool(record.get("extract_from_boxed", self.config.extract_from_boxed))
         relaxed = bool(record.get("relaxed", self.config.relaxed))
         patterns = record.get("extract_regex", self.config.extract_regex)

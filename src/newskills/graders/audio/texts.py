@@ -98,7 +98,7 @@ def spoken(text: str, *, strip: bool) -> str:
 def is_punctuation(char: str) -> bool:
     """Return whether `char` is punctuation, of any script.
 
-    Apostrophes and hyphens inside words are asked about by nobody.
+    Nobody asks about apostrophes and hyphens inside words.
     """
     return unicodedata.category(char).startswith("P")
 

@@ -49,7 +49,7 @@ class InfillingGrader(CodeGrader):
         return {"passed": passed}
 
     def extract(self, record: Row) -> ExtractedCode:
-        """Extract the code as of other answers, but with its blanks; a block of nothing but blanks is an answer."""
+        """Extract the code as from other answers, but with its blanks; a block of blanks alone is an answer."""
         text = str(record.get("generation") or "")
         language = self.language(record)
         extracted = extract_code(text, language)

@@ -70,7 +70,7 @@ def _clean(text: str) -> str:
 
 
 def _is_program(code: str) -> bool:
-    """Return whether it is Python that does something, indented or not: no words that happen to be an expression."""
+    """Return whether `code` is Python that does something, indented or not: no words that make an expression."""
     if not code or len(code) > _LONGEST:
         return False
     indented = code[:1].isspace()

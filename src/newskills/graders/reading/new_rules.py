@@ -70,7 +70,7 @@ class NewRulesGrader:
 
 
 def _category_and_number(record: Row) -> tuple[str, str]:
-    """Return the parts of an id such as kor-logic-7; empty where it is another one."""
+    """Return (category, number) of an id such as kor-logic-7; empty for any other id."""
     name, _, numbered = str(record.get("id", "")).partition("-")
     category, _, number = numbered.partition("-")
     return (category, number) if name == "kor" else ("", "")

@@ -134,7 +134,7 @@ class SoftwareTestsGrader:
 async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Iterable[str]) -> ExecutedCommand:
     """Apply a patch by git, as it stands, CRLF and binary parts as well.
 
-    A patch of nothing but `excluded` files is none: 0.
+    A patch of nothing but `excluded` files counts as none: its exit code is 0.
     """
     exclude = " ".join(f"--exclude={shlex.quote(pattern)}" for pattern in excluded)
     text = patch if patch.endswith("\n") else patch + "\n"
@@ -145,7 +145,7 @@ async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Itera
 def protected(tests: Path) -> Sequence[str]:
     """Return the patterns of files that a patch may not change.
 
-    These are those of `tests`, their folders where these are called tests, and what decides beside them how they run.
+    They are those of `tests`, of folders called tests, and of what decides beside them how the tests run.
     """
     patterns: dict[str, None] = {}
     for file in sorted(path for path in tests.rglob("*") if path.is_file()):

@@ -236,7 +236,7 @@ class Rules:
         return self._world.is_foreign(filename) and not _is_dataclass_method(base, function)
 
     def _passes_on(self, function: types.FunctionType) -> bool:
-        """Return whether a function of a library holds another one, of the answer's or that it does not tell of."""
+        """Return whether a library's function holds a function of the answer's, or an object that may hide one."""
         for cell in function.__closure__ or ():
             held = cell.cell_contents
             if type(held) is types.FunctionType:
@@ -253,7 +253,7 @@ class Rules:
 def _is_nothing_beside(left: Any, right: Any) -> bool:
     """Return whether only one of two compared values has content, and one of them is an array or table.
 
-    An array or table is compared with another one or with a sequence, an array with a number, too.
+    The other is an array, a table or a sequence; beside an array it may be a number.
     """
     kinds = [type(each) for each in (left, right)]
     arrays, tables = sum(map(is_array, kinds)), sum(map(is_table, kinds))

@@ -48,7 +48,7 @@ def _is_odd(value: Any) -> bool:
 
 
 def differ_in_content(first: Any, second: Any) -> bool:
-    """Return whether one of two values alone has nothing in it to compare."""
+    """Return whether only one of two values has nothing in it to compare."""
     return is_void(first) != is_void(second)
 
 

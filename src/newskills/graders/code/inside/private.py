@@ -167,7 +167,7 @@ class World:
     def is_asked_from_outside(self, depth: int = 2) -> bool:
         """Return whether code that is not the tests' asks.
 
-        Code of the tests tells nothing to any library on the answer's behalf either.
+        Libraries count as such, since the answer may ask by way of them.
 
         pytest needs to look into tests: where it runs them, only the answer's code nearer than the tests is outside.
         """

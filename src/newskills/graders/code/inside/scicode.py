@@ -78,7 +78,7 @@ def are_dicts_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5)
 
 
 def cmp_tuple_or_list(first: Any, second: Any) -> Any:
-    """Return whether there are as many values, pairwise close."""
+    """Return whether two sequences have as many values, and these are pairwise close."""
     return len(first) == len(second) and all(map(_close, first, second))
 
 
