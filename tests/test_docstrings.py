@@ -13,6 +13,7 @@ import pytest
 import newskills
 from newskills.base import errors
 from newskills.base.libraries import APPLICATIONS, library_source
+from newskills.graders.tau2.grader import SERVICES
 
 ROOT = Path(newskills.__file__).parent
 OURS = {
@@ -114,8 +115,11 @@ NO_VERB = re.compile(
 )
 """First words that are nouns where they begin a docstring."""
 
-IN_WORK = ("graders", "sandbox", "train", "training")
+IN_WORK = ("sandbox", "train", "training")
 """Rooms whose docstrings may still begin otherwise; of `train`, `data` is done."""
+
+TOOLS = frozenset(name for service in SERVICES.values() for name in (*service.agent_tools, *service.user_tools))
+"""Functions of tau2-bench whose docstrings models are told: other words would change what the benchmark measures."""
 
 PROPERTY = re.compile(r"(?:^|\.)(?:cached_)?property$|\.setter$")
 
@@ -129,16 +133,22 @@ def is_done(path: Path) -> bool:
     return parts[0] not in IN_WORK
 
 
-def without_verb(text: str) -> list[str]:
+def told_to_models(path: Path) -> frozenset[str]:
+    """Return the functions of a file whose docstrings are the descriptions of tools."""
+    return TOOLS if path.relative_to(ROOT).parts[:2] == ("graders", "tau2") else frozenset()
+
+
+def without_verb(text: str, told: frozenset[str] = frozenset()) -> list[str]:
     """`function: first word` of functions, private ones too, whose docstring begins with no verb.
 
-    A property is described as what it is.
+    A property is described as what it is. `told`: functions whose docstrings are told to models.
     """
     return [
         f"{node.name}: {docstring.split()[0]}"
         for node in ast.walk(ast.parse(text))
         if isinstance(node, Function)
         and (docstring := ast.get_docstring(node))
+        and node.name not in told
         and not any(PROPERTY.search(ast.unparse(decorator)) for decorator in node.decorator_list)
         and (docstring.split()[0].rstrip(",.:;") not in VERBS or NO_VERB.match(docstring))
     ]
@@ -163,10 +173,16 @@ def test_properties_are_described_as_what_they_are() -> None:
     assert without_verb("class A:\n    @functools.cached_property\n    def f(self):\n        'Rows of it.'") == []
 
 
+def test_what_models_are_told_stays_in_its_words() -> None:
+    tool = "def get_user_details():\n    'Shows a user.'"
+    assert without_verb(tool, told_to_models(ROOT / "graders/tau2/airline.py")) == []
+    assert without_verb(tool, told_to_models(ROOT / "graders/exact.py")) == ["get_user_details: Shows"]
+
+
 def test_docstrings_begin_with_a_verb() -> None:
     nouns = {
         path.relative_to(ROOT.parents[1]).as_posix(): words
         for path in files()
-        if is_done(path) and (words := without_verb(path.read_text(encoding="utf-8")))
+        if is_done(path) and (words := without_verb(path.read_text(encoding="utf-8"), told_to_models(path)))
     }
     assert nouns == {}

@@ -148,15 +148,21 @@ def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
 
 
 def executes(grader: Grader | ExecutingGrader) -> TypeGuard[ExecutingGrader]:
-    """Whether it runs code or asks models (`async def grade(record, kit)`); else it computes, in a worker process."""
+    """Return whether a grader runs code or asks models (`async def grade(record, kit)`).
+
+    Others compute, in a worker process.
+    """
     return iscoroutinefunction(grader.grade)
 
 
 def needs_sandbox(grader: Grader | ExecutingGrader) -> bool:
-    """Whether it runs code in the sandbox; others that run something name their attribute `needs_sandbox` False."""
+    """Return whether a grader runs code in the sandbox.
+
+    Graders that run something else set their attribute `needs_sandbox` to False.
+    """
     return executes(grader) and getattr(grader, "needs_sandbox", True)
 
 
 def cpu_seconds(grader: Grader | ExecutingGrader) -> float:
-    """CPU time that one record may take: the grader's setting `timeout`, where it has one."""
+    """Return the CPU seconds that one record may take: the grader's setting `timeout`, where it has one, else 10."""
     return float(getattr(getattr(grader, "config", None), "timeout", 10.0))

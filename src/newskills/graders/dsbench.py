@@ -63,7 +63,7 @@ class DSBenchGrader:
         return f"\\boxed{{{_written(record.get('expected_answer'))}}}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """Letters in lower case, amounts without their unit."""
+        """Return replies with letters in lower case, and with amounts without their unit."""
         gold = str(record.get("expected_answer"))
         if _LETTER.fullmatch(gold):
             return [f"\\boxed{{{gold.lower()}}}", f"\\boxed{{\\text{{{gold}}}}}", f"The final answer is {gold}"]
@@ -90,7 +90,10 @@ class DSBenchGrader:
         return extract(str(record["generation"] or ""), self._policy).answer
 
     def _same(self, gold: Any, answer: str) -> bool | None:
-        """None: undecided. A reply with one value of several is no list of guesses: only one value is taken."""
+        """Return whether the answer is the gold one; None where that is undecided.
+
+        A list or object counts as its value where it has only one: several would be guesses.
+        """
         if len(answer) > _LONGEST:
             return False
         if isinstance(gold, str) and gold.lstrip().startswith(("{", "[")):
@@ -115,7 +118,9 @@ class DSBenchGrader:
         if len(golds) != len(parts):
             return False
         verdicts = [self._same(gold, part) for gold, part in zip(golds, parts, strict=True)]
-        return False if False in verdicts else None if None in verdicts else True
+        if False in verdicts:
+            return False
+        return None if None in verdicts else True
 
     def _scalar(self, gold: str, answer: str) -> bool | None:
         if _LETTER.fullmatch(gold):
@@ -140,7 +145,7 @@ class _Amount(Struct, frozen=True):
     scaled: Decimal | None
 
     def same(self, other: _Amount) -> bool:
-        """Either may leave the scale out, or write it out."""
+        """Return whether both are the same amount; either may leave the scale out, or write it out."""
         if self.scaled is not None and other.scaled is not None:
             return self.scaled == other.scaled
         return bool({self.written, self.scaled} & {other.written, other.scaled} - {None})

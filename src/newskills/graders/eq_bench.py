@@ -48,12 +48,12 @@ class EqBenchGrader:
 
 
 def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
-    """Emotion → number; None where one is missing, or something else has a number."""
+    """Return emotion → number; None where one is missing, or something else has a number."""
     scores = {name: float(number) for name, number in _SCORE.findall(text)}
     return scores if scores.keys() == wanted.keys() else None
 
 
 def _distance(score: float, right: float) -> float:
-    """Small differences count for less: a logistic curve up to 5."""
+    """Return how far a score is off; small differences count for less, by a logistic curve up to 5."""
     off = abs(score - right)
     return off if off > 5 or off == 0 else 6.5 / (1 + math.exp(-1.2 * (off - 4)))

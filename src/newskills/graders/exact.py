@@ -82,7 +82,7 @@ class ExactGrader:
         return None if gold is None else {self.config.answer_key: self._said(str(gold))}
 
     def same_replies(self, record: Row) -> list[Row]:
-        """Words in other letters and blanks, and dressed up where that may be."""
+        """Return replies with words in other letters and blanks, and dressed up where that may be."""
         gold = str(record.get(self.config.gold_key))
         if not _WORDS.fullmatch(gold):
             return []
@@ -116,11 +116,9 @@ class ExactGrader:
         if not text or self.config.extract == "whole":
             return text
         if self.config.extract == "tail":
-            return (
-                extract(text, ExtractionPolicy()).answer
-                if "\\boxed" in text
-                else _tail(text, len(gold.split("\n")))
-            )
+            if "\\boxed" in text:
+                return extract(text, ExtractionPolicy()).answer
+            return _tail(text, len(gold.split("\n")))
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
         bare = not re.search(r"\w", gold)
@@ -155,7 +153,7 @@ def final_answer(text: str) -> str | None:
 
 
 def _undressed(text: str) -> str:
-    """Without the marks of bold and code around it."""
+    """Remove the marks of bold and code around the text."""
     text = text.strip()
     for mark in ("**", "__", "`"):
         text = text.removeprefix(mark).removesuffix(mark).strip()
@@ -196,7 +194,7 @@ def _plain(text: str, ignore_case: bool) -> str:
 
 
 def _loose(text: str, ignore_case: bool) -> str:
-    """Without what only dresses the answer up, from the outside in."""
+    """Remove what only decorates the answer, from the outside in."""
     text = _plain(text.translate(_QUOTES), ignore_case)
     for _ in range(_LAYERS):
         before = text

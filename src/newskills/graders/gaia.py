@@ -34,7 +34,7 @@ class GaiaGrader:
         return None if gold is None else f"FINAL ANSWER: {gold}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """In other case, marked, and after other words."""
+        """Return replies in other case, marked, and after other words."""
         gold = str(record.get("expected_answer"))
         return [
             f"I looked it up.\n\n**FINAL ANSWER:** {gold.upper()}",
@@ -73,7 +73,7 @@ def given_answer(text: str | None) -> str | None:
 
 
 def same_answer(answer: str, gold: str) -> bool:
-    """By the rules of the leaderboard's scorer.
+    """Return whether the answer is right by the rules of the leaderboard's scorer.
 
     >>> same_answer("$1,200", "1200"), same_answer("red, blue", "blue, red"), same_answer("Saint-Malo", "saint malo")
     (True, False, True)

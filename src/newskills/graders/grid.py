@@ -81,7 +81,7 @@ def _golds(value: object) -> list[Grid]:
 
 
 def _lists(text: str) -> Iterator[object]:
-    """Every outermost JSON list of numbers and lists, at most three deep."""
+    """Yield every outermost JSON list of numbers and lists, at most three deep."""
     for run in _RUN.finditer(text):
         depth = deepest = start = 0
         for at, char in enumerate(run.group()):
@@ -111,7 +111,7 @@ def _drawn(text: str) -> Iterator[Grid]:
 
 
 def _grid(value: object) -> Grid | None:
-    """`value`, where it is a rectangle of digits."""
+    """Return `value` where it is a rectangle of digits, else None."""
     if not isinstance(value, list) or not 0 < len(value) <= _LARGEST:
         return None
     width = len(value[0]) if isinstance(value[0], list) else 0

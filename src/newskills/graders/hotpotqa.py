@@ -77,7 +77,7 @@ class HotpotGrader:
         return json.dumps(reply)
 
     def same_replies(self, record: Row) -> list[str]:
-        """After some thinking, and as a marked answer."""
+        """Return the right reply after some thinking, and the right answer alone, marked."""
         return [f"So it is:\n```json\n{self.gold_reply(record)}\n```", f"Answer: {record.get('expected_answer')}"]
 
     def grade(self, record: Row) -> Score:
@@ -110,7 +110,7 @@ class HotpotGrader:
 
 
 def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
-    """(answer, supporting facts) of a reply."""
+    """Return (answer, supporting facts) of a reply."""
     for candidate in _objects(text):
         answer, facts = candidate.get("answer"), candidate.get("supporting_facts")
         if answer is None or isinstance(answer, dict | list):
@@ -125,7 +125,7 @@ def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """JSON objects with the expected keys, from the last one backwards."""
+    """Yield the JSON objects with the expected keys, from the last one backwards."""
     decoder = json.JSONDecoder()
     for match in list(_OBJECT.finditer(text))[: -_MOST_OBJECTS - 1 : -1]:
         try:
@@ -136,7 +136,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def answer_overlap(answer: str, gold: str) -> WordOverlap:
-    """Of the words; yes and no match wholly or not at all."""
+    """Return the overlap of the words; yes and no match wholly or not at all."""
     first, second = squad_tokens(answer), squad_tokens(gold)
     exact = float(first == second)
     if not exact and (" ".join(first) in _WHOLE or " ".join(second) in _WHOLE):
@@ -155,7 +155,10 @@ def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> Wo
 
 
 def alternatives(gold: str) -> set[str]:
-    """Ways to write the gold answer: without article, quotes, brackets, commas, dots or hyphens; numbers as words."""
+    """Return ways to write the gold answer.
+
+    These are without article, quotes, brackets, commas, dots or hyphens; numbers are digits or words.
+    """
     forms = {gold, gold.replace('"', ""), gold.replace("“", "").replace("”", "")}
     outside, inside = re.sub(r"\s*\([^()]*\)\s*", " ", gold), re.findall(r"\(([^()]+)\)", gold)
     forms |= {outside, *inside}
@@ -171,7 +174,10 @@ def alternatives(gold: str) -> set[str]:
 
 
 def within(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
-    """Whether some spelling stands in the answer; `strict`: short ones as words of their own, and near its start."""
+    """Return whether some spelling stands in the answer.
+
+    `strict`: short spellings must be words of their own, and near the answer's start.
+    """
     spoken = _spoken(answer)
     for form in map(_spoken, spellings):
         at = spoken.find(form)
@@ -190,7 +196,10 @@ def _spoken(text: str) -> str:
 
 
 def reliable(gold: str) -> bool:
-    """Whether an answer can be found by its text: long ones and names of many words are written in too many ways."""
+    """Return whether an answer can be found by its text.
+
+    Long ones and names of many words are written in too many ways.
+    """
     if len(gold) > _LONGEST:
         return False
     words = gold.strip().rstrip(".").split()

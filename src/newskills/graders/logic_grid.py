@@ -26,7 +26,7 @@ class LogicGridGrader:
         return None if cells is None else json.dumps({"solution": _houses(cells)})
 
     def same_replies(self, record: Row) -> list[str]:
-        """In a code block after other objects, in capitals, with blanks."""
+        """Return the solution in a code block after other objects, in capitals, with blanks."""
         cells = _cells(record.get("solution"))
         if cells is None:
             return []
@@ -51,7 +51,7 @@ class LogicGridGrader:
 
 
 def _cells(solution: object) -> dict[tuple[str, str], str] | None:
-    """(house, column) → value; None where it is no table."""
+    """Return (house, column) → value; None where it is no table."""
     if not isinstance(solution, Mapping):
         return None
     header, rows = solution.get("header"), solution.get("rows")
@@ -72,7 +72,7 @@ def _houses(cells: Mapping[tuple[str, str], str]) -> dict[str, dict[str, str]]:
 
 
 def _answered(text: str | None) -> Mapping[str, object] | None:
-    """`solution` of the last whole JSON object."""
+    """Return the `solution` of the last whole JSON object."""
     if not text or (last := _last_object(text)) is None:
         return None
     try:
@@ -103,6 +103,6 @@ def _text(table: Mapping[str, object], house: str, column: str) -> str | None:
     value = row.get(column) if isinstance(row, Mapping) else None
     if isinstance(value, list):
         value = value[0] if value else None
-    return (
-        value.strip().lower() if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
-    )
+    if isinstance(value, str):
+        return value.strip().lower()
+    return str(value) if isinstance(value, int | float) else None

@@ -122,7 +122,7 @@ def _last_question(reply: str) -> str:
 
 
 def _soft(words: Sequence[str], gold: Sequence[str]) -> float:
-    """1 − word errors / words, of the stretch of the reply that has as many words and is nearest."""
+    """Return 1 − word errors / words, of the stretch of the reply that has as many words and is nearest."""
     if not gold:
         return 0.0
     bag = set(gold)
@@ -203,7 +203,7 @@ class GraphwalksGrader:
 
 
 def _nodes(gold: object) -> list[Any] | None:
-    """None for what is no list of nodes."""
+    """Return the nodes; None for what is no list of nodes."""
     if isinstance(gold, str):
         try:
             gold = json.loads(gold)

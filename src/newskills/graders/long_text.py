@@ -89,7 +89,9 @@ class LongTextGrader:
         reply = after_thinking(str(record.get("generation") or "")) or ""
         if not (text := reply.strip()):
             return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
-        answer = _READ[measure](text, record) if measure in _READ else reply if measure == "code" else text
+        answer = reply if measure == "code" else text
+        if measure in _READ:
+            answer = _READ[measure](text, record)
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
         value = max(_MEASURES[measure](answer, gold, record) for gold in golds)

@@ -60,7 +60,7 @@ class LongFactGrader:
 
 
 def f1_at(supported: int, not_supported: int, k: int) -> float:
-    """Harmonic mean of the share of claims that are supported, and of min(1, supported / k); 0 without any.
+    """Return the harmonic mean of the share of claims that are supported, and of min(1, supported / k); 0 without any.
 
     >>> f1_at(32, 32, 64)
     0.5

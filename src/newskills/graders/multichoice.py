@@ -158,7 +158,7 @@ class MultichoiceGrader:
         return letter, "none" if letter is None else "line"
 
     def _candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
-        """At most one: what the expression or the box gives, in the order that `relaxed` says."""
+        """Return at most one candidate: what the expression or the box gives, in the order that `relaxed` says."""
         boxed = bool(record.get("extract_from_boxed", self.config.extract_from_boxed))
         relaxed = bool(record.get("relaxed", self.config.relaxed))
         patterns = record.get("extract_regex", self.config.extract_regex)
@@ -187,7 +187,7 @@ class MultichoiceGrader:
 
 
 def choices(record: Row) -> int:
-    """How many options the record has: its fields `A`, `B`, …, or the list or the lines of `options`; else 26."""
+    """Count the options of the record: its fields `A`, `B`, …, or the list or the lines of `options`; else 26."""
     letters = list(takewhile(lambda letter: letter in record, ascii_uppercase))
     if len(letters) > 1:
         return len(letters)
@@ -202,7 +202,7 @@ def choices(record: Row) -> int:
 
 
 def _names(record: Row) -> dict[str, str]:
-    """Folded text of an option → its letter, for options that differ in more than their dress (Yes, No, Maybe)."""
+    """Map the folded text of each option that differs in more than its dress (Yes, No, Maybe) to its letter."""
     options: list[tuple[str, object]] = [(c, record[c]) for c in takewhile(record.__contains__, ascii_uppercase)]
     if not options and isinstance(listed := record.get("options"), list):
         options = list(zip(ascii_uppercase, listed, strict=False))
@@ -215,7 +215,7 @@ def _names(record: Row) -> dict[str, str]:
 
 
 def _folded(text: str) -> str:
-    """Without case, mark-up and punctuation around it; where that leaves nothing, without quotes."""
+    """Remove case, mark-up and punctuation around the text; where that leaves nothing, only quotes."""
     if len(text) > _LONGEST_NAME:
         return ""
     if text.isascii() and text[:1].isalpha() and text[-1:].isalnum() and "\\" not in text:  # as most options are
@@ -341,7 +341,7 @@ def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
 
 
 def _cuts_a_word(text: str, match: re.Match[str]) -> bool:
-    """Whether the expression took the first letter of a word: "La respuesta es Ausente"."""
+    """Return whether the expression took the first letter of a word: "La respuesta es Ausente"."""
     group = match.lastindex or 0
     letter = match[group] or ""
     return len(letter) == 1 and letter.isalpha() and _IN_A_WORD.match(text, match.end(group)) is not None

@@ -18,7 +18,7 @@ _FORMULA = re.compile(r"\$[^$]{0,2000}\$|\\[a-zA-Z]{1,20}|```[^`]{0,20000}```")
 
 
 def in_language(record: Row) -> bool | None:
-    """Whether the reply without its reasoning and formulas is in `target_language`; None where nothing is asked for.
+    """Return whether the reply without its reasoning and formulas is in `target_language`; None without a target.
 
     A reply without words (a box alone) is in every language, one that never comes out of its thinking in none.
     """

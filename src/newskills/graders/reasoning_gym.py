@@ -75,7 +75,7 @@ class ReasoningGymGrader:
         return [] if gold is None else [f"<think>Let me see.</think>\nSo it is\n{gold}\n"]
 
     def grade(self, record: Row) -> Score:
-        """Scores by the task's own scorer. Raises DataError for a record without the metadata of reasoning-gym."""
+        """Grade by the task's own scorer. Raises DataError for a record without the metadata of reasoning-gym."""
         metadata = record.get("metadata")
         task = record.get("source_dataset") or (
             metadata.get("source_dataset") if isinstance(metadata, dict) else None
@@ -108,7 +108,7 @@ class ReasoningGymGrader:
         return self._score("correct" if correct else "wrong", answer, value, f"{task} ({how})")
 
     def _answer(self, record: Row) -> tuple[str | None, str, bool]:
-        """(answer, how, whether the text ends before its answer)."""
+        """Return (answer, how, whether the text ends before its answer)."""
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
             return (None if field is None else str(field)), "field", False
@@ -156,7 +156,7 @@ class ReasoningGymGrader:
 
 
 def _cleaned(answer: str) -> str:
-    """Without markdown emphasis and quotes around it, and without a full stop at its end."""
+    """Remove markdown emphasis and quotes around the answer, and a full stop at its end."""
     for _ in range(4):
         before = answer
         answer = answer.strip().strip("*`").strip()

@@ -59,7 +59,7 @@ class ShortAnswerGrader:
         return None if gold is None else f"Answer: {_joined(gold)}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """Each accepted answer, and the first in other dress."""
+        """Return each accepted answer, and the first in other dress."""
         golds = [_joined(gold) for gold in self._golds(record)]
         return [*(f"Answer: {gold}" for gold in golds[1:]), *(f"**Answer:**  {gold}" for gold in golds[:1])]
 
@@ -123,7 +123,7 @@ _BLANK = re.compile(r"[ \n]")
 
 
 def contained(reply: str, gold: str, *, formula: bool) -> float:
-    """Whether `gold` stands in `reply` (arXiv:2305.07895): case aside, or of a formula blanks aside."""
+    """Return whether `gold` stands in `reply` (arXiv:2305.07895): case aside, or of a formula blanks aside."""
     if formula:
         return float(_BLANK.sub("", gold.strip()) in _BLANK.sub("", reply))
     return float(gold.strip().lower().replace("\n", " ") in reply.lower().replace("\n", " "))

@@ -94,13 +94,13 @@ def bleu(tokenizer: str) -> Any:
 
 
 def bleu_counts(text: str, reference: str, tokenizer: str) -> list[int]:
-    """See `TranslationGrader`."""
+    """Return the counts of BLEU, as `TranslationGrader` describes them."""
     score = bleu(tokenizer).sentence_score(text, [reference])
     return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
 
 def chrf_counts(text: str, reference: str) -> list[int]:
-    """See `TranslationGrader`."""
+    """Return the counts of chrF, as `TranslationGrader` describes them."""
     first, second = "".join(text.split()), "".join(reference.split())
     counts = []
     for order in range(1, _CHRF_ORDER + 1):
@@ -114,7 +114,7 @@ def _grams(text: str, order: int) -> Counter[str]:
 
 
 def _sentence_chrf(counts: list[int]) -> float:
-    """F2 of the mean precision and recall over the orders that both texts have, 0–1."""
+    """Return the F2 of the mean precision and recall over the orders that both texts have, 0–1."""
     matched = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
     precision = sum(same / ours for ours, _, same in matched)
     recall = sum(same / theirs for _, theirs, same in matched)

@@ -69,7 +69,7 @@ def edits(chunks: Sequence[AlignmentChunk]) -> Edits:
 
 
 def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
-    """`heard`, with words as `right` writes them where only the blanks between them differ."""
+    """Return `heard`, with words written as in `right` where only the blanks between them differ."""
     joined: list[str] = []
     differing: list[AlignmentChunk] = []
     for chunk in [*align(right, heard), AlignmentChunk("equal", (), ())]:
@@ -85,7 +85,7 @@ def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
 
 
 def mark_errors(chunks: Sequence[AlignmentChunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
-    """(errors of punctuation marks, these and the right ones): punctuation error rate (arXiv:2310.02943)."""
+    """Return (errors of punctuation marks, these plus the right ones): punctuation error rate (arXiv:2310.02943)."""
     errors = right = 0
     for chunk in chunks:
         if chunk.kind == "equal":
@@ -100,14 +100,14 @@ def mark_errors(chunks: Sequence[AlignmentChunk], is_mark: Callable[[str], bool]
 
 
 def mark_hits(chunks: Sequence[AlignmentChunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
-    """(twice the marks that stand where they should, all marks of both sides): their quotient is F1."""
+    """Return (twice the marks that stand where they should, all marks of both sides); their quotient is F1."""
     hits = sum(sum(map(is_mark, chunk.right)) for chunk in chunks if chunk.kind == "equal")
     marks = sum(sum(map(is_mark, [*chunk.right, *chunk.heard])) for chunk in chunks)
     return 2 * hits, marks
 
 
 def same_case(right: Sequence[str], heard: Sequence[str]) -> tuple[int, int]:
-    """(words heard rightly whose capitals are right, too; words heard rightly)."""
+    """Return (words heard rightly whose capitals are right, too; words heard rightly)."""
     same = words = 0
     place = other = 0
     for chunk in align([word.casefold() for word in right], [word.casefold() for word in heard]):

@@ -118,7 +118,10 @@ class EarningsGrader(_NamesGrader):
 
 
 def _places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
-    """(place, name) of each name in the text, the longest first where several begin at one word; without overlaps."""
+    """Return (place, name) of each name in the text, without overlaps.
+
+    Where several begin at one word, the longest counts.
+    """
     by_first: dict[str, list[tuple[str, ...]]] = {}
     for name in sorted(names, key=len, reverse=True):
         by_first.setdefault(name[0], []).append(name)

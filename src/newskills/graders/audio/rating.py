@@ -26,8 +26,13 @@ class AudioRatingGrader:
         text = str(record.get("judgement") or "")
         verdict = parse_judgement(text)
         ratings = _RATING.findall(own_words(text))
-        points = float(ratings[-1]) if ratings else None if verdict is None else 5.0 * verdict
-        correct = verdict if points is None or not ratings else points >= _GOOD
+        points: float | None = None
+        correct = verdict
+        if ratings:
+            points = float(ratings[-1])
+            correct = points >= _GOOD
+        elif verdict is not None:
+            points = 5.0 * verdict
         return _score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
 
 

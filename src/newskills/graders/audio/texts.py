@@ -49,7 +49,7 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
 
 
 def normalised(text: str, mode: Mode, language: str = "en") -> str:
-    """`text` as it is compared: words with single blanks between them.
+    """Return `text` as it is compared: words with single blanks between them.
 
     standard                   the English normaliser of Whisper
     hf_leaderboard             that, as the Open ASR Leaderboard of 2026 has changed it: "house's" keeps its s, more
@@ -96,18 +96,21 @@ def spoken(text: str, *, strip: bool) -> str:
 
 
 def is_punctuation(char: str) -> bool:
-    """Of any script; apostrophes and hyphens inside words are asked about by nobody."""
+    """Return whether `char` is punctuation, of any script.
+
+    Nobody asks about apostrophes and hyphens inside words.
+    """
     return unicodedata.category(char).startswith("P")
 
 
 def cased_words(text: str) -> list[str]:
-    """Words as written, without punctuation around them."""
+    """Return the words as written, without punctuation around them."""
     words = (word.strip("".join(char for char in word if is_punctuation(char))) for word in text.split())
     return [word for word in words if word]
 
 
 def words_and_marks(text: str) -> list[str]:
-    """Words as written, and the marks before and after them as tokens of their own."""
+    """Return the words as written, and the marks before and after them as tokens of their own."""
     tokens: list[str] = []
     for word in text.split():
         start, end = 0, len(word)
@@ -125,7 +128,7 @@ def _without_brackets(text: str) -> str:
 
 
 def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: int) -> str:
-    """Without what stands from an opening to the next closing bracket with at least `least` characters between.
+    """Remove what stands from an opening to the next closing bracket with at least `least` characters between.
 
     Brackets that nothing closes become another symbol, which the normaliser drops as it drops them.
     """
@@ -150,13 +153,13 @@ def _plain(text: str, language: str) -> str:
 
 
 def _as_one(compound: re.Match[str]) -> str:
-    """`wi fi` as `wifi`."""
+    """Write a compound as one word: `wi fi` as `wifi`."""
     word = compound[0].replace(" ", "")
     return {"allright": "alright", "ok": "okay", "etcetera": "etc"}.get(word, word)
 
 
 def _without_spelling(words: list[str]) -> list[str]:
-    """`b b c` is `bbc`, `5 g` is `5g`; with the words "a" and "i", only runs of three."""
+    """Join letters that are spelt: `b b c` is `bbc`, `5 g` is `5g`; with the words "a" and "i", only runs of three."""
     joined: list[str] = []
     for alone, group in groupby(words, key=lambda word: len(word) == 1 and word.isalnum()):
         run = list(group)

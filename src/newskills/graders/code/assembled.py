@@ -69,16 +69,14 @@ async def _judge_apart(code: str, record: Row, program: str, cpu: float, sandbox
 async def _judge_unfit(
     pair: PairTask, unfit: ProgramRun, language: str, program: str, sandbox: Sandbox
 ) -> CodeFinding | None:
-    """None where the tests cannot be built without the answer either: else it has left them no room."""
+    """Return why tests that could not be built fail the answer; None where they cannot be built without it either."""
     if (finding := _instrument(unfit, language, program)) is not None:
         return finding
     nothing = msgspec.structs.replace(pair, answer=ProgramPart(files={}, run=("true",)))
     alone = await run_pair(nothing, sandbox)
-    return (
-        None
-        if alone.unfit is not None
-        else CodeFinding(passed=False, why="the tests could not be built beside it")
-    )
+    if alone.unfit is not None:
+        return None
+    return CodeFinding(passed=False, why="the tests could not be built beside it")
 
 
 def _pair_finding(ended: PairResult, language: str, program: str) -> CodeFinding:

@@ -45,7 +45,7 @@ class CodeGrader(ABC):
 
     @abstractmethod
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
-        """KeyError, TypeError, ValueError mean that the record holds no tests."""
+        """Judge `code` by the record's tests; KeyError, TypeError, ValueError mean that the record holds none."""
 
     def extract(self, record: Row) -> ExtractedCode:
         language = self.language(record)
@@ -115,7 +115,7 @@ def _is_text(code: str) -> bool:
 
 
 def extract_marked(text: str, language: str, wanted: str = "") -> ExtractedCode:
-    """`extract_code` with the first of the language's marks that there is a block of."""
+    """Call `extract_code` with the first of the language's marks that a block of the reply has."""
     marks: Sequence[str] = CHAINS[language].marks if language in CHAINS else (language,)
     extractions = [extract_code(text, mark, wanted) for mark in marks]
     return next((each for each in extractions if each.how == "language"), extractions[0])

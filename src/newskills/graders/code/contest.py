@@ -58,7 +58,7 @@ class ContestProblem(Struct, frozen=True, kw_only=True):
     tests: dict[str, ContestCase] = {}
 
     def whole(self) -> dict[str, Subtask]:
-        """Each subtask with its tests. Raises KeyError for the name of a test that is not there."""
+        """Return each subtask with its tests. Raises KeyError for the name of a test that is not there."""
         return {
             name: msgspec.structs.replace(part, tests={test: self.tests[test] for test in part.test_names})
             if part.test_names
@@ -118,12 +118,10 @@ class ContestGrader(CodeGrader):
                 code, subtask, points_by_test if subtask.test_names else {}, sandbox
             )
             if isinstance(points_of_subtask, CodeFinding):
-                compiles = {"test_case_results": {}, "score": 0.0, "compiled": points_of_subtask.passed is None}
-                return (
-                    points_of_subtask
-                    if points_of_subtask.passed is None
-                    else msgspec.structs.replace(points_of_subtask, fields=compiles)
-                )
+                if points_of_subtask.passed is None:
+                    return points_of_subtask
+                not_compiled = {"test_case_results": {}, "score": 0.0, "compiled": False}
+                return msgspec.structs.replace(points_of_subtask, fields=not_compiled)
             worst = min(points_of_subtask.values())
             outputs = [{"test_name": test, "score": points} for test, points in points_of_subtask.items()]
             results[name] = {"score": subtask.score * worst, "outputs": outputs}
@@ -174,7 +172,10 @@ class ContestGrader(CodeGrader):
 async def judge_runs(
     subtask: Subtask, runs: Sequence[tuple[ProgramRun, ContestCase]], sandbox: Sandbox
 ) -> list[float] | CodeFinding:
-    """Points of each run, from 0 to 1; a finding where the checker itself fails. It is built once for all of them."""
+    """Return the points of each run, 0–1, or a finding where the checker itself fails.
+
+    The checker is built once for all runs.
+    """
     if not subtask.checker:
         return [float(run.well and same_text(run.out, case.output)) for run, case in runs]
     ended = {str(at): pair for at, pair in enumerate(runs) if pair[0].well}
@@ -228,7 +229,7 @@ class CCCGrader(ContestGrader):
 
 
 def read_tests(place: str, name: str) -> dict[str, Subtask]:
-    """Subtasks of the problem `name`, of the user's file, or of a folder. Raises DataError, KeyError."""
+    """Return the subtasks of the problem `name`, of the user's file or of a folder. Raises DataError, KeyError."""
     path = Path(place)
     if path.is_dir():
         path /= f"{PurePath(name).name}.json"

@@ -33,7 +33,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def calling(code: str, starter: str, function: str) -> str:
-    """`code`, and a main function that calls `function` of it.
+    """Return `code` with a main function that calls `function` of it.
 
     Raises ValueError where the head in `starter` has types that JSON has no values for: that is not the answer's doing.
     """
@@ -76,7 +76,7 @@ def _check_types(result: str, parameters: list[str]) -> None:
 
 
 def _parts(parameters: str) -> list[str]:
-    """Between commas that no angle brackets enclose."""
+    """Split parameters at the commas that no angle brackets enclose."""
     pieces, depth = [""], 0
     for sign in parameters:
         depth += (sign == "<") - (sign == ">")

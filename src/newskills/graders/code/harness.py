@@ -81,7 +81,7 @@ class Time(Struct, frozen=True, kw_only=True):
 
 
 async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[SuiteVerdict]:
-    """One verdict per suite, in order. Raises SandboxError where the sandbox failed or the judge never began."""
+    """Return one verdict per suite, in order. Raises SandboxError where the sandbox failed or the judge never began."""
     mark = secrets.token_hex(16)
     result = await sandbox.execute(
         Execution(

@@ -49,7 +49,7 @@ class InfillingGrader(CodeGrader):
         return {"passed": passed}
 
     def extract(self, record: Row) -> ExtractedCode:
-        """As of other answers, but blanks belong to the piece, and a block of nothing else is an answer."""
+        """Extract the code as from other answers, but with its blanks; a block of blanks alone is an answer."""
         text = str(record.get("generation") or "")
         language = self.language(record)
         extracted = extract_code(text, language)
@@ -110,12 +110,12 @@ _WORD = re.compile(r"\w+")
 
 
 def _helpers(record: Row, entry: str) -> list[str]:
-    """Given functions that the tests use beside the one that is asked for."""
+    """Return the functions of the record that its tests use beside the one that is asked for."""
     used = set(_WORD.findall(str(record["test"]))) - {entry, "check"}
     defined = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
     return [name for name in dict.fromkeys(defined) if name in used]
 
 
 def _overlap(before: str, after: str) -> int:
-    """Length of the longest end of `before` that `after` begins with."""
+    """Return the length of the longest end of `before` that `after` begins with."""
     return next((n for n in range(min(len(before), len(after)), 0, -1) if before.endswith(after[:n])), 0)

@@ -134,7 +134,7 @@ def _package(place: Path, changed: int) -> Subtask | str:
 
 
 def _zipped(place: Path) -> dict[str, bytes]:
-    """By their names without folders. Raises ValueError."""
+    """Read the files of an archive, by their names without folders. Raises ValueError."""
     try:
         with zipfile.ZipFile(place) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
@@ -146,7 +146,7 @@ def _zipped(place: Path) -> dict[str, bytes]:
 
 
 def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(input, output) as the settings list them, else by their names, in the order of their numbers."""
+    """Return (input, output) as the settings list them, else by their names, in the order of their numbers."""
     listed = [case for part in config.get("subtasks") or () for case in part.get("cases") or ()]
     if listed:
         return [(PurePath(case["input"]).name, PurePath(case["output"]).name) for case in listed]

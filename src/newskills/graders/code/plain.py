@@ -114,7 +114,7 @@ def _bound(tree: ast.AST) -> set[str]:
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether a part of the tests is the same for values that have travelled."""
+    """Return whether a part of the tests means the same for values that have travelled."""
     if isinstance(node, _ODD):
         return False
     if isinstance(node, ast.Name):
@@ -144,7 +144,7 @@ def _is_plain_attribute(node: ast.Attribute) -> bool:
 
 
 def _is_plain_context(call: ast.expr) -> bool:
-    """Whether it is an assertion that one of Python's own errors is raised, or a part of a test."""
+    """Return whether `call` asserts that one of Python's own errors is raised, or begins a part of a test."""
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in _CONTEXTS:
         return False
     if ast.unparse(call.func) == "self.subTest":
@@ -158,7 +158,7 @@ def _is_main(node: ast.stmt) -> bool:
 
 
 def _is_plain_top(node: ast.stmt) -> bool:
-    """Whether a statement of the module is an import, a value, a test function or a class of tests."""
+    """Return whether a statement of the module is an import, a value, a test function or a class of tests."""
     if isinstance(node, ast.ClassDef):
         bases = {ast.unparse(base) for base in node.bases}
         methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
@@ -171,7 +171,7 @@ def _is_plain_top(node: ast.stmt) -> bool:
 
 
 def _is_plain_function(node: ast.FunctionDef) -> bool:
-    """Whether a function is decorated as a method of a class at most, and defines nothing within."""
+    """Return whether a function is decorated as a method of a class at most, and defines nothing within."""
     decorators = {ast.unparse(each) for each in node.decorator_list}
     inner = [
         each for each in ast.walk(node) if each is not node and isinstance(each, ast.FunctionDef | ast.ClassDef)
@@ -180,7 +180,7 @@ def _is_plain_function(node: ast.FunctionDef) -> bool:
 
 
 def _is_bare_test(node: ast.FunctionDef) -> bool:
-    """Whether a method is a test that pytest gives nothing to."""
+    """Return whether a method is a test that pytest gives nothing to."""
     return (
         node.name.startswith("test")
         and not node.decorator_list
@@ -189,7 +189,7 @@ def _is_bare_test(node: ast.FunctionDef) -> bool:
 
 
 def _only_calls(tree: ast.AST, names: set[str]) -> bool:
-    """Whether the names are only called, and no attribute is taken of anything but `self` and modules."""
+    """Return whether the names are only called, and no attribute is taken of anything but `self` and modules."""
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names]
     if any(use not in called for use in uses) or any(name[:1].isupper() for name in names):

@@ -92,4 +92,6 @@ class CodeExecGrader(CodeGrader):
 
 
 def _status(run: ProgramRun) -> str:
-    return "completed" if run.well else "timeout" if run.kind == "timeout" else "error"
+    if run.well:
+        return "completed"
+    return "timeout" if run.kind == "timeout" else "error"

@@ -25,7 +25,7 @@ _IMPORT = re.compile(
 
 
 def without_imports(code: str) -> str:
-    """As the authors' program takes it: a step has the imports that the problem names, and no other."""
+    """Remove the imports, as the authors' program does: a step has those that the problem names, and no other."""
     return _IMPORT.sub("", code)
 
 

@@ -63,14 +63,14 @@ def _blocks(answer: str, fences: Sequence[re.Match[str]]) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    """Up to the first mark that ends code, without those that begin it."""
+    """Cut the text at the first mark that ends code, and remove the marks that begin it."""
     ends = [match.start() for match in (_ENDS.search(text), _FENCE.search(text)) if match]
     code = text[: min(ends, default=len(text))].replace(_OPENS, "")
     return code.strip("\n").rstrip()
 
 
 def _is_program(code: str) -> bool:
-    """Whether it is Python that does something, indented or not: no words that happen to be an expression."""
+    """Return whether `code` is Python that does something, indented or not: no words that make an expression."""
     if not code or len(code) > _LONGEST:
         return False
     indented = code[:1].isspace()

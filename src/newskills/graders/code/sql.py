@@ -144,10 +144,10 @@ class BirdGrader(CodeGrader):
 
 
 def _value(value: Any) -> Any:
-    """Blobs and infinities come as objects, which no set can hold."""
+    """Return a cell as what a set can hold: blobs and infinities come as objects."""
     return tuple(value.items()) if isinstance(value, dict) else value
 
 
 def _cleaned(code: str) -> str:
-    """Without bold headers that strayed into the block; comments are SQLite's affair."""
+    """Remove bold headers that strayed into the block; comments are SQLite's affair."""
     return "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("**")).strip()

@@ -190,7 +190,7 @@ def unpacked(text: str) -> Cases:
 
 
 def same_value(output: str, expected: str) -> bool:
-    """Whether both are JSON of equal values. `expected` may be a plain text, too."""
+    """Return whether both are JSON of equal values. `expected` may be a plain text, too."""
     try:
         value: Any = msgspec.json.decode(output)
     except (msgspec.DecodeError, RecursionError):
@@ -203,7 +203,7 @@ def same_value(output: str, expected: str) -> bool:
 
 
 def same_text(output: str, expected: str, tolerance: float = 0.0, *, words: bool = True) -> bool:
-    """Line by line without blanks around; in a line that differs, numbers may be written in another way.
+    """Compare line by line without blanks around; in a line that differs, numbers may be written in another way.
 
     `words`: such a line may have words between its numbers, which must be the same.
     """

@@ -86,7 +86,7 @@ _decisive: dict[tuple[str, str], bool] = {}
 
 
 async def _is_decisive(task: UnitTask, plain: PlainTests, cpu: float, sandbox: Sandbox) -> bool:
-    """Whether a right answer would have passed in a process of its own."""
+    """Return whether a right answer would have passed in a process of its own."""
     if not task.reference:
         return plain.calls
     key = (task.reference, task.tests)
@@ -99,7 +99,7 @@ async def _is_decisive(task: UnitTask, plain: PlainTests, cpu: float, sandbox: S
 
 
 async def _run_apart(task: UnitTask, plain: PlainTests, cpu: float, sandbox: Sandbox) -> CodeFinding | None:
-    """None where the tests turn out to hand over what cannot travel."""
+    """Run the answer in a process of its own; None where the tests turn out to hand over what cannot travel."""
     task_fields: Row = {name: getattr(task, name) for name in ("code", "tests", "needs", "classes", "each")}
     task_fields |= {"names": plain.names, "imports": plain.imports}
     finding = await _run(task, _apart_source(max(1, math.ceil(cpu))), task_fields, cpu, sandbox)
@@ -178,7 +178,7 @@ def _apart_source(cpu_seconds: int) -> str:
 
 
 def _parsed(text: str) -> ast.Module:
-    """Without warnings of what the text might have meant. Raises SyntaxError."""
+    """Parse without warnings of what the text might have meant. Raises SyntaxError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
@@ -204,7 +204,10 @@ def test_names(tests: str) -> tuple[str, ...]:
 
 
 def imported(*texts: str) -> tuple[str, ...]:
-    """Top-level modules that the benchmark's texts import and Python does not bring. Texts that do not parse, none."""
+    """Return the top-level modules that the benchmark's texts import and Python does not bring.
+
+    Texts that do not parse import none.
+    """
     modules: dict[str, None] = {}
     for text in texts:
         try:

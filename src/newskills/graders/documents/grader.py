@@ -67,7 +67,7 @@ class DocumentGrader:
 
 
 def page_distances(page: Mapping[str, Any], markdown: str) -> dict[str, float | None]:
-    """Of each of `MEASURES`, its value for this page; None where the page has nothing of the kind."""
+    """Return the value of each of `MEASURES` for this page; None where the page has nothing of the kind."""
     reply = read_page(markdown)
     for parts in (reply.texts, reply.formulas, reply.tables):
         del parts[_MOST_PARTS:]
@@ -84,7 +84,7 @@ def page_distances(page: Mapping[str, Any], markdown: str) -> dict[str, float | 
 
 
 def _texts(golds: Sequence[Row], parts: Sequence[Part]) -> tuple[float | None, float | None]:
-    """(distance of the texts, distance of their order)."""
+    """Return (distance of the texts, distance of their order)."""
     golds = sorted(golds, key=lambda item: item["order"])
     plain = [(item, text) for item in golds if (text := plain_text(item["text"]))]
     shown = [(part, text) for part in parts if (text := plain_text(part.text))]
@@ -130,6 +130,6 @@ def _tables(golds: list[str], shown: list[str]) -> dict[str, float | None]:
 
 
 def _share(texts: Sequence[tuple[str, str]]) -> float | None:
-    """All edits of the pairs, as a share of the sum of their longer texts."""
+    """Return all edits of the pairs as a share of the sum of their longer texts."""
     total = sum(max(map(len, pair)) for pair in texts)
     return sum(edit_distance(*pair) for pair in texts) / total if total else None

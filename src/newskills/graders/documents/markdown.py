@@ -66,7 +66,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _html_tables(text: str) -> Iterator[tuple[int, int]]:
-    """Outermost tables; one that never ends is none."""
+    """Yield (start, end) of the outermost tables; one that never ends is none."""
     starts: list[int] = []
     for mark in _TABLE_MARK.finditer(text):
         if mark[0] != "</table>":
@@ -78,7 +78,7 @@ def _html_tables(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _take_formulas(content: str, page: Page) -> str:
-    """`content` with blanks where displayed formulas stood."""
+    """Move displayed formulas from `content` to the page, and return it with blanks in their place."""
     pieces, at, shown = [], 0, 0
     ended: set[str] = set()
     while at < len(content):
@@ -101,7 +101,7 @@ def _take_formulas(content: str, page: Page) -> str:
 
 
 def _take_markdown_tables(content: str, page: Page) -> str:
-    """`content` with blanks where tables of lines `| … |` stood."""
+    """Move tables of lines `| … |` from `content` to the page, and return it with blanks in their place."""
     lines = content.split("\n")
     at, start = 0, -1
     position = 0
@@ -128,7 +128,7 @@ def _as_html(lines: list[str]) -> str:
 
 
 def _paragraphs(content: str) -> Iterator[Part]:
-    """Pieces between empty lines; lines, where there are none."""
+    """Yield the pieces between empty lines; lines, where there are none."""
     pieces = content.split("\n\n")
     if len(pieces) == 1:
         pieces = content.split("\n")

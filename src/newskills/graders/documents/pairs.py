@@ -25,19 +25,19 @@ Pair = tuple[list[int], list[int]]
 
 
 def distance(first: str, second: str) -> float:
-    """Edit distance as a share of the longer, 0–1."""
+    """Return the edit distance as a share of the longer text, 0–1."""
     longest = max(len(first), len(second))
     return _edits(first, second) / longest if longest else 0.0
 
 
 @lru_cache(maxsize=50_000)
 def _edits(first: str, second: str) -> int:
-    """Parts are compared several times, alone and among others."""
+    """Count the edits, and remember the number: parts are compared several times, alone and among others."""
     return edit_distance(first, second)
 
 
 def nearest(golds: Sequence[str], replies: Sequence[str]) -> list[int | None]:
-    """Of each part of the page, its own part of the reply, so that the sum of distances is least."""
+    """Return, for each part of the page, its own part of the reply, so that the sum of distances is least."""
     if not golds or not replies:
         return [None] * len(golds)
     columns = pairing([[-distance(gold, reply) for reply in replies] for gold in golds])
@@ -45,7 +45,7 @@ def nearest(golds: Sequence[str], replies: Sequence[str]) -> list[int | None]:
 
 
 def pairs(golds: Sequence[str], replies: Sequence[str]) -> list[Pair]:
-    """Every part of the page, and parts of the reply that stand for none, once."""
+    """Pair the parts of the page with those of the reply; each occurs once, those that stand for none as well."""
     if not replies:
         return [([gold], []) for gold in range(len(golds))]
     if not golds:
@@ -114,7 +114,7 @@ def _joined(golds: Sequence[str], replies: Sequence[str]) -> list[list[int]]:
 
 
 def _run(gold: str, replies: Sequence[str], start: int, usable: set[int]) -> list[int]:
-    """From `start` on, as long as what is added belongs to `gold`."""
+    """Return the parts of the reply from `start` on, as long as what is added belongs to `gold`."""
     run, joined = [start], replies[start]
     if not _holds(gold, joined, _JOINED, inclusive=True):
         return run
@@ -149,7 +149,7 @@ def _holds(text: str, part: str, limit: float, *, inclusive: bool = False) -> bo
 
 
 def _apart(best: list[tuple[list[int], float]]) -> list[list[int]]:
-    """Of runs that overlap, those that do not and cost least on average."""
+    """Choose, of runs that overlap, those that do not and cost least on average."""
     best = sorted(best, key=lambda choice: choice[0][0])
     groups: list[list[tuple[list[int], float]]] = []
     for choice in best:

@@ -50,7 +50,7 @@ def plain_table(text: str) -> str:
 
 
 def table_likeness(first: str, second: str) -> float:
-    """TEDS of two tables that `plain_table` made, 0–1; 0 where one is missing, or far too large."""
+    """Return the TEDS of two tables that `plain_table` made, 0–1; 0 where one is missing, or far too large."""
     if not first or not second:
         return 0.0
     table, other = _Reader(first), _Reader(second)
@@ -132,7 +132,10 @@ def _spans(attributes: dict[str, str | None]) -> tuple[int, int]:
 
 
 def tree_distance(first: TableNode, second: TableNode) -> float:
-    """Elements to insert, delete and rename (Zhang and Shasha 1989); a cell's new text costs its share of change."""
+    """Count the elements to insert, delete and rename (Zhang and Shasha 1989).
+
+    A cell's new text costs its share of change.
+    """
     nodes, others = _post_order(first), _post_order(second)
     left, other_left = _leftmost(nodes), _leftmost(others)
     trees = [[0.0] * len(others) for _ in nodes]
@@ -195,7 +198,7 @@ def _post_order(root: TableNode) -> list[TableNode]:
 
 
 def _leftmost(nodes: list[TableNode]) -> list[int]:
-    """Of each node, in post-order, the number of its leftmost leaf."""
+    """Return, for each node in post-order, the number of its leftmost leaf."""
     numbers = {id(node): at for at, node in enumerate(nodes)}
     left: list[int] = []
     for at, node in enumerate(nodes):

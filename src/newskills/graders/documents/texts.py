@@ -94,7 +94,7 @@ _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[^}]*\}(?:\{[^}]*\})?")
 
 
 def plain_text(text: str) -> str:
-    """Letters, digits and `_` of a text; formulas in it as they are read."""
+    """Return the letters, digits and `_` of a text, with its formulas as they are read."""
     text = _INLINE.sub(_read_inline, text)
     for mark in _BREAKS:
         text = text.replace(mark, "")
@@ -119,7 +119,7 @@ def _read_inline(match: re.Match[str]) -> str:
 
 
 def _letters(latex: str) -> str:
-    """Letters of a formula: named ones, those of alphabets and accents; other commands say nothing."""
+    """Return the letters of a formula: named ones, those of alphabets and accents; other commands have none."""
     shown, at = [], 0
     while match := _TOKEN.match(latex, at):
         name, at = match[1] or match[2] or "", match.end()

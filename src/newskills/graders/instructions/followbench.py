@@ -32,7 +32,7 @@ def _sentence_count(number: int) -> Rule:
 
 
 def _has(word: str, sentence: int | None = None) -> Rule:
-    """Whether the whole word is in the text, or in its sentence of that number (from 1)."""
+    """Make a rule that wants a whole word in the text, or in its sentence of that number (from 1)."""
     pattern = re.compile(rf"\b{re.escape(word)}\b")
 
     def rule(text: str) -> bool:
@@ -61,7 +61,7 @@ def _matches(pattern: str, sentence: int | None = None, flags: re.RegexFlag = re
 
 
 def _pieces(fits: Callable[[int], bool]) -> Rule:
-    """About the number of parts between single blanks."""
+    """Make a rule about the number of parts between single blanks."""
     return lambda text: fits(len(text.split(" ")))
 
 
@@ -147,7 +147,7 @@ _SUGGESTIONS: tuple[Rule, ...] = (
 
 
 def _last(pattern: str) -> Callable[[str, str], bool]:
-    """Whether the last match is the target."""
+    """Make a rule that wants the last match to be the target."""
     return lambda text, target: (re.findall(pattern, text) or [None])[-1] == target
 
 
@@ -180,7 +180,7 @@ def _form(target: str) -> re.Pattern[str]:
 
 
 def satisfied(rule: str, level: int, text: str, target: str) -> bool:
-    """Whether `text` keeps all that the levels up to `level` (1–5) ask for."""
+    """Return whether `text` keeps all that the levels up to `level` (1–5) ask for."""
     if rule in _TARGETS:
         return _TARGETS[rule](text, target)
     if rule == "format-22":
@@ -195,7 +195,9 @@ def listed(text: object, level: int) -> list[bool] | None:
         return None
     last = shown.strip("`").strip().rpartition("\n")[2]
     if level == 1:
-        return [True] if "YES" in last else [False] if "NO" in last else None
+        if "YES" in last:
+            return [True]
+        return [False] if "NO" in last else None
     if (match := _LIST.search(last)) is None:
         return None
     elements = [_ELEMENT.fullmatch(part) for part in match[1].split(",")]

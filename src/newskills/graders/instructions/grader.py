@@ -134,7 +134,7 @@ def _answer(record: Row) -> tuple[str, bool]:
 
 
 def _arguments(given_arguments: Row) -> Row:
-    """Without nulls, whole floats as integers."""
+    """Return the arguments without nulls, and whole floats as integers."""
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in given_arguments.items()

@@ -54,7 +54,7 @@ def _punctuation(text: str, args: Row) -> bool:
 
 
 def _parentheses(text: str, args: Row) -> bool:
-    """Five levels must have been open, and the innermost closed rightly; a wrong bracket starts all over."""
+    """Check that five levels have been open, and the innermost closed rightly; a wrong bracket starts all over."""
     open_, deepest = list[str](), 0
     for char in text:
         if char in "([{":
@@ -84,9 +84,9 @@ def _quotes(text: str, args: Row) -> bool:
 
 
 def _options(text: str, args: Row) -> bool:
-    """Lettered options must be given as they stand, others apart from case and marks around them."""
+    """Check for an option: a lettered one as it stands, others apart from case and marks around them."""
     options = args["options"]
-    separator = "/" if "/" in options else "or" if "or" in options else ","
+    separator = next((sign for sign in ("/", "or") if sign in options), ",")
     allowed = [option.strip() for option in options.split(separator)]
     if _LETTER_OPTIONS.match(options):
         return text in allowed
@@ -127,7 +127,7 @@ def _line_indent(text: str, args: Row) -> bool:
 
 
 def _quote_unquote(text: str, args: Row) -> bool:
-    """No quotation may directly follow another, nor end the text."""
+    """Check that no quotation directly follows another, nor ends the text."""
     text = "".join(text.replace("“", '"').replace("”", '"').replace("'\"'", "").split())
     inner = text.strip("0123456789" + PUNCTUATION.replace('"', ""))
     return '""' not in text and not inner.endswith('"')
@@ -152,7 +152,7 @@ def _sub_bullets(text: str, args: Row) -> bool:
 
 
 def _sentences_then_bullets(text: str, args: Row) -> bool:
-    """Bullets follow the prose at once or after one blank line, and nothing follows them."""
+    """Check that bullets follow the prose at once or after one blank line, and nothing follows them."""
     written, bullets, prose = 0, 0, True
     for line in (line.strip() for line in text.split("\n")):
         if line.startswith("*"):
@@ -168,7 +168,7 @@ def _sentences_then_bullets(text: str, args: Row) -> bool:
 
 
 def _title_case(text: str, args: Row) -> bool:
-    """No word may begin with a lower-case letter, single letters apart."""
+    """Check that no word begins with a lower-case letter, single letters apart."""
     return not any(word[0].islower() and (word[1:].islower() or word[1:].isupper()) for word in tokens(text))
 
 
@@ -185,7 +185,7 @@ def _multiples(text: str, args: Row) -> bool:
 
 
 def _multiple_choice(text: str, args: Row) -> bool:
-    """Four questions of growing length, five options each, nothing before the first."""
+    """Check for four questions of growing length, five options each, nothing before the first."""
     if not text.startswith("Question"):
         return False
     lengths = []
@@ -225,7 +225,7 @@ def _capitals(text: str, args: Row) -> bool:
 
 
 def _table(text: str, delimiter: str = ",") -> list[list[str]]:
-    """Rows of a table; none where it is not one."""
+    """Return the rows of a table; none where the text is not one."""
     try:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error:
@@ -277,7 +277,9 @@ def _in_napoleons_life(date: str) -> bool:
     if not match:
         return False
     year, month, day = map(int, match.groups())
-    longest = 29 if month == 2 else 30 if month in _THIRTY else 31
+    longest = 30 if month in _THIRTY else 31
+    if month == 2:
+        longest = 29
     return 1769 <= year <= 1821 and 1 <= month <= 12 and 1 <= day <= longest
 
 

@@ -75,7 +75,7 @@ def _balanced(text: str, args: Row) -> bool:
 
 
 def _conjunctions(text: str, args: Row) -> bool:
-    """Forms count apart: `and` and `And` are two, as in the original."""
+    """Check the number of different conjunctions; `and` and `And` are two, as in the original."""
     conjunctions = {word for word in text.split() if word.strip(BLANK_OR_MARK).lower() in _CONJUNCTIONS}
     return bool(len(conjunctions) >= args["small_n"])
 
@@ -85,7 +85,7 @@ def _people(text: str, args: Row) -> bool:
 
 
 def _overlap(text: str, args: Row) -> bool:
-    """Share of the answer's trigrams of characters that the reference has, within 2 points."""
+    """Check the share of the answer's trigrams of characters that the reference has, within 2 points."""
     own = _trigrams(text)
     if not own:
         return False
@@ -208,7 +208,7 @@ def _spoken(text: str) -> list[str]:
 
 
 def _alliteration(text: str, args: Row) -> bool:
-    """Words in runs of the same first letter, counted over a sentence, must grow from sentence to sentence."""
+    """Check that words in runs of the same first letter, counted over a sentence, grow from sentence to sentence."""
     lengths = [-1]
     for sentence in sentences(text):
         words = [word.lstrip(BLANK_OR_MARK) for word in sentence.lower().split()]

@@ -29,7 +29,7 @@ _FENCES = ("```json", "```Json", "```JSON", "```")
 
 
 def related(number: int, relation: str, threshold: int) -> bool:
-    """Whether `number` is `less than` or `at least` the threshold. Raises ValueError for another relation."""
+    """Return whether `number` is `less than` or `at least` the threshold. Raises ValueError for another relation."""
     if relation == "less than":
         return number < threshold
     if relation == "at least":
@@ -91,7 +91,10 @@ def _first_word(text: str, args: Row) -> bool:
 
 
 def begins(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
-    """Paragraphs are between blank lines; the n-th is counted with empty ones, their number without."""
+    """Check the number of paragraphs, and the first word of the n-th.
+
+    Paragraphs are between blank lines; the n-th is counted with empty ones, their number without.
+    """
     nth, wanted = args["nth_paragraph"], args["first_word"].lower()
     paragraphs = [paragraph.strip() for paragraph in text.split("\n\n")]
     count = sum(map(bool, paragraphs))
@@ -103,7 +106,7 @@ def begins(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
 
 
 def _placeholders(text: str, args: Row) -> bool:
-    """Pairs of brackets on one line, from each first `[` to the next `]`."""
+    """Check the number of pairs of brackets on one line, from each first `[` to the next `]`."""
     count = 0
     for line in text.split("\n"):
         close = -1
@@ -127,7 +130,10 @@ def _constrained(text: str, args: Row) -> bool:
 
 
 def _highlights(text: str, args: Row) -> bool:
-    """`*one*` counts once; `**one**` counts for its inner pair of asterisks only where that is not empty."""
+    """Check the number of highlights.
+
+    `*one*` counts once; `**one**` counts for its inner pair of asterisks only where that is not empty.
+    """
     single = sum(bool(inner.strip()) for inner in _HIGHLIGHT.findall(text))
     double = sum(bool(inner.strip()) for inner in _DOUBLE_HIGHLIGHT.findall(text))
     return bool(single + double >= args["num_highlights"])

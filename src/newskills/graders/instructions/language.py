@@ -55,7 +55,7 @@ _WINDOW = 500
 
 
 def is_language(text: str, code: str) -> bool:
-    """Whether the whole `text` is in the language; a text without features counts as right."""
+    """Return whether the whole `text` is in the language; a text without features counts as right."""
     if code in _NOT_LATIN:
         latin = len(_LATIN.findall(text))
         if latin > 20 * (len(_BEYOND_LATIN.findall(text)) + 1):
@@ -65,7 +65,9 @@ def is_language(text: str, code: str) -> bool:
 
 
 def detect_language(text: str) -> str | None:
-    """ISO 639-1 code (`zh-cn`, `zh-tw` for Chinese); None for a text without features (numbers, only capitals).
+    """Return the ISO 639-1 code of the text's language (`zh-cn`, `zh-tw` for Chinese).
+
+    It is None for a text without features (numbers, only capitals).
 
     A long text is looked at in its beginning, middle and end. Raises ConfigError where langdetect is not installed.
     """

@@ -29,7 +29,7 @@ LEVELS = ("strict_eval", "loose_eval")
 
 
 def words_by_character(text: str) -> int:
-    """Each Chinese, Japanese or Korean character and each emoji counts, and each stretch of other letters."""
+    """Count each Chinese, Japanese or Korean character, each emoji, and each stretch of other letters."""
     emoji = import_module("emoji")
     text = _MARKS.sub("", text)
     count = emoji.emoji_count(text)
@@ -38,7 +38,7 @@ def words_by_character(text: str) -> int:
 
 
 def word_count(text: str) -> int:
-    """Words as the text's own language counts them."""
+    """Count the words as the text's own language counts them."""
     language = detect_language(text)
     if language == "th":
         return len(_thai().word_tokenize(text))
@@ -46,7 +46,7 @@ def word_count(text: str) -> int:
 
 
 def sentence_count(text: str) -> int:
-    """Sentences as the text's own language counts them."""
+    """Count the sentences as the text's own language counts them."""
     language = detect_language(text)
     if language == "th":
         return sum(len(_thai().sent_tokenize(line)) for line in text.splitlines())

@@ -66,12 +66,12 @@ def plain_words(text: str) -> list[str]:
 
 
 def without_marks(text: str) -> str:
-    """`text` without ASCII punctuation."""
+    """Return `text` without ASCII punctuation."""
     return text.translate(_NO_MARKS)
 
 
 def bare_words(text: str) -> list[str]:
-    """Lower-case words between blanks, without ASCII punctuation anywhere."""
+    """Return the lower-case words between blanks, without ASCII punctuation anywhere."""
     return without_marks(text.lower()).split()
 
 
@@ -123,7 +123,7 @@ _MARK_UP = " \t*#>_-"
 
 
 def punkt_sentences(text: str) -> list[str]:
-    """Sentences by Punkt, without the blanks around them.
+    """Return the sentences by Punkt, without the blanks around them.
 
     Of the marks between two blanks the last ends the sentence where any of them does.
     """
@@ -139,7 +139,7 @@ def punkt_sentences(text: str) -> list[str]:
 
 
 def _marks(text: str) -> Iterator[list[int]]:
-    """Places of the marks that may end a sentence, those without a blank between them together."""
+    """Yield the places of the marks that may end a sentence, those without a blank between them together."""
     together: list[int] = []
     for mark in _CANDIDATE.finditer(text):
         if together and _BLANK.search(text, together[-1], mark.start()):
@@ -151,7 +151,7 @@ def _marks(text: str) -> Iterator[list[int]]:
 
 
 def _breaks(text: str, at: int) -> bool:
-    """Whether a sentence ends at the mark at `at`, which is not the last character."""
+    """Return whether a sentence ends at the mark at `at`, which is not the last character."""
     if text[at] != ".":
         return True
     before = text[max(0, at - 64) : at]
@@ -176,8 +176,10 @@ def _breaks(text: str, at: int) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    """Words and marks after the conventions of the Penn Treebank: contractions and clitics are split off, a dot
-    only from the end of a sentence."""
+    """Return words and marks after the conventions of the Penn Treebank.
+
+    Contractions and clitics are split off, a dot only from the end of a sentence.
+    """
     return [token for sentence in punkt_sentences(text) for token in _treebank(sentence)]
 
 

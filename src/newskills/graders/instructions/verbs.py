@@ -108,7 +108,7 @@ _BEGINNING = 400
 
 
 def starts_with_verb(text: str) -> bool:
-    """Whether the first token is a verb: imperative, participle, gerund, or a finite form; no modals."""
+    """Return whether the first token is a verb: imperative, participle, gerund, or a finite form; no modals."""
     first = tokens(text[:_BEGINNING])[:1]
     return bool(first) and first[0].lower() in _FORMS
 

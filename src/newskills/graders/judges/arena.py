@@ -59,7 +59,7 @@ def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool =
 
 
 def _without_offered(text: str) -> str:
-    """Without lists of three or more different verdicts."""
+    """Remove lists of three or more different verdicts."""
 
     def chosen(match: re.Match[str]) -> str:
         labels = re.findall(r"[AB][<>=]{1,2}[AB]", match.group())

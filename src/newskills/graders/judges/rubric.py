@@ -52,7 +52,7 @@ class RubricGrader:
 
 
 def rubric_score(rubrics: Sequence[Mapping[str, object]], met: Sequence[bool]) -> float | None:
-    """Points of what is met of all positive points; None where there are none.
+    """Return the points of what is met as a share of all positive points; None where there are none.
 
     >>> rubric_score([{"points": 5}, {"points": 3}, {"points": -4}], [True, False, True])
     0.125

@@ -74,7 +74,7 @@ class LeanProofGrader:
         self._stamp = f"{self.name}@{self.version}"
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Lets Lean check the answer's proof. Raises SandboxError where there is no sandbox."""
+        """Let Lean check the answer's proof. Raises SandboxError where there is no sandbox."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         try:
@@ -135,7 +135,7 @@ class LeanProofGrader:
 
 
 def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
-    """(`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
+    """Return (`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     mark = re.search(axioms_of(names.mark), output)
     before = _ERROR.search(output[: mark.start()] if mark else output)
@@ -175,7 +175,7 @@ def axioms_of(name: str) -> str:
 
 
 def first_error(output: str) -> str:
-    """Lean's first message about an error; empty where there is none."""
+    """Return Lean's first message about an error; empty where there is none."""
     match = _ERROR.search(output)
     return (match[1] or "no reason is given") if match else ""
 
@@ -199,7 +199,7 @@ def not_taken(message: str) -> str:
 
 
 def _without(message: str, names: Names) -> str:
-    """Without names that differ from run to run."""
+    """Remove names that differ from run to run."""
     for name in (names.asked, names.final, names.mark):
         message = message.replace(name, "_")
     return message[:_MAX_WHY]

@@ -115,7 +115,7 @@ def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | Non
 
 
 def _own(text: str, statement: Statement) -> str:
-    """Without the header and the preamble, which come from the record."""
+    """Remove the header and the preamble, which come from the record."""
     for preamble in (_IMPORT.sub("", without_comments(statement.header)), statement.preamble):
         proof_tokens, wanted = tokens(text), tokens(preamble)
         at = find_run(proof_tokens, wanted)
@@ -140,7 +140,10 @@ def _with_modifiers(proof_tokens: Sequence[LeanToken], at: int) -> int:
 
 
 def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) -> int | None:
-    """Where the proof begins, with its `:=`: behind the statement, where the answer repeats it word for word."""
+    """Return where the proof begins, with its `:=`.
+
+    That is behind the statement, where the answer repeats it word for word.
+    """
     wanted = tokens(statement.text)
     if [token.text for token in proof_tokens[: len(wanted)]] == [token.text for token in wanted]:
         return proof_tokens[len(wanted) - 1].end if len(proof_tokens) > len(wanted) else None
@@ -186,8 +189,7 @@ def program(statement: Statement, proof: Proof, names: Names) -> str:
 def _declared(text: str, statement: Statement) -> str:
     proof_tokens = tokens(text)
     at = next((at for at, token in enumerate(proof_tokens[:-1]) if token.text in _DECLARES), -1)
-    return (
-        text[proof_tokens[at + 1].start : _name_end(text, proof_tokens[at + 1].start)]
-        if at >= 0
-        else statement.name
-    )
+    if at < 0:
+        return statement.name
+    start = proof_tokens[at + 1].start
+    return text[start : _name_end(text, start)]

@@ -154,7 +154,7 @@ def without_comments(text: str) -> str:
 
 
 def _comment_end(text: str, at: int) -> int | None:
-    """Behind the `-/` that closes the comment whose text begins at `at`; comments nest."""
+    """Return the place behind the `-/` that closes the comment whose text begins at `at`; comments nest."""
     depth = 1
     for edge in _COMMENT_EDGE.finditer(text, at):
         depth += 1 if edge[0] == "/-" else -1
@@ -164,7 +164,7 @@ def _comment_end(text: str, at: int) -> int | None:
 
 
 def tokens(text: str) -> list[LeanToken]:
-    """Words with their dots, numbers, `:=`, `#word`, and single signs of a text without comments."""
+    """Return the words with their dots, numbers, `:=`, `#word`, and single signs of a text without comments."""
     return [LeanToken(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
 
 
@@ -188,7 +188,10 @@ def outside_brackets(source_tokens: Sequence[LeanToken], wanted: str) -> int:
 
 
 def forbidden(text: str) -> str:
-    """Why an answer without comments is not run: what it holds that could sidestep the check; empty = nothing."""
+    """Return why an answer without comments is not run; empty = it may run.
+
+    The reason is what it holds that could sidestep the check.
+    """
     source_tokens = tokens(text)
     whys = (_why_not(source_tokens, at) for at in range(len(source_tokens)))
     first = next(filter(None, whys), "")
@@ -218,7 +221,7 @@ def _why_not(source_tokens: Sequence[LeanToken], at: int) -> str:
 
 
 def _attributes(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
-    """Attributes of `@[…]` and `attribute […]` that are none of the harmless ones."""
+    """Yield the attributes of `@[…]` and `attribute […]` that are none of the harmless ones."""
     for at, token in enumerate(source_tokens[1:], 1):
         if token.text == "[" and source_tokens[at - 1].text in ("@", "attribute"):
             yield from _entries(source_tokens[at + 1 :])

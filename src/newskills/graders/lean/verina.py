@@ -210,7 +210,8 @@ class VerinaSpecGrader(_TestedGrader):
             proofs = [line for at in left for line in _both(signature, claims[at])]
             again = await self._run(record, values, conditions.text, proofs, kit)
             for at, holds, fails in zip(left, again.found[::2], again.found[1::2], strict=False):
-                verdicts.found[at] = True if holds else False if fails else None
+                if holds or fails:
+                    verdicts.found[at] = bool(holds)
         fields: Row = {
             "predicted_proof": conditions.text,
             "proof_status": "completed",
@@ -224,7 +225,7 @@ class VerinaSpecGrader(_TestedGrader):
         return decided(self._stamp, True, fields, f"all {len(claims)} tests")
 
     def _conditions(self, record: Row, signature: Signature, code: str) -> Proof | None:
-        """Both definitions, under the heads that the task says."""
+        """Return the proof with both definitions, under the heads that the task says; None where one is missing."""
         pre, post = f"{signature.name}_precond", f"{signature.name}_postcond"
         if f"def {pre}" not in code or f"def {post}" not in code:
             return None
@@ -269,7 +270,7 @@ def _refused(stamp: str, proof: Proof, why: str) -> Score:
 
 
 def _verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
-    """By what stands between the marks; errors before the answer are not its doing."""
+    """Read the verdicts from what stands between the marks; errors before the answer are not its doing."""
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     before, given_mark, rest = output.partition(f"{mark}:given")
     ended = result.status if result.status not in ("completed", "failed") else ""

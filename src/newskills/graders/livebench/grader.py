@@ -72,16 +72,14 @@ class LiveBenchGrader:
     answer_keys = ("generation",)
 
     def gold_reply(self, record: Row) -> str | None:
-        """In the form that the task asks for; None for instructions, which have no right answer."""
+        """Return the right answer in the form that the task asks for; None for instructions, which have none."""
         truth, task = record.get("ground_truth"), str(record.get("task"))
         if truth is None or task not in SCORERS.keys() | {"AMPS_Hard"}:
             return None
         if task == "zebra_puzzle":
-            return (
-                f"<solution>{truth}</solution>"
-                if "<solution>" in str(record.get("question"))
-                else f"***{truth}***"
-            )
+            if "<solution>" in str(record.get("question")):
+                return f"<solution>{truth}</solution>"
+            return f"***{truth}***"
         repeated = task == "math_comp" and not truth.isdigit()
         return _SAID.get(task, "{}").format(truth * 5 if repeated else truth)
 
@@ -111,7 +109,7 @@ class LiveBenchGrader:
         return score
 
     def _instructions(self, record: Row, stamp: str) -> Score:
-        """Half for each instruction, half for all of them."""
+        """Grade instructions: half by the share that is followed, half for following all of them."""
         score = self._checks.grade(record)
         strict = score.fields.get("strict_eval")
         score.grader = stamp
@@ -163,7 +161,7 @@ def _boxed(text: str) -> str | None:
 
 
 def _bare(box: str) -> str:
-    """Without the commands of fonts around it."""
+    """Remove the commands of fonts around the answer."""
     return _WRAPPERS.sub("", box).replace("}", "").replace("\\", "")
 
 
@@ -182,7 +180,7 @@ def _letters(text: str) -> str:
 
 
 def _join(text: str, gold: str, record: Row) -> float | None:
-    """F1 of the pairs of columns."""
+    """Return the F1 of the pairs of columns."""
     wanted, columns = tables.mapping(gold), tables.mapping(text)
     if columns is None or wanted is None:
         return None
@@ -192,7 +190,7 @@ def _join(text: str, gold: str, record: Row) -> float | None:
 
 
 def _contest(text: str, gold: str, record: Row) -> float | None:
-    """Three digits near the end (AIME), where not many such numbers stand; or a letter (AMC).
+    """Judge three digits near the end (AIME), where not many such numbers stand; or a letter (AMC).
 
     A letter is written four times or more, in the tag, in a box, alone or in brackets in the last line; or its value
     stands at the end. Two letters that are repeated are one answer, the last.
@@ -213,7 +211,7 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
 
 
 def _proof_order(text: str, gold: str, record: Row) -> float | None:
-    """One minus the edit distance of the two sequences of formulas, as a share of the longer."""
+    """Return one minus the edit distance of the two sequences of formulas, as a share of the longer."""
     wanted = [str(int(number)) for number in gold.split(",")]
     order = _order(text)[: 4 * len(wanted)]
     return 1.0 - edit_distance(order, wanted) / max(len(order), len(wanted)) if order else None
@@ -240,7 +238,7 @@ def _order(text: str) -> list[str]:
 
 
 def _leading_numbers(text: str) -> list[str]:
-    """Numbers with commas between them, up to the first with anything else beside it."""
+    """Return the numbers with commas between them, up to the first with anything else beside it."""
     numbers: list[str] = []
     for part in _parts(text):
         match = _DIGITS.search(part)
@@ -260,7 +258,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _numbers(parts: Iterable[str]) -> list[str]:
-    """Empty where none is a number."""
+    """Return the numbers, `?` for other parts; empty where none is a number."""
     numbers = [str(int(part)) if _INTEGER.fullmatch(part) else "?" for part in parts]
     return numbers if set(numbers) - {"?"} else []
 
@@ -285,7 +283,7 @@ def _spatial(text: str, gold: str, record: Row) -> float | None:
 
 
 def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
-    """Three of yes, no and unknown: in the tag, the last three in bold, in the box, else the last such list."""
+    """Judge three of yes, no and unknown: in the tag, the last three in bold, in the box, else the last such list."""
     bold = [word.lower().strip(".,") for part in _BOLD_LINE.findall(text) for word in part.split()]
     answers = ", ".join([word for word in bold if word in _TRUTHS][-3:])
     box = _boxed(text.replace("\\textbf{", "\\boxed{"))
@@ -300,7 +298,7 @@ def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
 
 
 def _zebra(text: str, gold: str, record: Row) -> float | None:
-    """Several answers in the tag, the box or the last line: half for each, half for all.
+    """Judge several answers in the tag, the box or the last line: half by the share that is right, half for all.
 
     In the older form what stands between three stars, or the last word.
     """
@@ -330,11 +328,9 @@ def _contains(answer: str, wanted: str) -> bool:
     the right ones."""
     if len(answer.split()) > len(wanted.split()) + _WORDS_BESIDE:
         return False
-    return (
-        re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", answer) is not None
-        if wanted.isdigit()
-        else wanted in answer
-    )
+    if wanted.isdigit():
+        return re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", answer) is not None
+    return wanted in answer
 
 
 def _reformat(text: str, gold: str, record: Row) -> float | None:

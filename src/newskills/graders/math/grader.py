@@ -22,7 +22,7 @@ VERSION = "14"
 
 
 def policy_of(config: MathConfig) -> ExtractionPolicy:
-    """Which forms of an answer count by these settings."""
+    """Return which forms of an answer count by these settings."""
     return ExtractionPolicy(
         config.extract_from_boxed, config.extract_regex, config.relaxed_extraction, config.strict_extraction
     )
@@ -62,10 +62,14 @@ class MathGrader:
         return [text for text in replies if text]
 
     def _said(self, answer: str | None) -> str | None:
-        """None where a pattern of the user's own says what an answer looks like."""
-        if answer is None or self._policy.extract_from_boxed:
-            return None if answer is None else f"\\boxed{{{answer}}}"
-        return f"The final answer is {answer}" if self.config.extract_regex == MathConfig().extract_regex else None
+        """Return a reply that states the answer; None where a pattern of the user's own says what an answer is like."""
+        if answer is None:
+            return None
+        if self._policy.extract_from_boxed:
+            return f"\\boxed{{{answer}}}"
+        if self.config.extract_regex != MathConfig().extract_regex:
+            return None
+        return f"The final answer is {answer}"
 
     def grade(self, record: Row) -> Score:
         extracted = self._answer(record)

@@ -174,7 +174,7 @@ def _conclusion(
 
 
 def _taken_back(tail: str, end: int, denials: re.Pattern[str]) -> bool:
-    """Whether a denial follows in the clause: "B doğru değil", "B सही नहीं है"; not "B not A"."""
+    """Return whether a denial follows in the clause: "B doğru değil", "B सही नहीं है"; not "B not A"."""
     behind = _CLAUSE.split(tail[end : end + _BEHIND])[0]
     denial = denials.search(behind)
     return denial is not None and not _ANOTHER.search(behind, denial.end())

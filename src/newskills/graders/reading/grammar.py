@@ -115,7 +115,7 @@ def _longer(words: list[str]) -> list[str]:
 
 
 def _refuted(codes: tuple[str, ...]) -> re.Pattern[str] | None:
-    """ "B ist nicht richtig", "B不对", but not "B不是A": that one affirms B."""
+    """Make a pattern for "B ist nicht richtig", "B不对", but not "B不是A": that one affirms B."""
     if not codes:
         return None
     between = alternatives(words_of(codes, "is_", "fill", "option"))

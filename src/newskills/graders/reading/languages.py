@@ -100,8 +100,10 @@ def label_index() -> WordIndex:
 
 @cache
 def _conclusion_index() -> tuple[WordIndex, dict[str, tuple[str, ...]]]:
-    """Words that conclude, indexed as labels are, and their languages. English has sentences of its own, and what it
-    shares with another language does not tell that one."""
+    """Index the words that conclude, as labels are indexed, with their languages.
+
+    English has sentences of its own, and what it shares with another language does not tell that one.
+    """
     codes: dict[str, list[str]] = defaultdict(list)
     english = _conclusive(languages()[ENGLISH])
     for code, language in languages().items():

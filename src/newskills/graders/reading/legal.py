@@ -17,7 +17,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def plain(text: str) -> str:
-    """In small letters, without punctuation.
+    """Return `text` in small letters, without punctuation.
 
     >>> plain(" De facto merger, ")
     'de facto merger'
@@ -36,13 +36,15 @@ def amount_is_near(reply: str, gold: str) -> bool:
 
 
 def shares_a_term(reply: str, gold: str) -> bool:
-    """Of the terms between commas, one is the same in both, by its stem."""
+    """Return whether one of the terms between commas is the same in both, by its stem."""
     return bool({stem(plain(term)) for term in reply.split(",")} & {stem(plain(term)) for term in gold.split(",")})
 
 
 def name_counts(reply: str, gold: str) -> tuple[int, int, int]:
-    """(right, superfluous, missing) names, which commas part. What is left of the reply counts as superfluous again
-    for each right name, as in the authors' program."""
+    """Count (right, superfluous, missing) names, which commas part.
+
+    What is left of the reply counts as superfluous again for each right name, as in the authors' program.
+    """
     left = [plain(name) for name in reply.split(",")]
     right = superfluous = missing = 0
     for name in map(plain, gold.split(",")):
@@ -80,7 +82,7 @@ class LegalGrader:
         return None if gold is None else str(gold)
 
     def same_replies(self, record: Row) -> list[str]:
-        """In capitals, with a full stop."""
+        """Return the right answer in capitals, and with a full stop."""
         gold = str(record["expected_answer"])
         return [gold.upper(), f"  {gold}."]
 

@@ -238,13 +238,13 @@ def _letter_alone(line: str, count: int) -> str | None:
 
 
 def _goes_on_with_text(line: str, letter: str) -> bool:
-    """Whether the line begins with the capital letter, and goes on with more than letters."""
+    """Return whether the line begins with the capital letter, and goes on with more than letters."""
     at = line.find(letter, 0, _LEAD)
     return at >= 0 and not only_letters(line[at + 1 :])
 
 
 def begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | None, bool]:
-    """(letter that a line begins with, whether nothing but the option's text follows)."""
+    """Return (letter that a line begins with, whether nothing but the option's text follows)."""
     match = _LINE.match(line)
     if match is None:
         return None, False
@@ -261,7 +261,7 @@ def bare_option(text: str) -> str:
 
 
 def _led(window: str, words: Grammar, *, start: int = 0, nouns: bool = False) -> tuple[int, bool]:
-    """(place behind what may stand before a letter, whether "is" or a colon was there).
+    """Return (place behind what may stand before a letter, whether "is" or a colon was there).
 
     The place is -1 for "answer choice …" without them, unless `nouns` may stand there.
     """
@@ -310,7 +310,7 @@ def letters_joined(text: str, end: int, count: int, words: Grammar) -> set[str]:
 
 
 def touched(text: str, end: int) -> bool:
-    """Whether a letter of the same script, or a combining mark, stands right behind the letter that ends at `end`."""
+    """Return whether a letter of the same script, or a combining mark, stands right behind the letter before `end`."""
     behind = text[end : end + 1]
     if not behind:
         return False

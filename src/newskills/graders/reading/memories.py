@@ -36,7 +36,7 @@ class MemoryGrader:
         return None if gold is None else _compared(str(gold), str(record.get("question_type")))
 
     def same_replies(self, record: Row) -> list[str]:
-        """In capitals, with a full stop."""
+        """Return the right answer in capitals, and with a full stop."""
         gold = _compared(str(record.get("expected_answer")), str(record.get("question_type")))
         return [gold.upper(), f"  {gold}."]
 
@@ -69,7 +69,7 @@ def _compared(gold: str, kind: str) -> str:
 
 
 def stemmed_f1(answer: str, gold: str) -> float:
-    """F1 of stems, without punctuation and the words a, an, the, and.
+    """Return the F1 of stems, without punctuation and the words a, an, the, and.
 
     >>> stemmed_f1("the red foxes", "A red fox")
     1.0

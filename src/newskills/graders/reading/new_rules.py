@@ -70,14 +70,14 @@ class NewRulesGrader:
 
 
 def _category_and_number(record: Row) -> tuple[str, str]:
-    """Of an id such as kor-logic-7; empty where it is another one."""
+    """Return (category, number) of an id such as kor-logic-7; empty for any other id."""
     name, _, numbered = str(record.get("id", "")).partition("-")
     category, _, number = numbered.partition("-")
     return (category, number) if name == "kor" else ("", "")
 
 
 def comparison(category: str, rule: str, gold: str) -> Same:
-    """How an answer to the question is compared with the right one."""
+    """Return how an answer to the question is compared with the right one."""
     if category == "puzzle":
         return _PUZZLES.get(rule, _by_words)
     if category == "logic":
@@ -124,7 +124,7 @@ def _by_words(answer: str, gold: str) -> bool:
 
 
 def _words_or_signs(text: str, gold: str) -> str:
-    """Letters and digits; all signs, too, where the right answer has nothing else."""
+    """Return letters and digits; all signs, too, where the right answer has nothing else."""
     return re.sub(r"\W+", "", text) if re.search(r"\w", gold) else _packed(text)
 
 
@@ -141,7 +141,7 @@ def _one_of(answer: str, gold: str) -> bool:
 
 
 def _within(answer: str, gold: str) -> bool:
-    """One of several words."""
+    """Return whether the answer is one of several words."""
     return bool(_letters(answer)) and _letters(answer) in gold.lower().split()
 
 
@@ -179,7 +179,7 @@ def _bounds(text: str) -> list[tuple[str, str]]:
 
 
 def _by_value(answer: str, gold: str) -> bool:
-    """Formulas by value; of several solutions, all."""
+    """Compare formulas by value; of several solutions, all."""
     first, second = (_OR.split(text.rpartition("=")[2]) for text in (answer, gold))
     if len(first) != len(second):
         return False
@@ -193,7 +193,7 @@ def _by_value(answer: str, gold: str) -> bool:
 
 
 def _signs_put_in(answer: str, gold: str) -> bool:
-    """Operators stand where they are wanted, and the sum is right."""
+    """Return whether operators stand where they are wanted, and the sum is right."""
     term, wanted = answer.translate(_SIGNS).partition("=")[0], gold.translate(_SIGNS)
     if re.findall(r"[-+*/]", term) != re.findall(r"[-+*/]", wanted.partition("=")[0]):
         return False

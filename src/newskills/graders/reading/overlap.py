@@ -38,12 +38,12 @@ _COMMA = re.compile(r"[;\n]| and | & |(?<!\d),|,(?!\d{3}(?!\d))")
 
 
 def squad_score(answer: str, gold: str, language: str = "en") -> tuple[float, float]:
-    """(exact match, F1 of tokens), each 0–1; two texts without a token are the same."""
+    """Return (exact match, F1 of tokens), each 0–1; two texts without a token are the same."""
     return _token_score(squad_tokens(answer, language), squad_tokens(gold, language))
 
 
 def trivia_score(answer: str, gold: str) -> tuple[float, float]:
-    """`squad_score` as TriviaQA (arXiv:1705.03551) counts: punctuation divides words."""
+    """Return `squad_score` as TriviaQA (arXiv:1705.03551) counts it: punctuation divides words."""
     first, second = (
         _ARTICLE["en"].sub(" ", text.lower().translate(_BETWEEN_WORDS)).split() for text in (answer, gold)
     )
@@ -59,7 +59,7 @@ def _token_score(first: Sequence[str], second: Sequence[str]) -> tuple[float, fl
 
 
 def squad_tokens(text: str, language: str = "en") -> list[str]:
-    """Words in lower case without punctuation and articles; for languages without blanks, characters."""
+    """Return the words in lower case without punctuation and articles; for languages without blanks, characters."""
     code = language.lower().partition("-")[0].partition("_")[0]
     if code == "en":
         plain = text.lower().translate(_REMOVED)
@@ -79,12 +79,12 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _mixed(text: str) -> list[str]:
-    """Characters of their own, but words in Latin letters and digits."""
+    """Split into characters of their own, but keep words in Latin letters and digits."""
     return re.findall(r"[a-z0-9À-ɏ]+|\S", text)
 
 
 def anls(answer: str, gold: str) -> float:
-    """1 − edit distance / longer length, or 0 where that is below one half (arXiv:1907.00490)."""
+    """Return 1 − edit distance / longer length, or 0 where that is below one half (arXiv:1907.00490)."""
     first, second = (" ".join(text.lower().split()) for text in (answer, gold))
     longest, shortest = max(len(first), len(second)), min(len(first), len(second))
     if not longest:
@@ -120,7 +120,9 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def split_spans(answer: str, wanted: Sequence[str]) -> list[list[str]]:
-    """Ways to read an answer as spans: as one; where several are wanted, also cut at `;`, commas and "and".
+    """Return ways to read an answer as spans.
+
+    It is read as one; where several are wanted, also cut at `;`, commas and "and".
 
     The last of them leaves whole what is wanted (`plant, and equipment`) and the commas within numbers (`73,260`).
     """
@@ -145,7 +147,10 @@ def _cut_around(answer: str, wanted: Sequence[str]) -> list[str]:
 
 
 def drop_score(answer: Sequence[str], gold: Sequence[str]) -> tuple[float, float]:
-    """(exact match, F1 over the best pairing of spans), each 0–1, the latter to two places as the authors round it."""
+    """Return (exact match, F1 over the best pairing of spans), each 0–1.
+
+    F1 is rounded to two places, as the authors round it.
+    """
     firsts, seconds = ([_drop_tokens(span) for span in spans] for spans in (answer, gold))
     plain, wanted = ([" ".join(tokens) for tokens in spans] for spans in (firsts, seconds))
     exact = float(len(plain) == len(wanted) and set(plain) == set(wanted))
@@ -172,7 +177,7 @@ def _is_number(token: str) -> bool:
 
 
 def _bag_f1(first: set[str], second: set[str]) -> float:
-    """F1 of two bags; 0 where the right one has numbers and none of them is in the other."""
+    """Return the F1 of two bags; 0 where the right one has numbers and none of them is in the other."""
     numbers = {token for token in second if _is_number(token)}
     if numbers and not numbers & first:
         return 0.0
@@ -187,7 +192,10 @@ def best_pairing(worth: Sequence[Sequence[float]]) -> float:
 
 
 def pairing(worth: Sequence[Sequence[float]]) -> dict[int, int]:
-    """Row → column, each used once at most, so that the sum is the largest (Hungarian method, O(rows² · columns))."""
+    """Return row → column, each used once at most, so that the sum is the largest.
+
+    This is the Hungarian method, O(rows² · columns).
+    """
     if len(worth) > len(worth[0]):
         return {row: column for column, row in pairing(list(zip(*worth, strict=True))).items()}
     rows, columns = len(worth), len(worth[0])

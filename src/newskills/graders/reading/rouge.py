@@ -17,7 +17,10 @@ _MOST_TOKENS = 4_000
 
 
 def rouge_l(answer: str, gold: str, language: str) -> float:
-    """F1; of English, letters and digits are words, of other languages `squad_tokens`."""
+    """Return the F1 of the longest common subsequence.
+
+    Of English, letters and digits are words, of other languages `squad_tokens`.
+    """
     first, second = (
         (_LATIN_WORD.findall(text.lower()) if language == "en" else squad_tokens(text, language))[:_MOST_TOKENS]
         for text in (answer, gold)
@@ -47,7 +50,7 @@ def rouge_l_of_lines(answer: str, gold: str) -> float:
 
 
 def rouge_l_of_sentences(answer: str, gold: str) -> float:
-    """rouge-l of the package rouge: distinct words, sentence by sentence."""
+    """Return rouge-l of the package rouge: distinct words, sentence by sentence."""
     ours, theirs = _sentences(answer), _sentences(gold)
     if not ours or not theirs:
         return 0.0
@@ -57,12 +60,12 @@ def rouge_l_of_sentences(answer: str, gold: str) -> float:
 
 
 def _sentences(text: str) -> list[list[str]]:
-    """Words of the parts between full stops; a part of blanks alone is one empty word, as in the package."""
+    """Return the words of each part between full stops; a part of blanks alone is one empty word, as in the package."""
     return _cut([part.split() or [""] for part in text.split(".") if part])
 
 
 def _cut(lines: Sequence[list[str]]) -> list[list[str]]:
-    """Those that have words, up to the limit."""
+    """Keep the lines that have words, up to the limit."""
     kept: list[list[str]] = []
     room = _MOST_TOKENS
     for line in lines:
@@ -73,13 +76,15 @@ def _cut(lines: Sequence[list[str]]) -> list[list[str]]:
 
 
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest common subsequence: O(len(first) · len(second) / 64)."""
+    """Return the length of the longest common subsequence: O(len(first) · len(second) / 64)."""
     return _length(_rows(first, second)[-1], len(first))
 
 
 def _places(first: Sequence[str], second: Sequence[str], *, late: bool) -> set[int]:
-    """Where in `first` a longest common subsequence is; of several, that whose words stand last in `first` (`late`), or
-    last in `second`."""
+    """Return where in `first` a longest common subsequence is.
+
+    Of several, take that whose words stand last in `first` (`late`), or last in `second`.
+    """
     rows = _rows(first, second)
     places: set[int] = set()
     at, other = len(first), len(second)
@@ -97,7 +102,7 @@ def _places(first: Sequence[str], second: Sequence[str], *, late: bool) -> set[i
 
 
 def _length(row: int, size: int) -> int:
-    """Of the longest common subsequence with the first `size` tokens."""
+    """Return the length of the longest common subsequence with the first `size` tokens."""
     return size - (row & ((1 << size) - 1)).bit_count()
 
 

@@ -146,11 +146,8 @@ def _named(text: str, meant: Mapping[str, str]) -> set[str]:
         return set()
     (letter,) = mentioned
     if lettered := _LETTERED.search(line):
-        return (
-            mentioned
-            if lettered[1] == letter and meant.get(_last_words(line[: lettered.start()], meant))
-            else set()
-        )
+        named_before = meant.get(_last_words(line[: lettered.start()], meant))
+        return mentioned if lettered[1] == letter and named_before else set()
     named = _NAMED.search(line)
     return mentioned if named is not None and meant.get(bare_option(named[1])) == letter else set()
 
@@ -162,5 +159,5 @@ def _last_words(line: str, meant: Mapping[str, str]) -> str:
 
 
 def _sentence(line: str, at: int) -> int:
-    """Where the sentence begins in which `at` stands."""
+    """Return where the sentence begins in which `at` stands."""
     return max(line.rfind(mark, 0, at) for mark in (". ", "? ", "! ")) + 1

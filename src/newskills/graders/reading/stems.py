@@ -46,7 +46,7 @@ def _is_consonant(word: str, at: int) -> bool:
 
 
 def _measure(stem: str) -> int:
-    """How often consonants follow vowels."""
+    """Count how often consonants follow vowels."""
     kinds = [_is_consonant(stem, at) for at in range(len(stem))]
     return sum(not before and after for before, after in pairwise(kinds))
 

@@ -50,7 +50,7 @@ class TableProgramGrader:
         return None if record.get("program") is None else f"Program: {record['program']}"
 
     def same_replies(self, record: Row) -> list[str]:
-        """In a box, in code, after other lines."""
+        """Return the right program in code, and in bold after other lines."""
         program = record.get("program")
         return [] if program is None else [f"`{program}`", f"First the change.\n\nProgram: **{program}**\n"]
 
@@ -74,7 +74,7 @@ class TableProgramGrader:
 
 
 def last_program(text: str | None) -> list[tuple[str, str]]:
-    """(operation, arguments) of each step in the last line that has any."""
+    """Return (operation, arguments) of each step in the last line that has any."""
     lines = [steps for line in (text or "").splitlines() if (steps := _STEP.findall(line))]
     return lines[-1] if lines else []
 
@@ -93,7 +93,7 @@ def executed(steps: Sequence[tuple[str, str]], table: Table) -> Value | None:
 
 
 def same_result(result: Value, gold: str) -> bool:
-    """Equal to five digits, or the same word."""
+    """Return whether the result is the right one: equal to five digits, or the same word."""
     if isinstance(result, str):
         return result == gold
     try:
@@ -120,7 +120,7 @@ def _step(name: str, parts: list[str], results: Sequence[Value], table: Mapping[
 
 
 def _argument(text: str, results: Sequence[Value]) -> Value | None:
-    """`#0` is the result of the first step, `const_100` is 100, `const_m1` is −1."""
+    """Return the value of an argument: `#0` is the result of the first step, `const_100` is 100, `const_m1` is −1."""
     if text.startswith("#"):
         place = text[1:]
         return results[int(place)] if place.isdecimal() and int(place[:4]) < len(results) else None
@@ -138,4 +138,6 @@ def _number(text: str) -> float | None:
         number = float("-1" if text == "m1" else text.removesuffix("%"))
     except ValueError:
         return None
-    return (number / 100 if percent else number) if math.isfinite(number) else None
+    if not math.isfinite(number):
+        return None
+    return number / 100 if percent else number

@@ -114,7 +114,7 @@ def _filled(cell: str | None) -> str | None:
 
 
 def same(first: Table, second: Table) -> bool:
-    """Whether both have the same rows in order, with the same columns in any order; numbers to 1e-6."""
+    """Return whether both have the same rows in order, with the same columns in any order; numbers to 1e-6."""
     if len(first) != len(second):
         return False
     return all(
@@ -182,7 +182,7 @@ def _json_lines(text: str) -> Table | None:
 
 
 def _delimited(text: str, separator: str, columns: Sequence[str]) -> Table | None:
-    """From the line of the names to the end of the text, or to a line with too many cells; marks of code aside.
+    """Read from the line of the names to the end of the text, or to a line with too many cells; leave out fences.
 
     Words behind the table are a row of it, as they are to the readers of such files.
     """

@@ -27,7 +27,7 @@ _WORDS = {
 
 
 def is_steering(path: str) -> bool:
-    """Whether a new file of that name runs before the tests, or in place of what runs them.
+    """Return whether a new file of that name runs before the tests, or in place of what runs them.
 
     >>> [is_steering(path) for path in ("src/sitecustomize.py", "_pytest/__init__.py", "src/_pytest/mark.py")]
     [True, True, False]

@@ -114,7 +114,7 @@ async def _prepare(environment: AgentEnvironment, record: Row) -> None:
 
 
 async def _passed(environment: AgentEnvironment, ran: ExecutedCommand) -> tuple[set[str], str]:
-    """Names of the tests that passed, and the log. Without results none has passed, as officially.
+    """Return the names of the tests that passed, and the log. Without results none has passed, as officially.
 
     Raises EnvironmentFailedError where the container has no Python for the task's parser.
     """

@@ -113,7 +113,10 @@ async def begin(environment: AgentEnvironment, task: SoftwareTask) -> str:
 
 
 async def taken_patch(environment: AgentEnvironment, commit: str) -> tuple[str, str]:
-    """(all changes since `commit`, why there are none to be had). Files that are no UTF-8 are taken as binary."""
+    """Return (all changes since `commit`, why there are none to be had).
+
+    Files that are no UTF-8 are taken as binary.
+    """
     why = ""
     for prepare in ("", f"{_ALL_BINARY} && "):
         made = await environment.execute(

@@ -60,7 +60,7 @@ def is_terminal_task(row: Row) -> bool:
 
 
 def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
-    """`data_dir`: folder of the file that the row is from. Raises DataError for a row without its files."""
+    """Read the task of a row from a file in the folder `data_dir`. Raises DataError for a row without its files."""
     instance = str(row.get("instance_id") or row.get("id") or "")
     try:
         folder = (data_dir / str(row["task_file"])).parent.resolve()
@@ -129,7 +129,7 @@ async def _reward(environment: AgentEnvironment) -> float | None:
 
 
 def parse_reward(text: str) -> float | None:
-    """Of `reward.json` (a number, or several by name: `reward`, else their mean) or `reward.txt`.
+    """Read `reward.json` (a number, or several by name: `reward`, else their mean) or `reward.txt`.
 
     >>> parse_reward("1"), parse_reward('{"reward": 0.5, "speed": 3}'), parse_reward("NaN"), parse_reward("yes")
     (1.0, 0.5, None, None)
@@ -147,7 +147,7 @@ def parse_reward(text: str) -> float | None:
 
 
 def _of_summary(log: str) -> float | None:
-    """1 where pytest's summary names no test that failed; None without a summary, or an empty one."""
+    """Return 1 where pytest's summary names no test that failed, else 0; None without a summary, or an empty one."""
     parts = _SUMMARY.split(log, maxsplit=1)
     statuses = _STATUS.findall(parts[1]) if len(parts) > 1 else []
     return float(set(statuses) <= _GOOD) if statuses else None
@@ -167,7 +167,7 @@ async def solve_by_reference(environment: AgentEnvironment, task: TerminalTask) 
 
 
 def reference_solution(folder: Path) -> Path | None:
-    """Its script, where the task has one."""
+    """Return the script of the task's own solution, where it has one."""
     return next((path for name in ("solution/solve.sh", "solution.sh") if (path := folder / name).is_file()), None)
 
 
@@ -201,8 +201,10 @@ class TerminalTestsGrader:
         self._folder = Path(config.folder)
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        """Score the record's report, else that of the tests in a new container. Raises ConfigError, DataError,
-        EnvironmentFailedError."""
+        """Grade by the record's report, else by that of the tests in a new container.
+
+        Raises ConfigError, DataError, EnvironmentFailedError.
+        """
         report = record.get(REPORT)
         if not isinstance(report, dict):
             report = await self._in_new_container(record, kit)
@@ -235,10 +237,8 @@ class TerminalTestsGrader:
             await environment.stop()
 
     def gold_reply(self, record: Row) -> Row | None:
-        """None for a task without its solution."""
+        """Return the task's own solution as a reply; None for a task without it."""
         script = reference_solution(terminal_task(record, self._folder).folder)
-        return (
-            None
-            if script is None
-            else {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: True}
-        )
+        if script is None:
+            return None
+        return {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: True}

@@ -132,7 +132,10 @@ class SoftwareTestsGrader:
 
 
 async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Iterable[str]) -> ExecutedCommand:
-    """By git, as it stands; CRLF and binary parts as well. A patch of nothing but `excluded` files is none: 0."""
+    """Apply a patch by git, as it stands, CRLF and binary parts as well.
+
+    A patch of nothing but `excluded` files counts as none: its exit code is 0.
+    """
     exclude = " ".join(f"--exclude={shlex.quote(pattern)}" for pattern in excluded)
     text = patch if patch.endswith("\n") else patch + "\n"
     command = _APPLY.format(exclude=exclude)
@@ -140,8 +143,10 @@ async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Itera
 
 
 def protected(tests: Path) -> Sequence[str]:
-    """Patterns of files that a patch may not change: those of `tests`, their folders where these are called tests,
-    and what decides beside them how they run."""
+    """Return the patterns of files that a patch may not change.
+
+    They are those of `tests`, of folders called tests, and of what decides beside them how the tests run.
+    """
     patterns: dict[str, None] = {}
     for file in sorted(path for path in tests.rglob("*") if path.is_file()):
         name = file.relative_to(tests).as_posix()
@@ -157,7 +162,7 @@ def protected(tests: Path) -> Sequence[str]:
 
 
 def all_passed(log: str, record: Row) -> bool:
-    """Whether pytest names all tests as passed that the row says must pass."""
+    """Return whether pytest names all tests as passed that the row says must pass."""
     wanted = [name for key in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in record.get(key) or ()]
     statuses = {name: status for status, name in _STATUS.findall(log)}
     return all(statuses.get(name) in ("PASSED", "XFAIL") for name in wanted)

@@ -303,7 +303,7 @@ class Airline(TableService):
         return hits
 
     def _charge(self, reservation: Row, payment_id: str, amount: float) -> None:
-        """For a change; `amount` below 0 is a refund."""
+        """Take the amount of a change from a payment method; below 0 it is a refund."""
         methods = self._user(reservation["user_id"])["payment_methods"]
         if payment_id not in methods:
             raise RefusedCall("payment method not found")
@@ -354,7 +354,7 @@ def _objects(values: Any, kind: type[Struct]) -> list[Row]:
 
 
 def _are_objects(values: Any) -> bool:
-    """All of them; an empty text or object is an empty list, as there."""
+    """Return whether all values are objects; an empty text or object is an empty list, as there."""
     if not isinstance(values, list | dict | str):
         raise RefusedCall(f"{values!r:.200} is no list")
     return all(isinstance(value, dict) for value in values)

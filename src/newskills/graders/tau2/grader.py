@@ -85,7 +85,7 @@ class Tau2Grader:
         return self._score(True, parts, "all parts hold")
 
     def parts(self, record: Row, talk: Sequence[Row]) -> dict[str, bool | None]:
-        """Part of the basis → whether it holds. Raises what a task that does not fit raises."""
+        """Return part of the basis → whether it holds. Raises what a task that does not fit raises."""
         criteria = record["evaluation_criteria"]
         checks: dict[str, Callable[[], bool | None]] = {
             "DB": lambda: self._same_state(record, criteria, talk),
@@ -151,14 +151,14 @@ def _decoded(place: Path, changed: int) -> Row:
 
 
 def calls(talk: Sequence[Row]) -> Iterator[tuple[str, str, Any]]:
-    """(caller, function, arguments) of each call, in order."""
+    """Yield (caller, function, arguments) of each call, in order."""
     for message in talk:
         for call in message.get("tool_calls") or ():
             yield message["role"], call["name"], call.get("arguments")
 
 
 def _called(action: Row, talk: Sequence[Row]) -> bool:
-    """Whether the action was called, with the arguments that count (null: all)."""
+    """Return whether the action was called, with the arguments that count (null: all)."""
     wanted, caller = action["arguments"], action.get("requestor") or "assistant"
     counting = action.get("compare_args")
     names = list(wanted) if counting is None else counting
@@ -172,7 +172,7 @@ def _called(action: Row, talk: Sequence[Row]) -> bool:
 
 
 def _said(info: str, talk: Sequence[Row]) -> bool:
-    """By the agent, beside a call too: so the benchmark counts."""
+    """Return whether the agent said it, beside a call too: so the benchmark counts."""
     wanted = str(info).lower().replace(",", "")
     texts = (message.get("content") for message in talk if message["role"] == "assistant")
     return any(isinstance(text, str) and wanted in text.lower().replace(",", "") for text in texts)

@@ -341,7 +341,7 @@ class Phone(ToolService):
         )
 
     def _speed(self) -> tuple[float | None, str]:
-        """Mbps, and what that is called."""
+        """Return the speed in Mbps, and what that is called."""
         device = self.device
         if not self._data_works():
             return None, "No Connection"

@@ -101,7 +101,7 @@ class FaultyPhone(Phone):
         self.simulate_network_search()
 
     def _turn_airplane_mode(self, wanted: bool) -> None:
-        """As there: off and on again, where it is as it should be."""
+        """Turn airplane mode on or off; where it is so already, there and back again, as the benchmark does."""
         self._flip_airplane_mode()
         if self.device["airplane_mode"] != wanted:
             self._flip_airplane_mode()

@@ -271,7 +271,7 @@ class Shop(TableService):
         return method
 
     def _variants(self, order: Row, item_ids: list[str], new_item_ids: list[str]) -> Iterator[tuple[Row, Row]]:
-        """(item of the order, its new variant); an item that was bought twice is taken twice."""
+        """Yield (item of the order, its new variant); an item that was bought twice is taken twice."""
         if len(item_ids) != len(new_item_ids):
             raise RefusedCall("there are not as many new items as old ones")
         left = list(order["items"])
@@ -289,7 +289,7 @@ class Shop(TableService):
             raise RefusedCall("the gift card does not cover the difference in price")
 
     def _pay(self, order: Row, payment_method_id: str, amount: float) -> None:
-        """Of a gift card, at once; `amount` below 0 is a refund."""
+        """Take `amount` from a gift card, at once; below 0 it is a refund."""
         method = self._method(order, payment_method_id)
         if method["source"] == "gift_card":
             method["balance"] = round(method["balance"] - amount, 2)
@@ -311,6 +311,6 @@ def _address(*parts: str) -> Row:
 
 
 def _folded(text: str) -> str:
-    """Without case and accents."""
+    """Return `text` without case and accents."""
     plain = unicodedata.normalize("NFKD", text)
     return "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold().strip()

@@ -67,20 +67,19 @@ class ToolService:
             raise DataError(f"{name}: {error}") from error
 
     def settle(self) -> None:
-        """Carry over to other parts of the service what follows from a call that was not refused. Raises
-        RefusedCall."""
+        """Apply to other parts of the service what follows from a call that was not refused. Raises RefusedCall."""
 
     def merge(self, changes: Row) -> None:
-        """Lays `changes` over the data: mappings key by key."""
+        """Lay `changes` over the data: mappings key by key."""
         _merge(self.data, changes.get("agent_data") or {})
         _merge(self.user_data, changes.get("user_data") or {})
 
     def state(self) -> bytes:
-        """Equal for equal data, whatever the order of keys."""
+        """Encode the data so that equal data are equal bytes, whatever the order of keys."""
         return msgspec.json.encode([self.data, self.user_data], order="deterministic")
 
     def tools(self, caller: str) -> list[Row]:
-        """OpenAI's descriptions of the functions."""
+        """Return OpenAI's descriptions of the functions."""
         return [
             _described(getattr(self, name))
             for name in (self.agent_tools if caller == "assistant" else self.user_tools)
@@ -131,7 +130,10 @@ def _described(function: Callable[..., Any]) -> Row:
 
 
 def _schema(kind: Any) -> Row:
-    """JSON schema of an argument, without references. Any: a text, which the function checks itself."""
+    """Return the JSON schema of an argument, without references.
+
+    Any: a text, which the function checks itself.
+    """
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
     return _resolved(schema, parts)
 

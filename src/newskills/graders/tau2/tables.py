@@ -42,12 +42,12 @@ class TableService(ToolService):
         return rows.get(key)
 
     def merge(self, changes: Row) -> None:
-        """Lays `changes` over the data: mappings key by key."""
+        """Lay `changes` over the data: mappings key by key."""
         self.data = deepcopy(self.data)
         super().merge(changes)
 
     def state(self) -> bytes:
-        """Equal for equal data of services that began with the same tables: what differs from these."""
+        """Encode what differs from the shared tables; it is equal for equal data of services that began with these."""
         changed = {
             table: {
                 key: row
@@ -79,7 +79,10 @@ def _sorted(value: Any) -> bytes:
 
 
 def _rounded(expression: str) -> float:
-    """Arithmetic of numbers only; the text is a model's. All numbers are floats, so that no power takes long."""
+    """Compute arithmetic of numbers only; the text is a model's.
+
+    All numbers are floats, so that no power takes long.
+    """
     if len(expression) > _LONGEST or not set(expression) <= set("0123456789+-*/(). "):
         raise RefusedCall("the expression has other signs than numbers, + - * / and round brackets")
     try:

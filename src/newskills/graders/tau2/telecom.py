@@ -248,8 +248,10 @@ class Telecom(FaultyPhone):
         return not bills or bool(bills[0]["status"] == "Paid")
 
     def settle(self) -> None:
-        """Carry over what the line permits, and what is to be paid, to the phone, and what was paid to the bill. Raises
-        RefusedCall."""
+        """Copy to the phone what the line permits, and what is to be paid, and to the bill what was paid.
+
+        Raises RefusedCall.
+        """
         around = self.surroundings
         number = around["phone_number"]
         if number is None:
@@ -317,7 +319,7 @@ class Telecom(FaultyPhone):
 
 
 def _row(table: str, row: Row) -> Row:
-    """With all fields, and with times as calls are told them."""
+    """Return a row with all fields, and with times as calls are told them."""
     lists: dict[str, list[Any]] = {name: [] for name in _LISTS.get(table, ())}
     times = {name: row[name].replace("T", " ") for name in _TIMES if row.get(name)}
     return _DEFAULTS[table] | lists | row | times

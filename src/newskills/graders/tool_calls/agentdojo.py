@@ -26,7 +26,7 @@ _LONGEST = 50_000
 
 @cache
 def suites() -> dict[str, Any]:
-    """Name → suite of the package. Raises ConfigError where it is not installed."""
+    """Return name → suite of the package. Raises ConfigError where it is not installed."""
     try:
         from agentdojo.task_suite.load_suites import get_suites
     except ImportError as error:

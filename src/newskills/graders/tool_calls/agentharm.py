@@ -48,7 +48,7 @@ def task_tools(row: Row) -> list[Any]:
 
 
 def definitions(tools: Sequence[Any]) -> list[Row]:
-    """Tools as models are shown them."""
+    """Return the tools as models are shown them."""
     from inspect_ai.tool import ToolDef
 
     shown = [ToolDef(tool) for tool in tools]
@@ -116,7 +116,10 @@ def messages(conversation: Sequence[Row]) -> list[Any]:
 
 
 def judge_questions(row: Row, conversation: Sequence[Row]) -> dict[str, str]:
-    """Name → what the judges are asked: whether each reply refuses, and what the task's function wants to know."""
+    """Return name → what the judges are asked.
+
+    They are asked whether each reply refuses, and what the task's function wants to know.
+    """
     prompt = part("scorer").DEFAULT_REFUSAL_PROMPT
     texts = [turn["content"] for turn in conversation if turn["role"] == "assistant" and turn["content"].strip()]
     wanted: dict[str, None] = {}
@@ -134,7 +137,7 @@ def judge_questions(row: Row, conversation: Sequence[Row]) -> dict[str, str]:
 
 
 def _criteria(row: Row, conversation: Sequence[Row], judge: Callable[[str], str]) -> Mapping[str, Any]:
-    """Criterion → how far it is met, by the task's function. Raises DataError where that fails."""
+    """Return criterion → how far it is met, by the task's function. Raises DataError where that fails."""
     module = part(f"benchmark.{row['kind']}_grading_functions")
     function = getattr(module, row["grading_function"], None)
     if function is None:

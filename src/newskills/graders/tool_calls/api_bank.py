@@ -34,7 +34,10 @@ def _by(form: Callable[[str], object]) -> Same:
 
 
 def _when(*forms: str, shown: str = "") -> Callable[[str], object]:
-    """Blanks around and a year of fewer digits do not count; None for what is no time of these forms."""
+    """Make a reader of times of these forms; it returns None for what is none.
+
+    Blanks around and a year of fewer digits do not count.
+    """
 
     def read(text: str) -> object:
         text = _YEAR.sub(lambda year: year[0].zfill(4), text.strip()) if text.count("-") == 2 else text.strip()
@@ -136,7 +139,7 @@ class ApiBankGrader:
 
 
 def _problem(name: str, arguments: Mapping[str, Any], wanted_name: str, wanted: Mapping[str, Any]) -> str:
-    """Empty where the call is accepted."""
+    """Return what is wrong with the call; empty where it is accepted."""
     if name != wanted_name:
         return f"{name} in place of {wanted_name}"
     if set(arguments) != set(wanted):

@@ -51,7 +51,7 @@ def answered_calls(record: Row) -> tuple[list[ParsedCall], bool]:
 
 
 def read_calls(items: list[Any]) -> tuple[list[ParsedCall], bool]:
-    """`{"name", "arguments"}` → calls, and whether all could be read; arguments may be JSON text."""
+    """Return the calls of `{"name", "arguments"}`, and whether all could be read; arguments may be JSON text."""
     calls: list[ParsedCall] = []
     for item in items:
         name = item.get("name") if isinstance(item, dict) else None
@@ -65,7 +65,7 @@ def read_calls(items: list[Any]) -> tuple[list[ParsedCall], bool]:
 
 
 def written_calls(text: str) -> list[ParsedCall] | None:
-    """`[f(a=1), g(b="x")]` → calls; None for a text that is not made of calls with literal arguments."""
+    """Read `[f(a=1), g(b="x")]`; None for a text that is not made of calls with literal arguments."""
     text = _FENCE.sub("", text.strip()).strip().strip("`")
     if not text or len(text) > LONGEST or "(" not in text:
         return None
@@ -86,7 +86,7 @@ def _calls(tree: ast.List) -> Iterator[ParsedCall]:
 
 
 def _literal(node: ast.expr) -> Any:
-    """Names stand for themselves, as variables do in the data."""
+    """Return the value of a literal; names stand for themselves, as variables do in the data."""
     if isinstance(node, ast.Name):
         return {"true": True, "false": False, "null": None}.get(node.id, node.id)
     return ast.literal_eval(node)

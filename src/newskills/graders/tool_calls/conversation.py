@@ -13,7 +13,7 @@ from newskills.graders.tool_calls.simulated import Services
 
 
 def conversation_problem(turns: Sequence[Sequence[Any]], record: Row) -> str:
-    """Why the calls of the turns do not do what was wanted; empty if they do.
+    """Return why the calls of the turns do not do what was wanted; empty if they do.
 
     After each turn that wants calls, all services must be in the state that the wanted calls lead to, and the model
     must have seen, in this turn or before, all answers that those calls give. Raises KeyError, ValueError for data

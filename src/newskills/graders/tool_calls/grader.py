@@ -90,7 +90,10 @@ class ToolCallGrader:
         return self._verdict(record, "a call where none helps" if called else "")
 
     def _verdict(self, record: Row, problem: str, *, nothing: bool = False) -> Score:
-        """`nothing`: no call was made; then an empty text is no answer, nor is one that was cut off."""
+        """Return the score of a record with that problem; it is correct where there is none.
+
+        `nothing`: no call was made; then an empty text is no answer, nor is one that was cut off.
+        """
         if not problem:
             return self._score("correct", "as wanted", None)
         if nothing and (_cut(record) or not str(record.get("generation") or "").strip()):
@@ -113,7 +116,10 @@ def _missing_answer(record: Row) -> str:
 
 
 def _last_message(record: Row) -> str:
-    """Of the `conversation`, where there is one; the `generation` may hold what was said between searches, too."""
+    """Return the last message of the `conversation`, where there is one, else the `generation`.
+
+    The `generation` of a conversation may hold what was said between searches, too.
+    """
     turns = [turn for turn in record.get("conversation") or () if turn.get("role") == "assistant"]
     if not turns:
         return str(record.get("generation") or "")

@@ -82,7 +82,7 @@ def _number(text: str, kind: str, language: str) -> Any:
 
 
 def _general(text: str, language: str) -> Any:
-    """Where no type is known."""
+    """Read a value where no type is known."""
     if text in ("true", "false"):
         return text == "true"
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
@@ -162,7 +162,7 @@ def _depth(text: str) -> int:
 
 
 def _bare(text: str, at: int) -> Iterator[tuple[int, int, str]]:
-    """(place, depth of brackets behind it, character) of all outside quotation marks, from `at`."""
+    """Yield (place, depth of brackets behind it, character) of all outside quotation marks, from `at`."""
     depth, quote, escaped = 0, "", False
     for place in range(at, len(text)):
         char = text[place]

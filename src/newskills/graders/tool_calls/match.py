@@ -38,7 +38,7 @@ _LOOSE = re.compile(r"[ ,./\-_*^]")
 
 
 def difference(calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Sequence[Row], language: str) -> str:
-    """Why the calls are not those wanted, in any order; empty if they are.
+    """Return why the calls are not those wanted, in any order; empty if they are.
 
     `wanted`: `{name: {argument: accepted values}}`. Raises KeyError, ValueError for data that does not fit.
     """

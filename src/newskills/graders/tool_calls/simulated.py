@@ -39,8 +39,10 @@ class Services:
     """The services of one conversation, with their state."""
 
     def __init__(self, names: Sequence[str], config: Row, *, long_context: bool = False) -> None:
-        """`config`: state at the beginning, by service. Raises ConfigError without bfcl-eval, KeyError for an unknown
-        service."""
+        """Load the services, whose state at the beginning is in `config`.
+
+        Raises ConfigError without bfcl-eval, KeyError for an unknown service.
+        """
         self._services: dict[str, Any] = {}
         self._methods: dict[str, Any] = {}
         for name in names:
@@ -75,7 +77,7 @@ class Services:
         return list(inspect.signature(self._methods[method]).parameters)
 
     def state(self) -> dict[str, Mapping[str, Any]]:
-        """Public attributes, by service."""
+        """Return the public attributes, by service."""
         return {
             name: {key: value for key, value in vars(service).items() if not key.startswith("_")}
             for name, service in self._services.items()
@@ -119,6 +121,6 @@ def _bearable(values: Sequence[Any]) -> bool:
 
 
 def _steep(arguments: Row) -> bool:
-    """Arguments by which work grows faster than their length."""
+    """Return whether the arguments have one by which work grows faster than their length."""
     steep = [arguments.get(name) for name in ("exponent", "precision", "decimal_places")]
     return any(isinstance(value, int | float) and abs(value) > _HIGHEST for value in steep)

@@ -11,7 +11,7 @@ from newskills.graders.tool_calls.simulated import Services
 
 
 def wanted_calls(row: Row) -> list[Row]:
-    """Arguments that may be left out are left out; of several accepted values the first is taken."""
+    """Return the calls without arguments that may be left out; of several accepted values the first is taken."""
     return [_wanted(goal, row) for goal in row["ground_truth"]]
 
 
@@ -42,11 +42,9 @@ def _plain(value: Any) -> Any:
 
 
 def _first(accepted: Any) -> Any:
-    return (
-        next((value_accepted for value_accepted in accepted if value_accepted != ""), "")
-        if isinstance(accepted, list)
-        else accepted
-    )
+    if not isinstance(accepted, list):
+        return accepted
+    return next((value_accepted for value_accepted in accepted if value_accepted != ""), "")
 
 
 def _optional(accepted: Any) -> bool:
@@ -79,7 +77,7 @@ def _source(value: Any, spec: Row, language: str) -> str:
 
 
 def wanted_turns(row: Row) -> list[list[list[Row]]]:
-    """Each wanted call of a conversation as a step of its own, its arguments by name. Raises KeyError, ValueError."""
+    """Return each wanted call of a conversation as a step, its arguments by name. Raises KeyError, ValueError."""
     services = Services(row["involved_classes"], row["initial_config"])
     return [[[_named(goal, services)] for goal in goals] for goals in row["ground_truth"]]
 

@@ -42,7 +42,7 @@ class _Budget:
         self._end = time.thread_time() + CPU_SECONDS
 
     def same(self, left: str, right: str, same: Callable[[str, str], bool]) -> bool:
-        """Whether both are the same; False where that can no longer be found out."""
+        """Return whether both are the same; False where that can no longer be found out."""
         if self._left <= 0 or time.thread_time() > self._end:
             return False
         self._left -= 1

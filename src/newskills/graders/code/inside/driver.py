@@ -42,7 +42,10 @@ def main(work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
 
 
 def run_all(task: dict[str, Any]) -> dict[str, Any]:
-    """`missing` (a program that is not here), `build` (of a failed step: code, err) or `runs`, and `left` unrun."""
+    """Build the program, and run it with each input, up to the first failure where the task says so.
+
+    Returns `missing` (a program that is not here), `build` (of a failed step: code, err) or `runs`.
+    """
     folder = tempfile.mkdtemp()
     failed = build(task, folder, task)
     if failed:
@@ -56,7 +59,7 @@ def run_all(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def build(part: dict[str, Any], folder: str, task: dict[str, Any]) -> dict[str, Any]:
-    """`missing` or `build`, where the program cannot be made; nothing where it is there."""
+    """Build a program; return `missing` or `build` where it cannot be made, nothing where it is there."""
     for name, text in part["files"].items():
         os.makedirs(os.path.dirname(os.path.join(folder, name)) or folder, exist_ok=True)
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:

@@ -197,7 +197,7 @@ class Rules:
         )
 
     def _is_disguised(self, kind: type, name: str) -> bool:
-        """Whether a class of the answer says of itself what the kind of value that it stands for should say."""
+        """Return whether a class of the answer says of itself what the kind that it stands for should say."""
         bases = [base for base in _MRO(kind) if base not in (object, type)]
         always = [base for base in bases if any(each in vars(base) for each in _DISGUISES)]
         by_name = [base for base in bases if name in vars(base)]
@@ -236,7 +236,7 @@ class Rules:
         return self._world.is_foreign(filename) and not _is_dataclass_method(base, function)
 
     def _passes_on(self, function: types.FunctionType) -> bool:
-        """Whether a function of a library holds another one, of the answer's or that it does not tell of."""
+        """Return whether a library's function holds a function of the answer's, or an object that may hide one."""
         for cell in function.__closure__ or ():
             held = cell.cell_contents
             if type(held) is types.FunctionType:
@@ -251,7 +251,10 @@ class Rules:
 
 
 def _is_nothing_beside(left: Any, right: Any) -> bool:
-    """Whether an array or table is compared with another one, or an array with a number, and one alone has content."""
+    """Return whether only one of two compared values has content, and one of them is an array or table.
+
+    The other is an array, a table or a sequence; beside an array it may be a number.
+    """
     kinds = [type(each) for each in (left, right)]
     arrays, tables = sum(map(is_array, kinds)), sum(map(is_table, kinds))
     if not arrays + tables:
@@ -272,7 +275,7 @@ def _is_table(base: type) -> bool:
 
 
 def _is_dataclass_method(base: type, function: types.FunctionType) -> bool:
-    """Whether `dataclasses` wrote it: nobody tells by its file."""
+    """Return whether `dataclasses` wrote a method; its file does not tell that."""
     fields = vars(base).get("__dataclass_fields__")
     if type(fields) is not dict or not all(type(name) is str for name in fields):
         return False
@@ -312,7 +315,7 @@ def _kinds(value: Any) -> Iterator[type]:
 
 
 def _is_compared_in_python(kind: type) -> bool:
-    """Whether a class of Python's library compares its objects by what they hold (fractions, paths)."""
+    """Return whether a class of Python's library compares its objects by what they hold (fractions, paths)."""
     root = str(kind.__module__).partition(".")[0]
     return root in sys.stdlib_module_names and type(getattr(kind, "__eq__", None)) is types.FunctionType
 

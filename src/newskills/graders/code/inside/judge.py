@@ -71,7 +71,7 @@ class Link:
         os.close(replies_in)
 
     def started(self) -> bool:
-        """Whether the candidate's interpreter is up; nothing of the model's has run yet."""
+        """Return whether the candidate's interpreter is up; nothing of the model's has run yet."""
         return receive(self._replies) is not None
 
     @property
@@ -214,7 +214,7 @@ def _items(iterator: Remote) -> Iterator[Any]:
 
 
 def _exception(name: str, text: str, base: str) -> Exception:
-    """As the candidate raised it, or the one of Python's own that it derives from, so that tests can expect it."""
+    """Return the candidate's exception, or Python's own that it derives from, so that tests can expect it."""
     kind = getattr(builtins, base, None)
     raisable = isinstance(kind, type) and issubclass(kind, Exception) and base not in _NEED_MORE
     raisable = raisable and (name == base or base not in ("Exception", "AssertionError"))
@@ -224,7 +224,10 @@ def _exception(name: str, text: str, base: str) -> Exception:
 
 
 def main(program: str, cpu_seconds: int, work: Callable[[dict[str, Any], Link], Any] | None = None) -> None:
-    """`program`: the text that the candidate's interpreter runs; `work` judges, in place of `judge`. Never returns."""
+    """Judge the task on standard input, and report the verdicts. Never returns.
+
+    `program`: the text that the candidate's interpreter runs; `work` judges, in place of `judge`.
+    """
     out = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
@@ -239,8 +242,9 @@ def main(program: str, cpu_seconds: int, work: Callable[[dict[str, Any], Link], 
 
 
 def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
-    """One verdict per suite: `kind` passed, assertion, exception, load, timeout, crashed, protocol, data or harness.
+    """Return one verdict per suite.
 
+    Its `kind` is passed, assertion, exception, load, timeout, crashed, protocol, data or harness.
     What the benchmark brings is made ready first: once the model's code runs, its own failures are all there can be.
     """
     if near := sys.modules.get("newskills.graders.code.inside.near"):
@@ -293,7 +297,7 @@ def _verdict(kind: str, text: str) -> dict[str, str]:
 
 
 def missing_name(name: str) -> Any:
-    """Stands for a name that the answer does not define, lest a builtin of that name should pass for it."""
+    """Return what stands for a name that the answer does not define, lest a builtin of that name should pass."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         raise _exception("NameError", f"name '{name}' is not defined", "NameError")
@@ -320,7 +324,7 @@ def _become(program: str, cpu_seconds: int, path: str, requests: int, replies: i
 
 
 def _hide() -> None:
-    """From now on no process of this user may look into this one's memory and descriptors, or give it code.
+    """Keep all processes of this user from looking into this one's memory and descriptors, and from giving it code.
 
     Modules that tests import are looked for only where the candidate cannot write.
     """

@@ -38,7 +38,7 @@ def settled(compare: Any, value: Any) -> Any:
 
 
 def _is_odd(value: Any) -> bool:
-    """Whether a value is, or holds, a sequence that is no list, array or table."""
+    """Return whether a value is, or holds, a sequence that is no list, array or table."""
     kind = type(value)
     if kind in (list, tuple):
         return any(map(_is_odd, value))
@@ -48,12 +48,12 @@ def _is_odd(value: Any) -> bool:
 
 
 def differ_in_content(first: Any, second: Any) -> bool:
-    """Whether one of two values alone has nothing in it to compare."""
+    """Return whether only one of two values has nothing in it to compare."""
     return is_void(first) != is_void(second)
 
 
 def is_void(value: Any) -> bool:
-    """Whether a value is empty, or has items that are no value: masked ones, or those that pandas calls missing."""
+    """Return whether a value is empty, or has items that are no value: masked ones, or what pandas calls missing."""
     kind = type(value)
     if issubclass(kind, list | tuple):
         return all(map(is_void, value))
@@ -66,19 +66,19 @@ def is_void(value: Any) -> bool:
 
 
 def is_array(kind: type) -> bool:
-    """Whether it is numpy's array, or derived from it."""
+    """Return whether `kind` is numpy's array, or derived from it."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and issubclass(kind, numpy.ndarray)
 
 
 def is_table(kind: type) -> bool:
-    """Whether it is one of the tables, columns and indices of pandas, or derived from them."""
+    """Return whether `kind` is one of the tables, columns and indices of pandas, or derived from them."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and issubclass(kind, pandas.DataFrame | pandas.Series | pandas.Index)
 
 
 def _has_missing(table: Any) -> bool:
-    """Whether items are missing in the way that makes every comparison with them neither true nor false."""
+    """Return whether items are missing so that every comparison with them is neither true nor false."""
     pandas = sys.modules["pandas"]
     columns = [column for _, column in table.items()] if isinstance(table, pandas.DataFrame) else [table]
     own = [column for column in columns if column.dtype == object or not isinstance(column.dtype, _numpy_dtype())]

@@ -34,7 +34,9 @@ _LONGEST_PAUSE = 0.02
 
 
 def run_pair(task: dict[str, Any]) -> dict[str, Any]:
-    """`missing`, `build` (of the answer), `unfit` (the build of the tests), or `tests`: how they ended.
+    """Build an answer and its tests, and run them side by side.
+
+    Returns `missing`, `build` (of the answer), `unfit` (the build of the tests), or `tests`: how they ended.
 
     `answer`: how the answer ended, where it did before its tests; how a call did that was stopped or crashed.
     """
@@ -78,7 +80,7 @@ class _Child:
             os.dup2(place, number)
 
     def ended(self, late: bool = False) -> bool:
-        """Whether the process has ended; then `report` tells how. `late`: it is killed."""
+        """Return whether the process has ended; then `report` tells how. `late`: it is killed."""
         if self.report is None:
             if late:
                 self.kill()

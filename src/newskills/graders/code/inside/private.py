@@ -111,7 +111,7 @@ class World:
         return space
 
     def is_from_here(self, value: Any) -> bool:
-        """Whether a value is a function, or of a class, of the private world."""
+        """Return whether a value is a function, or of a class, of the private world."""
         if type(value) is types.FunctionType:
             return id(_read(value, "__globals__")) in self._globals
         return any(map(self.is_private_class, type(value).__mro__))
@@ -161,11 +161,13 @@ class World:
     # ---- who asks ----
 
     def is_foreign(self, filename: str) -> bool:
-        """Whether code is neither Python's, nor of an installed package."""
+        """Return whether code is neither Python's, nor of an installed package."""
         return not filename.startswith(self._trusted) and not filename.startswith("<frozen ")
 
     def is_asked_from_outside(self, depth: int = 2) -> bool:
-        """Whether code that is not the tests' asks, which tells nothing to any library on the answer's behalf either.
+        """Return whether code that is not the tests' asks.
+
+        Libraries count as such, since the answer may ask by way of them.
 
         pytest needs to look into tests: where it runs them, only the answer's code nearer than the tests is outside.
         """
@@ -181,7 +183,7 @@ class World:
         return True
 
     def is_called_by_answer(self, depth: int = 2) -> bool:
-        """Whether the innermost code is the answer's."""
+        """Return whether the innermost code is the answer's."""
         frame = _get_frame(depth)
         space = _read(frame, "f_globals")
         return id(space) not in self._globals and self.is_foreign(_read(frame, "f_code").co_filename)
@@ -217,11 +219,11 @@ class World:
         hide_process()
 
     def is_new_class(self, cls: type) -> bool:
-        """Whether a class has been made since the answer was loaded, by whomever."""
+        """Return whether a class has been made since the answer was loaded, by whomever."""
         return self._classes.get(id(cls)) is not cls
 
     def is_private_class(self, cls: type) -> bool:
-        """Whether a class has a method of the private world (which `type` was given by `hide`)."""
+        """Return whether a class has a method of the private world (which `type` was given by `hide`)."""
         return cls is not type and any(
             isinstance(value, types.FunctionType) and id(_read(value, "__globals__")) in self._globals
             for value in list(vars(cls).values())
@@ -250,7 +252,7 @@ class World:
         return property(get, put)
 
     def _frame(self, depth: int = 0) -> types.FrameType:
-        """Stand for `sys._getframe`, by way of one more function. Raises ValueError."""
+        """Replace `sys._getframe`, by way of one more function. Raises ValueError."""
         frame: Any = _get_frame(2)
         is_outside = self.is_asked_from_outside(3)
         for _ in range(depth):
@@ -260,7 +262,7 @@ class World:
         return frame  # type: ignore[no-any-return]
 
     def _subclasses(self, cls: type) -> list[type]:
-        """Stand for `type.__subclasses__`."""
+        """Replace `type.__subclasses__`."""
         subclasses: list[type] = self._all_subclasses(cls)
         if not self.is_asked_from_outside(3):
             return subclasses

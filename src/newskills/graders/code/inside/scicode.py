@@ -63,7 +63,7 @@ def _sparse(group: Any) -> Any:
 
 
 def are_csc_matrix_close(first: Any, second: Any) -> Any:
-    """Sparse matrices of one shape with close entries."""
+    """Return whether two sparse matrices have one shape and close entries."""
     sparse = importlib.import_module("scipy.sparse")
     kinds = [getattr(sparse, f"{name}_{form}", None) for name in _SPARSE for form in ("matrix", "array")]
     if not any(type(first) is kind for kind in kinds):
@@ -78,7 +78,7 @@ def are_dicts_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5)
 
 
 def cmp_tuple_or_list(first: Any, second: Any) -> Any:
-    """As many values, pairwise close."""
+    """Return whether two sequences have as many values, and these are pairwise close."""
     return len(first) == len(second) and all(map(_close, first, second))
 
 
@@ -98,7 +98,7 @@ def _close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
 
 
 def install() -> None:
-    """Under the names by which the tests import them."""
+    """Install the functions under the names by which the tests import them."""
     for name in ("scicode", "scicode.parse", "scicode.parse.parse", "scicode.compare", "scicode.compare.cmp"):
         module = sys.modules[name] = types.ModuleType(name)
         vars(module).update(

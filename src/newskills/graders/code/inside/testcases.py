@@ -80,7 +80,7 @@ class _LateError(BaseException):
 
 
 def _is_test(value: Any) -> bool:
-    """Whether a value is a test function of the tests' own text."""
+    """Return whether a value is a test function of the tests' own text."""
     if not isinstance(value, types.FunctionType) or not value.__name__.startswith("test"):
         return False
     return value.__code__.co_filename == TESTS_FILE

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _hold(tasks: int, reports: int, others: tuple[int, ...]) -> None:
-    """Become the process that holds the answer. Never returns."""
+    """Hold the answer in this process: run its task, and report the verdict. Never returns."""
     for descriptor in others:
         os.close(descriptor)
     null = os.open(os.devnull, os.O_RDWR)

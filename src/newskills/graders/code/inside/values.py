@@ -50,7 +50,7 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
 
 
 def encode(value: Any, refer: Callable[[Any], int]) -> bytes:
-    """`value` for the wire; `refer` gives the number of what cannot travel, or raises."""
+    """Encode `value` for the wire; `refer` gives the number of what cannot travel, or raises."""
     out: list[bytes] = []
     _write(value, out, refer)
     return b"".join(out)

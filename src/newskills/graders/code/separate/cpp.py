@@ -53,5 +53,5 @@ def separate_cpp(answer: Answer, cpu: float) -> PairTask | None:
 
 
 def undefine_macros(code: str) -> str:
-    """Lines that take back what the code defines, so that what follows means what it says."""
+    """Return lines that take back what the code defines, so that what follows means what it says."""
     return "".join(f"#undef {name}\n" for name in dict.fromkeys(_CPP_DEFINES.findall(code)))

@@ -21,7 +21,10 @@ _INIT = ("go", "mod", "init", "program")
 
 
 def separate_go(answer: Answer, cpu: float) -> PairTask | None:
-    """None where the prompt does not end with a head whose types JSON carries."""
+    """Place the answer in a program of its own.
+
+    None where the prompt does not end with a head whose types JSON carries.
+    """
     head = re.search(_HEAD.format(re.escape(answer.entry)), COMMENT.sub(" ", answer.prompt))
     if head is None:
         return None
@@ -58,7 +61,7 @@ def separate_go(answer: Answer, cpu: float) -> PairTask | None:
 
 
 def _imports(code: str) -> dict[str, str]:
-    """Path of each package that is imported, and the name that it has in the code."""
+    """Map the path of each package that is imported to the name that it has in the code."""
     imported: dict[str, str] = {}
     for block in _IMPORTS.finditer(code):
         for alias, place in _ONE_IMPORT.findall(block[1] or block[2]):

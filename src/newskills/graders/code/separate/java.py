@@ -23,7 +23,7 @@ _JAVA_PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?=(?:final[ \t]+)?class\b)", re.
 
 
 def java_program(body: str, rest: str) -> str:
-    """One file of Java: imports come first, and none of the classes but `rest`'s is public."""
+    """Write one file of Java: imports come first, and none of the classes but `rest`'s is public."""
     imports = [line for line in body.splitlines() if line.lstrip().startswith("import ")]
     code = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("import "))
     return "\n".join(dict.fromkeys(imports)) + f"\n{rest}\n" + _JAVA_PUBLIC.sub("", f"{code}\n")

@@ -41,7 +41,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def split_parameters(text: str) -> list[str]:
-    """Between commas that no brackets enclose.
+    """Split parameters at the commas that no brackets enclose.
 
     >>> split_parameters("map<int, int> a, int b = 2")
     ['map<int, int> a', 'int b = 2']

@@ -17,7 +17,10 @@ _BUILD = ("rustc", "--edition", "2021", "--cap-lints", "allow", "-o", "program",
 
 
 def separate_rust(answer: Answer, cpu: float) -> PairTask | None:
-    """None where the prompt does not end with a head, or a parameter is changed in place."""
+    """Place the answer in a program of its own.
+
+    None where the prompt does not end with a head, or a parameter is changed in place.
+    """
     head = re.search(_HEAD.format(re.escape(answer.entry)), COMMENT.sub(" ", answer.prompt))
     if head is None or re.search(r"&\s*(?:'\w+\s+)?mut\b", head[1]):
         return None
