@@ -135,7 +135,7 @@ def is_done(path: Path) -> bool:
 
 def told_to_models(path: Path) -> frozenset[str]:
     """Return the functions of a file whose docstrings are the descriptions of tools."""
-    return TOOLS if path.relative_to(ROOT).parts[:2] == ("graders", "tau2") else frozenset()
+    return TOOLS if path.is_relative_to(ROOT / "graders" / "tau2") else frozenset()
 
 
 def without_verb(text: str, told: frozenset[str] = frozenset()) -> list[str]:

@@ -299,7 +299,7 @@ def test_the_kind_that_answers_show(answers: tuple[str, ...], kind: str, tmp_pat
     rows = [json.dumps({"question": "?", "answer": answer}) for answer in answers]
     (tmp_path / "set.jsonl").write_text("\n".join(rows))
     benchmark = get_benchmark(str(tmp_path / "set.jsonl"))
-    assert benchmark.row.kind == kind  # type: ignore[union-attr]
+    assert benchmark.row.kind == kind
 
 
 def test_a_file_that_is_not_there() -> None:
