@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from newskills.base.errors import ConfigError, UserError
 from newskills.base.records import Row
 from newskills.interop.compile.compiler import CompileRequest, compile_config
-from newskills.interop.compile.interpolate import Resolver, split
+from newskills.interop.compile.interpolate import Resolver, split_references
 from newskills.interop.compile.tree import lookup, merge, put
 
 PIECES = [
@@ -68,7 +68,7 @@ def test_no_config_makes_it_stumble(
 @given(texts)
 def test_pieces_of_a_text_are_all_of_it(text: str) -> None:
     try:
-        pieces = split(text)
+        pieces = split_references(text)
     except ConfigError:
         return
     whole = "".join(f"${{{piece}}}" if inside else piece for inside, piece in pieces)

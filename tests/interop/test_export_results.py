@@ -16,7 +16,7 @@ import pytest
 from tests.night import by_day
 
 from newskills.base.errors import AuthError, ConfigError, DataError
-from newskills.interop.export_results import ExportPlan, FinishedJob, collect, export_results, flattened
+from newskills.interop.export_results import ExportPlan, FinishedJob, collect_results, export_results, flat_scores
 from newskills.interop.exporters.mlflow_runs import metric_name
 
 INVOCATION = "0123456789abcdef"
@@ -53,11 +53,11 @@ def plan(folder: Path, *destinations: str, tasks: int = 2, **settings: Any) -> E
 
 
 def test_scores_are_called_as_in_nemo_evaluator(tmp_path: Path) -> None:
-    scores = collect(plan(tmp_path, tasks=1))[0].scores
+    scores = collect_results(plan(tmp_path, tasks=1))[0].scores
     assert scores["aime25_pass@1[avg-of-8]_symbolic_correct"] == 41.25
     assert scores["aime25_pass@8_symbolic_correct"] == 70.0
     same = {"tasks": {"t": {"metrics": {"em": {"scores": {"em": {"value": 0.5}, "f1": {"value": None}}}}}}}
-    assert flattened(same) == {"t_em": 0.5}
+    assert flat_scores(same) == {"t_em": 0.5}
 
 
 def test_local_json_and_csv_are_kept_up_to_date(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_wandb_says_what_it_lacks(tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="no wandb here: pip install 'newskills[wandb]'")
     from newskills.interop.exporters.wandb_runs import export
 
-    results = collect(plan(tmp_path))
+    results = collect_results(plan(tmp_path))
     with pytest.raises(AuthError, match="wandb login"):
         export(results, {"project": "p"}, {"HOME": str(tmp_path)}, print)
     with pytest.raises(ConfigError, match=r"\[wandb\] project"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from newskills.interop.config import WandbSection
-from newskills.interop.wandb_login import FOUND, detect, found_login
+from newskills.interop.wandb_login import FOUND, detect_login, found_login
 
 KEY = "k" * 40
 WANDB = WandbSection(project="p", entity="e")
@@ -21,7 +21,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 def test_a_login_in_netrc_is_found_for_its_own_server(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text(f"machine api.wandb.ai\n  login user\n  password {KEY}\n")
-    found = detect(home, WANDB)
+    found = detect_login(home, WANDB)
     assert found.variables == {"WANDB_API_KEY": KEY, "WANDB_PROJECT": "p", "WANDB_ENTITY": "e"}
     assert found.lines == ("[info] Detected W&B login, setting WANDB_API_KEY",) == (FOUND,)
     assert KEY not in repr(found)
@@ -34,7 +34,7 @@ def test_a_login_in_netrc_is_found_for_its_own_server(home: dict[str, str], tmp_
 def test_what_the_environment_says_is_left_alone(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text(f"machine api.wandb.ai login user password {KEY}\n")
     mine = {**home, "WANDB_API_KEY": "mine", "WANDB_PROJECT": "q"}
-    assert detect(mine, WANDB) == type(detect(mine, WANDB))({"WANDB_ENTITY": "e"})
+    assert detect_login(mine, WANDB) == type(detect_login(mine, WANDB))({"WANDB_ENTITY": "e"})
     assert found_login(mine) == "mine"
 
 
@@ -42,7 +42,7 @@ def test_a_login_in_the_settings_file(home: dict[str, str], tmp_path: Path) -> N
     folder = tmp_path / ".config/wandb"
     folder.mkdir(parents=True)
     (folder / "settings").write_text(f"[default]\nbase_url = https://api.wandb.ai\napi_key = {KEY}\n")
-    assert detect(home, WANDB).variables["WANDB_API_KEY"] == KEY
+    assert detect_login(home, WANDB).variables["WANDB_API_KEY"] == KEY
     (folder / "settings").write_text(f"[default]\nbase_url = https://elsewhere\napi_key = {KEY}\n")
     assert found_login(home) == ""
     (folder / "settings").write_text("no settings at all")
@@ -51,9 +51,9 @@ def test_a_login_in_the_settings_file(home: dict[str, str], tmp_path: Path) -> N
 
 def test_no_login_is_said_unless_none_is_needed(home: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text("machine broken login")
-    (line,) = detect(home, WandbSection()).lines
+    (line,) = detect_login(home, WandbSection()).lines
     assert "No W&B login" in line
-    assert detect({**home, "WANDB_MODE": "offline"}, WandbSection()).lines == ()
+    assert detect_login({**home, "WANDB_MODE": "offline"}, WandbSection()).lines == ()
 
 
 def test_the_library_finds_the_same_key(

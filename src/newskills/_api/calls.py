@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from newskills._api.expansion import expanded, merged
+from newskills._api.expansion import expand_objects, merge_keys
 from newskills._api.functions import FUNCTIONS
 from newskills._api.running import beside_loop, on_a_thread, within_loop
 from newskills._api.signatures import docstring, is_handle, signature, takes_settings
@@ -68,14 +68,14 @@ def _with_command(ctx: Arguments, options: Mapping[str, Any], command: Command[A
     return {**options, COMMAND: ctx.command}
 
 
-def _named(value: Any) -> Any:
+def _experiments_as_ids(value: Any) -> Any:
     """Replace experiments by their ids; lists lose None."""
     if is_sequence(value):
-        return [_named(item) for item in value if item is not None]
+        return [_experiments_as_ids(item) for item in value if item is not None]
     return getattr(value, "id", value)
 
 
-def _words(value: Any) -> list[str]:
+def _option_words(value: Any) -> list[str]:
     """Return the values of an option that only the command knows; a flag has none."""
     if is_sequence(value):
         values = value
@@ -117,19 +117,23 @@ def python_function(name: str) -> Callable[..., Any]:
 
 def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:
     names = {**INSIDE, **command.aliases}
-    stands_for = expanded(command, {names.get(key, key): value for key, value in options.items()}, name)
+    stands_for = expand_objects(command, {names.get(key, key): value for key, value in options.items()}, name)
     arguments = stands_for.options
     fields = leaves(command.options)
     further = {key: arguments.pop(key) for key in [*arguments] if command.more_help and key not in fields}
-    more = {key: _words(value) for key, value in further.items() if value is not None and value is not False}
+    more = {
+        key: _option_words(value) for key, value in further.items() if value is not None and value is not False
+    }
     if ctx is not None and ctx.command:
         arguments = _with_command(ctx, arguments, command)
     check_keywords(command.options, arguments, name)
-    plain = {key: _named(value) if is_handle(key, command) else value for key, value in arguments.items()}
+    plain = {
+        key: _experiments_as_ids(value) if is_handle(key, command) else value for key, value in arguments.items()
+    }
     values = {key: value for key, value in plain.items() if value is not None}
     parsed = Parsed(
         build(command.options, values, command=command.name),
-        merged(ctx.overrides if ctx else {}, stands_for.overrides),
+        merge_keys(ctx.overrides if ctx else {}, stands_for.overrides),
         frozenset(values),
         more=more,
         objects=stands_for.objects,

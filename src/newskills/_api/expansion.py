@@ -40,7 +40,7 @@ class ExpandedCall(Struct, frozen=True):
     objects: dict[str, Any]
 
 
-def expanded(command: Command[Any], arguments: Mapping[str, Any], name: str) -> ExpandedCall:
+def expand_objects(command: Command[Any], arguments: Mapping[str, Any], name: str) -> ExpandedCall:
     """Return what `arguments` of the function called `name` stand for.
 
     Raises TypeError for an object of another type, ConfigError where something is set twice.
@@ -52,10 +52,10 @@ def expanded(command: Command[Any], arguments: Mapping[str, Any], name: str) -> 
         options, overrides = _with_models(options, overrides)
         options = _with_judge(options)
     if takes_benchmarks(command) and BENCHMARKS in options:
-        options[BENCHMARKS] = _names(options[BENCHMARKS], objects)
+        options[BENCHMARKS] = _benchmark_names(options[BENCHMARKS], objects)
     if takes_rows(command) and (rows := options.pop(ROWS, None)) is not None:
         objects[ROWS] = rows
-    return ExpandedCall({key: _paths(value) for key, value in options.items()}, overrides, objects)
+    return ExpandedCall({key: _paths_as_texts(value) for key, value in options.items()}, overrides, objects)
 
 
 def _settings_of(settings: Any, name: str) -> dict[str, Text]:
@@ -109,14 +109,14 @@ def _with_judge(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, JUDGE: judge.name, **server, **({JUDGE_KEYS: keys} if keys else {})}
 
 
-def _names(value: Any, benchmarks: dict[str, Any]) -> Any:
+def _benchmark_names(value: Any, benchmarks: dict[str, Any]) -> Any:
     """Replace each benchmark in `value` by its name; `benchmarks` gets it by this name. Raises ConfigError."""
     if is_sequence(value):
-        return [_name(item, benchmarks) for item in value]
-    return _name(value, benchmarks)
+        return [_benchmark_name(item, benchmarks) for item in value]
+    return _benchmark_name(value, benchmarks)
 
 
-def _name(value: Any, benchmarks: dict[str, Any]) -> Any:
+def _benchmark_name(value: Any, benchmarks: dict[str, Any]) -> Any:
     from newskills.base.benchmark import Benchmark, Group
 
     if not isinstance(value, Benchmark | Group):
@@ -135,16 +135,16 @@ def _check_name(benchmark: Benchmark | Group) -> None:
         raise ConfigError(f"A benchmark cannot be called {benchmark.name!r}: use letters, digits, dots, - and _.")
 
 
-def _paths(value: Any) -> Any:
+def _paths_as_texts(value: Any) -> Any:
     """Return `value` with paths as texts."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
-        return [_paths(item) for item in value]
+        return [_paths_as_texts(item) for item in value]
     return value
 
 
-def merged(ctx: Mapping[str, Text], overrides: Mapping[str, Text]) -> dict[str, Text]:
+def merge_keys(ctx: Mapping[str, Text], overrides: Mapping[str, Text]) -> dict[str, Text]:
     """Return the `++` keys of `wrap_arguments` and of objects together. Raises ConfigError for one that both set."""
     from newskills.run.planning.config import ALIASES
 

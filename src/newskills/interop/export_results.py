@@ -76,13 +76,13 @@ class Results(Struct, frozen=True, kw_only=True):
         return HARNESS
 
 
-def collect(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Results]:
+def collect_results(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Results]:
     """Collect the results of the tasks that have scores; `say` hears of the others. Raises DataError where none
     has."""
     finished_jobs = []
     for job in plan.jobs:
         try:
-            scores = flattened(task_results(Path(job.folder, "artifacts")))
+            scores = flat_scores(task_results(Path(job.folder, "artifacts")))
         except DataError as error:
             say(f"{job.id} ({job.task}) is left out: {error}")
             continue
@@ -95,7 +95,7 @@ def collect(plan: ExportPlan, say: PrintLine = lambda text: None) -> list[Result
 def export_results(plan: ExportPlan, environ: Mapping[str, str], say: PrintLine) -> int:
     """Export to all destinations; return how many failed, of which `say` hears. Raises DataError,
     UnknownNameError."""
-    results = collect(plan, say)
+    results = collect_results(plan, say)
     failed = 0
     for name in plan.destinations:
         export = DESTINATIONS.get(name)
@@ -107,12 +107,12 @@ def export_results(plan: ExportPlan, environ: Mapping[str, str], say: PrintLine)
     return failed
 
 
-def chosen(scores: Mapping[str, float], wanted: Sequence[str]) -> dict[str, float]:
+def chosen_scores(scores: Mapping[str, float], wanted: Sequence[str]) -> dict[str, float]:
     """Return the scores whose name has one of `wanted` in it; all where nothing is wanted (`log_metrics`)."""
     return {name: value for name, value in scores.items() if not wanted or any(part in name for part in wanted)}
 
 
-def flattened(results: Mapping[str, Row]) -> dict[str, float]:
+def flat_scores(results: Mapping[str, Row]) -> dict[str, float]:
     """Flatten `{"tasks": …, "groups": …}` of results.yml into `T_M_S`, or `T_M` where score and metric have one
     name.
 

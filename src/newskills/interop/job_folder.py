@@ -37,26 +37,26 @@ def forget_secrets(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
 
 def _config(compiled: CompiledConfig, cwd: Path, *, secrets: bool) -> Any:
     config: Any = compiled.config if secrets else without_secrets(compiled.config)
-    return escaped(config if compiled.is_local else moved(config, str(cwd)))
+    return with_escaped_references(config if compiled.is_local else with_moved_paths(config, str(cwd)))
 
 
-def moved(node: Any, here: str) -> Any:
+def with_moved_paths(node: Any, here: str) -> Any:
     """Replace paths in the folder `here` by what they are in jobs elsewhere."""
     if isinstance(node, dict):
-        return {key: moved(value, here) for key, value in node.items()}
+        return {key: with_moved_paths(value, here) for key, value in node.items()}
     if isinstance(node, list):
-        return [moved(value, here) for value in node]
+        return [with_moved_paths(value, here) for value in node]
     if isinstance(node, str) and (node == here or node.startswith(f"{here}/")):
         return CODE + node[len(here) :]
     return node
 
 
-def escaped(node: Any) -> Any:
+def with_escaped_references(node: Any) -> Any:
     """Escape `${…}`, which is meant for a shell, so that the launcher does not take it for a reference."""
     if isinstance(node, dict):
-        return {key: escaped(value) for key, value in node.items()}
+        return {key: with_escaped_references(value) for key, value in node.items()}
     if isinstance(node, list):
-        return [escaped(value) for value in node]
+        return [with_escaped_references(value) for value in node]
     return node.replace("${", "\\${") if isinstance(node, str) else node
 
 

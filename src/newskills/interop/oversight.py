@@ -48,7 +48,7 @@ class JobStatus(Struct, frozen=True):
     job: JobState | None = None
 
 
-def record(
+def record_jobs(
     experiment: Experiment, invocation: str, compiled: CompiledConfig, environ: Mapping[str, str]
 ) -> list[InvocationJob]:
     """Write the jobs that were submitted into the store, and return them. Raises StorageError."""
@@ -67,7 +67,7 @@ def record(
     return entries
 
 
-def look(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[JobStatus]:
+def job_statuses(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[JobStatus]:
     """Return how the jobs are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not
     on this machine."""
     states_by_experiment: dict[str, dict[str, JobState]] = {}
@@ -75,7 +75,7 @@ def look(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[J
     for entry in entries:
         if entry.own is None:
             if not entry.is_local:
-                raise foreign(entry)
+                raise launcher_job_error(entry)
             looked_up.append(JobStatus(entry, *folder_state(entry)))
             continue
         experiment = experiment_of(entry, environ)
@@ -93,7 +93,7 @@ def experiment_of(entry: InvocationJob, environ: Mapping[str, str]) -> Experimen
     """Return the experiment of the job. Raises UnknownNameError where its record is gone, ConfigError for a job of the
     launcher."""
     if entry.own is None:
-        raise foreign(entry)
+        raise launcher_job_error(entry)
     return ExperimentRecords(environ).find(str(entry.own["experiment"]))
 
 
@@ -101,8 +101,10 @@ def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list
     """Cancel the jobs that run or wait, and return them; results that they have are kept. Raises RemoteError,
     ConfigError."""
     if launched := [entry for entry in entries if entry.own is None]:
-        raise foreign(launched[0])
-    going = [status for status in look(entries, environ) if status.job is not None and not status.job.ended]
+        raise launcher_job_error(launched[0])
+    going = [
+        status for status in job_statuses(entries, environ) if status.job is not None and not status.job.ended
+    ]
     stopped = [
         msgspec.structs.replace(status.entry, data={**status.entry.data, "killed": True}) for status in going
     ]
@@ -123,7 +125,7 @@ def resume(
 
     Raises ConfigError where all ended well, a job still runs, or a variable is not set that the first run had.
     """
-    looked = look(entries, environ)
+    looked = job_statuses(entries, environ)
     if running := [status.entry.job_id for status in looked if status.job is not None and not status.job.ended]:
         raise ConfigError(f"{', '.join(running)} has not ended yet.", hint=f"First: ns cancel {running[0]}")
     left = [status for status in looked if status.state != "success"]
@@ -153,7 +155,7 @@ def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> I
     groups: dict[str, list[InvocationJob]] = {}
     for entry in entries:
         if entry.own is None and not entry.is_local:
-            raise foreign(entry)
+            raise launcher_job_error(entry)
         groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
     for name, some in groups.items():
         if name:
@@ -204,7 +206,7 @@ def collect_finished(entry: InvocationJob, environ: Mapping[str, str], into: Pat
     )
 
 
-def foreign(entry: InvocationJob) -> ConfigError:
+def launcher_job_error(entry: InvocationJob) -> ConfigError:
     """Explain that NeMo Evaluator's launcher looks after the job."""
     return ConfigError(
         f"{entry.job_id} was submitted by nemo-evaluator-launcher ({entry.executor}).",

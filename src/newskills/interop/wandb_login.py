@@ -32,7 +32,7 @@ class WandbLogin(Struct, frozen=True, repr_omit_defaults=True):
         return f"Detected({sorted(self.variables)!r})"
 
 
-def detect(environ: Mapping[str, str], wandb: WandbSection) -> WandbLogin:
+def detect_login(environ: Mapping[str, str], wandb: WandbSection) -> WandbLogin:
     """Find key, project and entity for a run whose results go to W&B, as far as `environ` has none of its own."""
     variables: dict[str, str] = {}
     lines: tuple[str, ...] = ()

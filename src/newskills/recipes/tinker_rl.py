@@ -39,7 +39,7 @@ SAMPLER_SECONDS = 86_400
 """For which the service keeps the weights that a step sampled from."""
 
 
-def reinforce(
+def train_on_rewards(
     client: TinkerClient,
     config: TinkerRlConfig,
     rows: Sequence[Row],

@@ -31,7 +31,7 @@ from newskills.train.loops.stepping import Hooks
 from newskills.train.verbs import AdamParams, Datum
 
 
-def whole(config: TinkerSftConfig) -> TinkerSftConfig:
+def with_defaults(config: TinkerSftConfig) -> TinkerSftConfig:
     """Fill in the values of its kind where it has none. Raises DataError for numbers that cannot be."""
     kind = KINDS[config.kind]
     usual = {
@@ -66,7 +66,7 @@ def fine_tune(
 
     `rows` have `problem` and `generation`, `input` and `output`, or `messages`. Raises DataError, TrainingError.
     """
-    config = whole(config)
+    config = with_defaults(config)
     size, epochs, length = int(config.batch_size or 1), int(config.num_epochs or 1), int(config.max_length or 2)
     folder = _Folder(config)
     try:

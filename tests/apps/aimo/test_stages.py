@@ -11,7 +11,7 @@ import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.store import read_rows, write_rows
-from newskills_aimo.recipe.evaluating import EvaluationSettings, lines, solving
+from newskills_aimo.recipe.evaluating import EvaluationSettings, evaluation_lines, prompt_settings
 from newskills_aimo.recipe.lines import CommandLine, ReportingOptions
 from newskills_aimo.recipe.settings import AimoConfig, CotStage, RlStage
 from newskills_aimo.recipe.training import StagedTraining, _built, keep_samples, model_in, plan
@@ -105,7 +105,11 @@ def test_a_line_is_what_a_person_would_type() -> None:
 def test_an_unknown_benchmark_is_told_before_a_model_is_converted(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(UnknownNameError, match="gsm9k"):
-        next(lines(EvaluationSettings(model=str(tmp_path), benchmarks=["gsm9k"], output_dir=tmp_path / "out")))
+        next(
+            evaluation_lines(
+                EvaluationSettings(model=str(tmp_path), benchmarks=["gsm9k"], output_dir=tmp_path / "out")
+            )
+        )
 
 
 def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path: Path) -> None:
@@ -113,8 +117,8 @@ def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path: P
     model.mkdir(parents=True)
     (model / "tokenizer.json").write_text("{}")
     run = str(tmp_path / "run")
-    keys = solving(True, run, None)
+    keys = prompt_settings(True, run, None)
     assert (keys["inference.endpoint_type"], keys["tokenizer"], keys["code_tags"]) == ("text", model, "qwen")
-    assert "tokenizer" not in solving(True, run, "http://127.0.0.1:1")
-    assert "tokenizer" not in solving(True, "Qwen/Qwen3-0.6B", None)
-    assert solving(False, run, None) == {"prompt_config": "qwen/math-cot"}
+    assert "tokenizer" not in prompt_settings(True, run, "http://127.0.0.1:1")
+    assert "tokenizer" not in prompt_settings(True, "Qwen/Qwen3-0.6B", None)
+    assert prompt_settings(False, run, None) == {"prompt_config": "qwen/math-cot"}

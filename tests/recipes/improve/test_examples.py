@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from newskills.recipes.improve.examples import GradedReply, mixed_problems, select
+from newskills.recipes.improve.examples import GradedReply, mixed_problems, select_replies
 from newskills.recipes.improve.records import MIXTURES, RoundMixture
 
 USUAL, HARD = MIXTURES[0], RoundMixture(name="hard", hard=True)
@@ -20,7 +20,7 @@ def test_different_correct_whole_replies_are_chosen_and_the_others_counted() -> 
         reply("b", "4", finish_reason="length"),
         reply("b", "", "no_answer"),
     ]
-    chosen, count = select(replies, USUAL, 2)
+    chosen, count = select_replies(replies, USUAL, 2)
     assert [(item.problem, item.text) for item in chosen] == [("a", "1"), ("a", "one")]
     assert (count.problems, count.replies, count.examples) == (2, 8, 2)
     assert (count.unscored, count.wrong, count.cut_off, count.repeated, count.too_many) == (1, 2, 1, 1, 1)
@@ -31,7 +31,7 @@ def test_different_correct_whole_replies_are_chosen_and_the_others_counted() -> 
 def test_only_hard_problems_are_those_of_which_at_most_half_is_correct() -> None:
     replies = [reply("easy", "1"), reply("easy", "2"), reply("easy", "3", "wrong")]
     replies += [reply("hard", "1"), reply("hard", "2", "wrong")]
-    chosen, count = select(replies, HARD, 4)
+    chosen, count = select_replies(replies, HARD, 4)
     assert [item.problem for item in chosen] == ["hard"]
     assert count.too_easy == 2
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
-from newskills.recipes.improve.gate import check_gate, check_guard, closed, gate_test, guard_check, level_of
+from newskills.recipes.improve.gate import check_gate, check_guard, gate_test, guard_check, level_of, why_closed
 
 
 def scores(right: int, wrong: int, start: int = 0) -> dict[str, float]:
@@ -55,8 +55,8 @@ def test_a_guard_passes_where_the_interval_excludes_a_loss_of_the_margin() -> No
 
 
 def test_the_gate_is_closed_where_too_few_problems_are_wrong() -> None:
-    assert closed(scores(30, 10), 0.0076) == ""
-    why = closed(scores(392, 8), 0.0076)
+    assert why_closed(scores(30, 10), 0.0076) == ""
+    why = why_closed(scores(392, 8), 0.0076)
     assert why == (
         "no gain could be told from chance any more: 8 of 400 held-out problems are wrong, and p < 0.0076 needs 9 "
         "that turn correct"

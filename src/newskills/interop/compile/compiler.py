@@ -114,7 +114,7 @@ def finish(
     """
     settings = merged_profile(env_file, request.profile) if request.profile else {}
     _add_run(tree, request, settings, env_file)
-    overrides.apply(tree, overriding)
+    overrides.apply_overrides(tree, overriding)
     dialects.protect(tree, environ)
     _choose_tasks(tree, request.tasks or _filters(tree), environ)
     _forget_target(tree, environ)
@@ -195,10 +195,10 @@ def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]
     Those that name a group of its defaults choose another option instead.
     """
     _, groups = compose(file, {})
-    choices = overrides.choices(request.overrides, groups)
+    choices = overrides.group_choices(request.overrides, groups)
     tree, _ = compose(file, choices)
     plain = {key: text for key, text in request.overrides.items() if key not in choices}
-    overrides.apply(tree, plain)
+    overrides.apply_overrides(tree, plain)
     return tree, plain
 
 

@@ -92,7 +92,7 @@ class Resolver:
     def _text(self, text: str, path: Path) -> Any:
         """Resolve a text that holds `${`: one whole reference keeps its type; null in the middle of others is empty."""
         try:
-            pieces = split(text)
+            pieces = split_references(text)
         except ConfigError as error:
             return self.fault(path, str(error))
         if len(pieces) == 1 and pieces[0][0]:
@@ -201,7 +201,7 @@ class Resolver:
         return self.fault(path, f"it refers to {shown}, which does not exist")
 
 
-def split(text: str) -> list[tuple[bool, str]]:
+def split_references(text: str) -> list[tuple[bool, str]]:
     """Split `text` into (False, plain text) and (True, what stands between `${` and its `}`), in order.
 
     Raises ConfigError where one does not close.

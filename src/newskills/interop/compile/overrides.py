@@ -12,7 +12,7 @@ from newskills.interop.compile.interpolate import MISSING
 from newskills.interop.compile.tree import put, split_path
 
 
-def apply(tree: Row, overrides: Mapping[str, str]) -> None:
+def apply_overrides(tree: Row, overrides: Mapping[str, str]) -> None:
     """Lay the overrides over `tree`, in their order. Raises ConfigError for a value in the way, or one that
     cannot be read."""
     for key, text in overrides.items():
@@ -29,7 +29,7 @@ def value_of(text: str) -> Any:
     return parse_value(text)
 
 
-def choices(overrides: Mapping[str, str], groups: Collection[str]) -> dict[str, str | None]:
+def group_choices(overrides: Mapping[str, str], groups: Collection[str]) -> dict[str, str | None]:
     """Return the overrides that choose another option of a group of the defaults list: `deployment=vllm`."""
     return {
         key: None if text == "null" else str(text)

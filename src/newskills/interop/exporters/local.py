@@ -21,7 +21,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json
-from newskills.interop.export_results import UPLOADED, Results, chosen
+from newskills.interop.export_results import UPLOADED, Results, chosen_scores
 
 FOLDER = "./nv-eval-results"
 FORMATS = ("json", "csv")
@@ -41,7 +41,9 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
         place = (
             folder / results[0].invocation / str(settings.get("output_filename") or f"processed_results.{kind}")
         )
-        scores = {result.job.id: chosen(result.scores, settings.get("log_metrics") or ()) for result in results}
+        scores = {
+            result.job.id: chosen_scores(result.scores, settings.get("log_metrics") or ()) for result in results
+        }
         (_to_json if kind == "json" else _to_csv)(place, results, scores)
         say(f"scores of {len(results)} tasks: {place.absolute()}")
     say(f"artifacts of {len(results)} tasks: {(folder / results[0].invocation).absolute()}")

@@ -16,7 +16,7 @@ from typing import Any
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.records import Row
-from newskills.interop.export_results import UPLOADED, Results, chosen
+from newskills.interop.export_results import UPLOADED, Results, chosen_scores
 
 EXPERIMENT = "nemo-evaluator-launcher"
 
@@ -79,7 +79,7 @@ def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
         facts = {"invocation_id": result.invocation, "executor": result.executor, "model": result.job.model}
         for key, value in {**facts, **(settings.get("extra_metadata") or {})}.items():
             client.log_param(identity, str(key), str(value)[:500])
-    for name, value in chosen(result.scores, settings.get("log_metrics") or ()).items():
+    for name, value in chosen_scores(result.scores, settings.get("log_metrics") or ()).items():
         client.log_metric(identity, metric_name(name), value)
     for name in UPLOADED if settings.get("log_artifacts", True) else ():
         if (file := result.artifacts / name).is_file():

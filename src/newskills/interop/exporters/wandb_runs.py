@@ -16,7 +16,7 @@ from typing import Any
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.base.records import Row
-from newskills.interop.export_results import UPLOADED, Results, chosen
+from newskills.interop.export_results import UPLOADED, Results, chosen_scores
 from newskills.interop.wandb_login import found_login
 
 MODES = ("per_task", "multi_task")
@@ -75,7 +75,7 @@ def _run(results: Sequence[Results], settings: Row, run_settings: Row, *, severa
     try:
         run = wandb.init(**{key: value for key, value in options.items() if value is not None})
         for result in results:
-            scores = chosen(result.scores, settings.get("log_metrics") or ())
+            scores = chosen_scores(result.scores, settings.get("log_metrics") or ())
             run.summary.update({f"{_prefix(result, results)}{key}": value for key, value in scores.items()})
         if settings.get("log_artifacts", True):
             _upload(run, results, several=several)

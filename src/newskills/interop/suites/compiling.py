@@ -22,7 +22,7 @@ from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import File
 from newskills.interop.compile.problems import ConfigProblem, refuse
 from newskills.interop.profiles import EnvFile
-from newskills.interop.suites.composing import compose_suite, expanded, is_suite
+from newskills.interop.suites.composing import compose_suite, is_suite, with_variables
 from newskills.interop.suites.translate import NEWER, parts_of
 
 
@@ -43,8 +43,8 @@ def _suite(
 ) -> list[CompilerResult]:
     problems: list[ConfigProblem] = []
     tree = compose_suite(file)
-    overrides.apply(tree, request.overrides)
-    parts = parts_of(expanded(tree, environ, problems), request.tasks, problems)
+    overrides.apply_overrides(tree, request.overrides)
+    parts = parts_of(with_variables(tree, environ, problems), request.tasks, problems)
     try:
         refuse(problems, f"{file.path} ({NEWER})")
     except ConfigError as error:

@@ -48,13 +48,13 @@ def compose_suite(file: File) -> Row:
     return {key: value for key, value in resolved.items() if not key.startswith("_")}
 
 
-def expanded(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem], path: Keys = ()) -> Any:
+def with_variables(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem], path: Keys = ()) -> Any:
     """Return `node` with variables in place, in which a further `${` is escaped; `api_key` of services stays as
     it is."""
     if isinstance(node, dict):
-        return {key: expanded(value, environ, problems, (*path, key)) for key, value in node.items()}
+        return {key: with_variables(value, environ, problems, (*path, key)) for key, value in node.items()}
     if isinstance(node, list):
-        return [expanded(value, environ, problems, (*path, str(at))) for at, value in enumerate(node)]
+        return [with_variables(value, environ, problems, (*path, str(at))) for at, value in enumerate(node)]
     if not isinstance(node, str) or (path[:1] == ("services",) and path[-1] == "api_key"):
         return node
 

@@ -15,14 +15,14 @@ EXPORTERS = ("wandb", "mlflow")
 FOLDER = "./eval_results"
 
 
-def row(value: Any) -> Row:
+def section_of(value: Any) -> Row:
     """Return `value` where it is a section; an empty one where it is something else."""
     return value if isinstance(value, dict) else {}
 
 
 def execution_of(tree: Row, service: Row, fault: Fault) -> tuple[Row, list[str]]:
     """Return the section `execution`, with its option under `group`, and notes."""
-    cluster, output = row(tree.get("cluster")), row(tree.get("output"))
+    cluster, output = section_of(tree.get("cluster")), section_of(tree.get("output"))
     listed = [str(destination) for destination in output.get("export") or []]
     notes = [f"output.export {name}: run ns export afterwards" for name in listed if name not in EXPORTERS]
     common: Row = {
@@ -41,14 +41,14 @@ def execution_of(tree: Row, service: Row, fault: Fault) -> tuple[Row, list[str]]
 
 
 def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
-    pools = row(cluster.get("node_pools"))
+    pools = section_of(cluster.get("node_pools"))
     chosen = service.get("node_pool") or next(iter(pools), "")
     if chosen not in pools:
         fault(
             ("cluster", "node_pools"),
             f"there is no pool '{chosen}'; a cluster has at least one, with its partition",
         )
-    pool = row(pools.get(chosen))
+    pool = section_of(pools.get(chosen))
     gpus = pool.get("gpus_per_node")
     mounts = dict(str(mount).split(":", 1) for mount in cluster.get("container_mounts") or [] if ":" in str(mount))
     slurm_settings = {
@@ -60,7 +60,10 @@ def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
         "ntasks_per_node": pool.get("ntasks_per_node", 1),
         "gres": pool.get("gres") or (f"gpu:{gpus}" if gpus else None),
         "walltime": cluster.get("walltime", "04:00:00"),
-        "sbatch_extra_flags": {**row(cluster.get("sbatch_extra_flags")), **row(pool.get("sbatch_extra_flags"))},
+        "sbatch_extra_flags": {
+            **section_of(cluster.get("sbatch_extra_flags")),
+            **section_of(pool.get("sbatch_extra_flags")),
+        },
         "mounts": {"deployment": mounts, "evaluation": mounts, "mount_home": cluster.get("mount_home", True)},
         "env_vars": {"evaluation": _texts(cluster.get("container_env"))},
     }
@@ -110,4 +113,4 @@ def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tup
 
 
 def _texts(values: Any) -> Row:
-    return {key: f"lit:{value}" for key, value in row(values).items()}
+    return {key: f"lit:{value}" for key, value in section_of(values).items()}

@@ -19,7 +19,7 @@ from newskills.base.records import Row
 from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.deployments.clients import base_of
 from newskills.interop.nel_environments import PREFIX
-from newskills.interop.suites.places import deployment_of, execution_of, row
+from newskills.interop.suites.places import deployment_of, execution_of, section_of
 from newskills.interop.tasks import map_task, own_names
 
 NEWER = "the format of nemo-evaluator 0.3 and later, with services and benchmarks"
@@ -62,7 +62,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
 class _SuiteTranslator:
     def __init__(self, tree: Row, problems: list[ConfigProblem]) -> None:
         self.tree, self.problems = tree, problems
-        self.services = row(tree.get("services"))
+        self.services = section_of(tree.get("services"))
         self.tasks: dict[str, list[Row]] = {}
         self.notes: dict[str, list[str]] = {}
 
@@ -79,7 +79,7 @@ class _SuiteTranslator:
                 what = "a benchmark needs a name"
             self.fault((*path, "playbook") if playbook else path, what)
             return
-        solver = row(benchmark_config.get("solver"))
+        solver = section_of(benchmark_config.get("solver"))
         kind, service = str(solver.get("type", "")), str(solver.get("service", ""))
         if kind not in SOLVERS:
             self.fault((*path, "solver", "type"), f"newskills has no solver '{kind}': {', '.join(SOLVERS)}")
@@ -116,21 +116,21 @@ class _SuiteTranslator:
     def task(
         self, name: str, benchmark_config: Row, solver: Row, service: str, path: tuple[str | int, ...]
     ) -> Row:
-        model = row(self.services[service])
-        proxy = row(model.get("proxy"))
-        values = {**row(model.get("generation")), **row(solver.get("generation"))}
-        own = row(benchmark_config.get("params"))
+        model = section_of(self.services[service])
+        proxy = section_of(model.get("proxy"))
+        values = {**section_of(model.get("generation")), **section_of(solver.get("generation"))}
+        own = section_of(benchmark_config.get("params"))
         extra: Row = {
             "num_repeats": benchmark_config.get("repeats"),
             "system_prompt": solver.get("system_prompt"),
-            **row(own.get("extra")),
+            **section_of(own.get("extra")),
         }
         words = [
             f"++inference.{key}={json.dumps(values[key])}"
             for key in ("frequency_penalty", "presence_penalty", "stop")
             if values.get(key) is not None
         ]
-        if body := row(proxy.get("extra_body")):
+        if body := section_of(proxy.get("extra_body")):
             words.append(f"++inference.extra_body={json.dumps(body)}")
         self.interceptors(proxy, extra, service)
         if words:
@@ -158,8 +158,8 @@ class _SuiteTranslator:
     def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
         """Turn `system_message` into the system prompt; what would change requests otherwise is a fault."""
         for at, interceptor in enumerate(proxy.get("interceptors") or []):
-            name = str(row(interceptor).get("name"))
-            text = row(row(interceptor).get("config")).get("system_message")
+            name = str(section_of(interceptor).get("name"))
+            text = section_of(section_of(interceptor).get("config")).get("system_message")
             if name == "system_message" and isinstance(text, str):
                 extra["system_prompt"] = text
             elif name not in HARMLESS:
@@ -168,17 +168,17 @@ class _SuiteTranslator:
 
     def judge(self, benchmark_config: Row, path: tuple[str | int, ...]) -> Row | None:
         judge_metric = None
-        for at, metric_config in enumerate(row(benchmark_config.get("scoring")).get("metrics") or []):
-            metric, place = row(metric_config), (*path, "scoring", "metrics", at)
+        for at, metric_config in enumerate(section_of(benchmark_config.get("scoring")).get("metrics") or []):
+            metric, place = section_of(metric_config), (*path, "scoring", "metrics", at)
             kind = metric.get("type", "scorer")
-            judge = row(self.services.get(str(metric.get("service"))))
+            judge = section_of(self.services.get(str(metric.get("service"))))
             if kind == "judge" and judge.get("type") == "api":
                 judge_metric = {
                     "url": base_of(str(judge.get("url"))),
                     "model_id": judge.get("model"),
                     "api_key": self.key(judge, ("services", metric["service"])),
                     "temperature": metric.get("temperature"),
-                    "max_new_tokens": row(judge.get("generation")).get("max_tokens"),
+                    "max_new_tokens": section_of(judge.get("generation")).get("max_tokens"),
                 }
             elif kind not in ("scorer", "sandbox"):
                 self.fault(
@@ -204,13 +204,13 @@ class _SuiteTranslator:
         notes = self.notes.setdefault(service, [])
         if scorers := [
             m.get("name")
-            for m in map(row, row(benchmark_config.get("scoring")).get("metrics") or [])
+            for m in map(section_of, section_of(benchmark_config.get("scoring")).get("metrics") or [])
             if m.get("type") != "judge"
         ]:
             notes.append(
                 f"{benchmark_config['name']}: graded by newskills' own grader, not by {', '.join(map(str, scorers))}"
             )
-        if row(benchmark_config.get("sandbox")).get("type", "none") != "none":
+        if section_of(benchmark_config.get("sandbox")).get("type", "none") != "none":
             notes.append(
                 f"{benchmark_config['name']}: code runs in newskills' sandbox, not in the one of the config"
             )
@@ -238,7 +238,7 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) ->
             suite.fault((name,), f"the format has no such section{suggest(name, TOP)}")
     listed = tree.get("benchmarks")
     if isinstance(listed, list):
-        named = [str(row(item).get("name")) for item in listed]
+        named = [str(section_of(item).get("name")) for item in listed]
     else:
         named = []
     for name in wanted:
@@ -253,7 +253,7 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) ->
 
 
 def _part(suite: _SuiteTranslator, name: str, tasks: list[Row]) -> ServiceConfig:
-    service = row(suite.services[name])
+    service = section_of(suite.services[name])
     key = suite.key(service, ("services", name))
     execution, notes = execution_of(suite.tree, service, suite.fault)
     deployment, target = deployment_of(name, service, key, suite.fault)

@@ -31,12 +31,12 @@ class ResumeOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ResumeOptions]) -> int:
-    from newskills.interop.oversight import look, resume
+    from newskills.interop.oversight import job_statuses, resume
 
     options = parsed.options
     entries = invocation(options.id)
     if options.dry_run:
-        left = [invocation for invocation in look(entries, os.environ) if invocation.state != "success"]
+        left = [invocation for invocation in job_statuses(entries, os.environ) if invocation.state != "success"]
         show_dry_run(
             [
                 ("submits", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
@@ -53,5 +53,5 @@ def run(parsed: Parsed[ResumeOptions]) -> int:
     if not options.follow:
         return 0
     code = follow_jobs(experiment)
-    print_jobs(look(again, os.environ))
+    print_jobs(job_statuses(again, os.environ))
     return code

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import DataError
-from newskills.interop.export_results import flattened
+from newskills.interop.export_results import flat_scores
 from newskills.interop.invocations import InvocationJob, State
 from newskills.interop.oversight import JobStatus
 from newskills.interop.results_yml import task_results
@@ -28,7 +28,7 @@ class InvocationTask(Struct, frozen=True, kw_only=True):
     def scores(self) -> dict[str, float]:
         """Name of a score → its value; empty where no results lie on this machine (yet)."""
         try:
-            return flattened(task_results(self.folder / "artifacts"))
+            return flat_scores(task_results(self.folder / "artifacts"))
         except DataError:
             return {}
 

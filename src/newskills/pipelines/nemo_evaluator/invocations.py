@@ -57,13 +57,13 @@ def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False)
     `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
     """
     from newskills.interop.launcher import ask, find_launcher
-    from newskills.interop.oversight import foreign
+    from newskills.interop.oversight import launcher_job_error
 
     its = [entry for entry in entries if entry.own is None and not (here and entry.is_local)]
     if not its:
         return None
     if (program := find_launcher(os.environ)) is None:
-        raise foreign(its[0])
+        raise launcher_job_error(its[0])
     return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
 
 
@@ -73,9 +73,9 @@ def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
     if (code := launched(entries, "status", here=True)) is not None:
         return code
     from newskills.interop.invocations import as_json
-    from newskills.interop.oversight import look
+    from newskills.interop.oversight import job_statuses
 
-    looked = look(entries, os.environ)
+    looked = job_statuses(entries, os.environ)
     if json:
         sys.stdout.write(as_json([(invocation.entry, invocation.state) for invocation in looked]) + "\n")
     else:
@@ -128,13 +128,15 @@ def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
 
 
 def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
-    from newskills.interop.oversight import cancel, look
+    from newskills.interop.oversight import cancel, job_statuses
 
     if not dry_run and (code := launched(entries, "kill")) is not None:
         return code
     if dry_run:
         going = [
-            invocation for invocation in look(entries, os.environ) if invocation.state in ("pending", "running")
+            invocation
+            for invocation in job_statuses(entries, os.environ)
+            if invocation.state in ("pending", "running")
         ]
         show_dry_run(
             [

@@ -27,11 +27,11 @@ from newskills.interop.launcher import (
     needs_launcher,
 )
 from newskills.interop.masking import masked
-from newskills.interop.oversight import look, record
+from newskills.interop.oversight import job_statuses, record_jobs
 from newskills.interop.remote import squash_images, squash_plan, submit_invocation, why_not_squash
 from newskills.interop.suites.compiling import compile_all
 from newskills.interop.tasks import EvalCall, eval_call
-from newskills.interop.wandb_login import detect
+from newskills.interop.wandb_login import detect_login
 from newskills.launch.submit import site_of
 from newskills.launch.validate import check
 from newskills.pipelines.nemo_evaluator.compiled_view import show_compiled, show_tasks
@@ -215,7 +215,7 @@ def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> 
     planned = plan_invocation(compiled, new_invocation(), environ)
     write_job_folder(compiled, cwd)
     experiment = submit_invocation(planned, notice)
-    entries = record(experiment, planned.invocation, compiled, environ)
+    entries = record_jobs(experiment, planned.invocation, compiled, environ)
     sys.stdout.write(
         f"✓ Evaluation submitted: {planned.invocation}\n"
         f"  ns status {planned.invocation}      ns logs {planned.invocation} -f      ns cancel {planned.invocation}\n"
@@ -224,7 +224,7 @@ def _submit(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> 
     if compiled.mode == "batch":
         return Invocation.submitted(entries)
     code = follow_jobs(experiment, stop=True)
-    looked = look(entries, environ)
+    looked = job_statuses(entries, environ)
     print_jobs(looked)
     return Invocation.ended(looked, code)
 
@@ -233,7 +233,7 @@ def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping
     """Add the key, project and entity of W&B to the variables, where results go there and a login is found."""
     if "wandb" not in compiled.execution.auto_export and "wandb" not in compiled.export:
         return environ
-    detected = detect(environ, compiled.wandb)
+    detected = detect_login(environ, compiled.wandb)
     for line in detected.lines:
         sys.stdout.write(f"{line}\n")
     return {**environ, **detected.variables}
@@ -255,4 +255,4 @@ def _hand_over(
     if not here or compiled.mode == "batch":
         return Invocation.submitted(entries)
     code = follow_foreign(entries)
-    return Invocation.ended(look(entries, environ), code)
+    return Invocation.ended(job_statuses(entries, environ), code)

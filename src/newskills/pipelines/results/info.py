@@ -44,11 +44,11 @@ def run(parsed: Parsed[InfoOptions]) -> int:
     entries = invocation(options.id)
     if options.config:
         return _config(entries[0])
-    from newskills.interop.oversight import look
+    from newskills.interop.oversight import job_statuses
 
     first = entries[0]
     sys.stdout.write(f"invocation {first.invocation_id}, executor {first.executor}, submitted {_when(first)}\n")
-    print_jobs(look(entries, os.environ))
+    print_jobs(job_statuses(entries, os.environ))
     for entry in entries:
         _scores(entry)
     return 0
@@ -80,14 +80,14 @@ def _config(entry: InvocationJob) -> int:
 
 def _scores(entry: InvocationJob) -> None:
     """Print the scores of a task whose results lie on this machine."""
-    from newskills.interop.export_results import flattened
+    from newskills.interop.export_results import flat_scores
     from newskills.interop.results_yml import task_results
 
     artifacts = Path(entry.folder, "artifacts")
     if not artifacts.is_dir():
         return
     try:
-        scores = flattened(task_results(artifacts))
+        scores = flat_scores(task_results(artifacts))
     except DataError:
         return
     rows: list[Sequence[str]] = [(printable(name), f"{value:g}") for name, value in scores.items()]

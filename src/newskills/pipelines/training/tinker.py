@@ -29,12 +29,12 @@ Learn = Callable[..., bool]
 
 def run_rl(parsed: Parsed[TinkerOptions]) -> int:
     """Train by reinforcement and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
-    return _run_to_end(parsed, TinkerRlConfig, tinker_rl.reinforce, tinker_rl.plan_of)
+    return _run_to_end(parsed, TinkerRlConfig, tinker_rl.train_on_rewards, tinker_rl.plan_of)
 
 
 def run_sft(parsed: Parsed[TinkerOptions]) -> int:
     """Fine-tune and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
-    return _run_to_end(parsed, TinkerSftConfig, tinker_sft.fine_tune, tinker_sft.plan_of, tinker_sft.whole)
+    return _run_to_end(parsed, TinkerSftConfig, tinker_sft.fine_tune, tinker_sft.plan_of, tinker_sft.with_defaults)
 
 
 def _run_to_end(

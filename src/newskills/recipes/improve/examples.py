@@ -53,7 +53,7 @@ def grade_solutions(
     ]
 
 
-def select(
+def select_replies(
     replies: Sequence[GradedReply], mixture: RoundMixture, per_problem: int
 ) -> tuple[list[GradedReply], ExampleCount]:
     """Select different correct replies, at most `per_problem` of each problem; and count how many were left

@@ -110,13 +110,13 @@ def check_guard(benchmark: str, initial: Scores, margin: float) -> None:
 
 def check_gate(scores: Scores, level: float) -> None:
     """Raise ConfigError where no model could pass the first test, however good it is."""
-    if why := closed(scores, level):
+    if why := why_closed(scores, level):
         raise ConfigError(
             f"The gate cannot open: {why}.", hint="Evaluate on more problems (++held_out), or on harder ones."
         )
 
 
-def closed(scores: Scores, level: float) -> str:
+def why_closed(scores: Scores, level: float) -> str:
     """Explain why no model could pass the next test, if so: too few problems are still wrong. Else empty."""
     wrong = sum(score < 1 for score in scores.values())
     if mcnemar(0, wrong) < level:

@@ -20,17 +20,23 @@ from newskills.base.store import AppendLog, file_digest, locked, read_rows, writ
 from newskills.base.terminal import counted
 from newskills.models.serving import SERVERS
 from newskills.recipes.evaluating import RecipeServer, evaluate_quietly
-from newskills.recipes.improve.examples import example_rows, grade_solutions, mixed_problems, read_replies, select
+from newskills.recipes.improve.examples import (
+    example_rows,
+    grade_solutions,
+    mixed_problems,
+    read_replies,
+    select_replies,
+)
 from newskills.recipes.improve.gate import (
     GateTest,
     GuardCheck,
     Scores,
     check_gate,
     check_guard,
-    closed,
     gate_test,
     guard_check,
     level_of,
+    why_closed,
 )
 from newskills.recipes.improve.problems import ImproveProblems, drawn, load_problems
 from newskills.recipes.improve.records import (
@@ -155,7 +161,7 @@ class _Improving:
             scores = initial
         else:
             scores = self._scores(self._kept, self._folder(self._kept), 0)
-        return closed(scores[self._held_out.name], self._level)
+        return why_closed(scores[self._held_out.name], self._level)
 
     def _round(self, number: int, initial: Mapping[str, Scores]) -> RoundRecord:
         spec, mixture, begun_from = self._spec, self._mixture, self._kept
@@ -242,7 +248,7 @@ class _Improving:
         replies = list(read_replies(files))
         with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
             replies += grade_solutions(rows, pool.solutions, verdict)
-        selected, count = select(replies, mixture, stage.keys.per_problem)
+        selected, count = select_replies(replies, mixture, stage.keys.per_problem)
         if stage.method == "grpo":
             if stage.keys.samples:
                 chosen = mixed_problems(replies, rows, hard=mixture.hard)

@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
 from newskills.graders.math.extraction import ExtractionPolicy, extract
-from newskills_aimo.recipe.evaluating import server, serving_lines, solving
+from newskills_aimo.recipe.evaluating import prompt_settings, server_options, serving_lines
 from newskills_aimo.recipe.lines import CommandLine
 
 Strategy = Literal["greedy", "majority_vote", "weighted_vote", "genselect", "tir"]
@@ -47,14 +47,14 @@ class AnsweringTask(Struct, frozen=True, kw_only=True):
         return self.output_dir / PROBLEM
 
 
-def lines(spec: AnsweringTask) -> Iterator[CommandLine]:
+def answering_lines(spec: AnsweringTask) -> Iterator[CommandLine]:
     """Yield the command lines that answer the problems. Raises ConfigError where the problems, or the model, are
     missing."""
     if (spec.problem is None) == (spec.input_file is None):
         raise ConfigError("No problem is given. Give --problem TEXT or --input-file FILE.jsonl.")
     yield from serving_lines(spec.model, spec.gpus, spec.address)
     options = {
-        **server(spec.model, spec.gpus, spec.address),
+        **server_options(spec.model, spec.gpus, spec.address),
         "input_file": spec.input,
         "output_dir": spec.output_dir,
         "with_sandbox": True if spec.strategy == "tir" else None,
@@ -63,7 +63,7 @@ def lines(spec: AnsweringTask) -> Iterator[CommandLine]:
 
 
 def _solver(spec: AnsweringTask) -> dict[str, Any]:
-    keys = solving(spec.strategy == "tir", spec.model, spec.address)
+    keys = prompt_settings(spec.strategy == "tir", spec.model, spec.address)
     name = SOLVERS.get(spec.strategy)
     if name is None and spec.strategy == "tir" and spec.samples is not None and spec.samples > 1:
         name = SOLVERS["majority_vote"]
@@ -73,13 +73,13 @@ def _solver(spec: AnsweringTask) -> dict[str, Any]:
     return {**keys, "solver": name, "solver_config.samples": spec.samples or SAMPLES, **sampling}
 
 
-def keep_problem(spec: AnsweringTask) -> None:
+def write_problem(spec: AnsweringTask) -> None:
     """Write `spec.problem` where `lines` reads it."""
     if spec.problem is not None:
         write_rows(spec.input, [{"problem": spec.problem}])
 
 
-def answers(spec: AnsweringTask) -> list[tuple[Row, str | None]]:
+def final_answers(spec: AnsweringTask) -> list[tuple[Row, str | None]]:
     """Return (record, its final answer) of each problem: what was chosen, else what its text ends with."""
     return [(row, _answer(row)) for row in read_rows(spec.output_dir / OUTPUT)]
 

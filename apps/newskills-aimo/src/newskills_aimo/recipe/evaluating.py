@@ -63,12 +63,12 @@ class EvaluationSettings(Struct, frozen=True, kw_only=True):
     keys: Mapping[str, Any] = {}
 
 
-def names_of(benchmarks: Sequence[str]) -> list[str]:
+def catalog_names(benchmarks: Sequence[str]) -> list[str]:
     """Return names of the catalog; those of the recipe are translated."""
     return [BENCHMARKS.get(name.strip().lower(), name.strip()) for name in benchmarks if name.strip()]
 
 
-def server(model: str, gpus: int, address: str | None) -> dict[str, Any]:
+def server_options(model: str, gpus: int, address: str | None) -> dict[str, Any]:
     """Return the options of `ns` that name the model and its server. Without `address`, a training folder stands for
     the model that it made."""
     if address:
@@ -91,9 +91,9 @@ def gguf_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.F16.gguf")
 
 
-def lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
+def evaluation_lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
     """Yield the command lines of an evaluation; converting and preparing are among them only where not done yet."""
-    names = names_of(spec.benchmarks)
+    names = catalog_names(spec.benchmarks)
     missing = [name for name in names if not _prepared(name, spec.data_dir)]
     yield from serving_lines(spec.model, spec.gpus, spec.address)
     if missing:
@@ -102,11 +102,11 @@ def lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
     counted = ",".join(f"{name}:{spec.samples if spec.samples > 1 else 0}" for name in names)
     options: dict[str, Any] = {
         "benchmarks": counted,
-        **server(spec.model, spec.gpus, spec.address),
+        **server_options(spec.model, spec.gpus, spec.address),
         "output_dir": spec.output_dir,
         "data_dir": spec.data_dir,
     }
-    keys = {"max_samples": spec.max_samples, **solving(spec.tir, spec.model, spec.address), **spec.keys}
+    keys = {"max_samples": spec.max_samples, **prompt_settings(spec.tir, spec.model, spec.address), **spec.keys}
     if spec.tir:
         options["with_sandbox"] = True
     yield CommandLine(command="eval", options=options, keys=keys, why="answers, verdicts, and scores")
@@ -128,7 +128,7 @@ def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Comman
         )
 
 
-def solving(tir: bool, model: str, address: str | None) -> dict[str, Any]:
+def prompt_settings(tir: bool, model: str, address: str | None) -> dict[str, Any]:
     """Return the settings for the prompts that the stages were trained with; with `tir`, the model's programs are run.
 
     Where the tokenizer is here, texts are sent: a chat endpoint may end the model's turn at the output of a program.
@@ -153,13 +153,13 @@ def _prepared(name: str, data_dir: str | None) -> bool:
 
 def evaluate(spec: EvaluationSettings, *, ns: Ns) -> int:
     """Run the lines of an evaluation; return 0, or the exit code of the first line that ended otherwise."""
-    for line in lines(spec):
+    for line in evaluation_lines(spec):
         if code := ns(line):
             return code
     return 0
 
 
-def scores(folder: Path) -> dict[str, Number]:
+def headline_scores(folder: Path) -> dict[str, Number]:
     """Map each benchmark to its headline with interval. Raises DataError where nothing was measured."""
     path = folder / EXTENDED_FILE
     if not path.is_file():
@@ -181,7 +181,7 @@ def scores(folder: Path) -> dict[str, Number]:
 def write_everything(folder: Path) -> Path:
     """Write the scores of all benchmarks of an evaluation into one file, and return its path."""
     path = folder / EVERYTHING
-    write_json(path, scores(folder))
+    write_json(path, headline_scores(folder))
     return path
 
 
@@ -222,7 +222,7 @@ def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, 
                 return code
         shutil.rmtree(merged, ignore_errors=True)
         gguf_of(merged).unlink(missing_ok=True)
-    say(report(spec.output_dir))
+    say(write_checkpoint_table(spec.output_dir))
     return 0
 
 
@@ -236,14 +236,14 @@ def checkpoint_lines(spec: EvaluationSettings, folder: Path, base: str | None) -
             yield CommandLine(command="merge_lora", options=options, why="the checkpoint merged into its model")
     own = msgspec.structs.replace(spec, model=str(model), output_dir=spec.output_dir / folder.name)
     if spec.gpus or (model / "config.json").is_file() or model == folder:
-        yield from lines(own)
+        yield from evaluation_lines(own)
         return
     yield CommandLine(
         command="convert",
         options={"input_model": model, "output_model": gguf_of(model), "convert_from": "hf", "convert_to": "gguf"},
         why="the model in the format that is served",
     )
-    yield from lines(msgspec.structs.replace(own, model=str(gguf_of(model))))
+    yield from evaluation_lines(msgspec.structs.replace(own, model=str(gguf_of(model))))
 
 
 def _base_of(folder: Path) -> str:
@@ -257,23 +257,23 @@ def _base_of(folder: Path) -> str:
     return base
 
 
-def points(folder: Path) -> list[CheckpointScores]:
+def checkpoint_scores(folder: Path) -> list[CheckpointScores]:
     """Return the scores of the evaluated checkpoints in `folder`, by step."""
     point_list = []
     for path in folder.glob("checkpoint-*"):
         match = _NUMBERED.fullmatch(path.name)
         if match and (path / EXTENDED_FILE).is_file():
-            point_list.append(CheckpointScores(int(match[1]), path.name, scores(path)))
+            point_list.append(CheckpointScores(int(match[1]), path.name, headline_scores(path)))
     return sorted(point_list, key=lambda point: point.step)
 
 
-def report(folder: Path) -> str:
+def write_checkpoint_table(folder: Path) -> str:
     """Return the table and a curve for each benchmark, and write the results to checkpoints.md and checkpoints.json as
     well.
 
     Raises NewskillsError where nothing was measured.
     """
-    measured = points(folder)
+    measured = checkpoint_scores(folder)
     if not measured:
         raise NewskillsError(f"{folder}: no checkpoint was evaluated.")
     names = list(dict.fromkeys(name for point in measured for name in point.scores))

@@ -23,22 +23,22 @@ from newskills_aimo.recipe.evaluating import (
     EVERYTHING,
     EvaluationSettings,
     checkpoint_lines,
+    checkpoint_scores,
     checkpoints_of,
     evaluate,
     evaluate_checkpoints,
-    lines,
-    points,
-    report,
+    evaluation_lines,
+    write_checkpoint_table,
     write_everything,
 )
 from newskills_aimo.recipe.lines import CommandLine
-from newskills_aimo.running.lines import gpus, place, run_line, show, tell
+from newskills_aimo.running.lines import print_from_first_process, results_folder, run_line, show_lines, vllm_gpus
 
 
 def run_evaluate(parsed: Parsed[OneOptions]) -> int:
-    spec = _spec(parsed, parsed.options.benchmark.split(","), gpus(parsed.options.use_vllm))
+    spec = _spec(parsed, parsed.options.benchmark.split(","), vllm_gpus(parsed.options.use_vllm))
     if parsed.options.dry_run:
-        return show(("", line) for line in lines(spec))
+        return show_lines(("", line) for line in evaluation_lines(spec))
     return evaluate(spec, ns=run_line)
 
 
@@ -48,9 +48,9 @@ def run_all(parsed: Parsed[AllOptions]) -> int:
     if options.vllm and not vllm and not options.server_address:
         notice("no GPU on this machine: llama.cpp serves on the CPU, as with --no-vllm")
     names = [name for text in options.benchmarks for name in text.split(",")] or list(ALL)
-    spec = _spec(parsed, names, gpus(vllm))
+    spec = _spec(parsed, names, vllm_gpus(vllm))
     if options.dry_run:
-        return show(("", line) for line in lines(spec))
+        return show_lines(("", line) for line in evaluation_lines(spec))
     if code := evaluate(spec, ns=run_line):
         return code
     if options.merge_output:
@@ -60,10 +60,10 @@ def run_all(parsed: Parsed[AllOptions]) -> int:
 
 def run_checkpoints(parsed: Parsed[CheckpointsOptions]) -> int:
     options = parsed.options
-    spec = _spec(parsed, options.benchmark.split(","), gpus(options.use_vllm))
+    spec = _spec(parsed, options.benchmark.split(","), vllm_gpus(options.use_vllm))
     if options.dry_run:
-        return show(_planned(spec, options.base_model))
-    return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=tell)
+        return show_lines(_planned(spec, options.base_model))
+    return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=print_from_first_process)
 
 
 def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, CommandLine]]:
@@ -83,14 +83,14 @@ def run_summary(parsed: Parsed[SummaryOptions]) -> int:
         for path in checkpoints
     ]
     if parsed.options.dry_run:
-        return show(("", line) for line in summaries)
+        return show_lines(("", line) for line in summaries)
     for line in summaries:
         if code := run_line(line):
             return code
     if (folder / EVERYTHING).is_file():
         write_everything(folder)
-    if points(folder):
-        sys.stdout.write(f"{report(folder)}\n")
+    if checkpoint_scores(folder):
+        sys.stdout.write(f"{write_checkpoint_table(folder)}\n")
     return 0
 
 
@@ -99,7 +99,7 @@ def _spec(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> Evaluat
     return EvaluationSettings(
         model=options.model,
         benchmarks=benchmarks,
-        output_dir=place(options),
+        output_dir=results_folder(options),
         max_samples=options.max_samples,
         samples=options.num_samples,
         gpus=count,

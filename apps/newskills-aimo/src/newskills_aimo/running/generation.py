@@ -8,8 +8,8 @@ import sys
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills_aimo.commands.generate import Options
-from newskills_aimo.recipe.answering import OUTPUT, AnsweringTask, answers, keep_problem, lines
-from newskills_aimo.running.lines import gpus, place, run_line, show
+from newskills_aimo.recipe.answering import OUTPUT, AnsweringTask, answering_lines, final_answers, write_problem
+from newskills_aimo.running.lines import results_folder, run_line, show_lines, vllm_gpus
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -17,22 +17,22 @@ def run(parsed: Parsed[Options]) -> int:
     spec = AnsweringTask(
         model=options.model,
         strategy=options.strategy,
-        output_dir=place(options) / "generated" / options.strategy,
+        output_dir=results_folder(options) / "generated" / options.strategy,
         problem=options.problem,
         input_file=options.input_file,
         samples=options.num_samples,
-        gpus=gpus(options.use_vllm),
+        gpus=vllm_gpus(options.use_vllm),
         address=options.server_address,
         keys=parsed.overrides,
     )
-    planned = list(lines(spec))
+    planned = list(answering_lines(spec))
     if options.dry_run:
-        return show(("", line) for line in planned)
-    keep_problem(spec)
+        return show_lines(("", line) for line in planned)
+    write_problem(spec)
     for line in planned:
         if code := run_line(line):
             return code
-    for row, answer in answers(spec) if options.problem is not None else ():
+    for row, answer in final_answers(spec) if options.problem is not None else ():
         sys.stdout.write(f"{printable(str(row.get('generation') or ''))}\nanswer: {printable(str(answer))}\n")
     sys.stdout.write(f"answers: {spec.output_dir / OUTPUT}\n")
     return 0

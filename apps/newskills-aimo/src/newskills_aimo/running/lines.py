@@ -18,23 +18,23 @@ from newskills_aimo.commands.options import AnswerOptions
 from newskills_aimo.recipe.lines import CommandLine
 
 
-def place(options: AnswerOptions) -> Path:
+def results_folder(options: AnswerOptions) -> Path:
     """Return the folder for the results."""
     return Path(options.output_dir or Path("results/aimo") / Path(options.model.rstrip("/")).name)
 
 
-def gpus(vllm: bool) -> int:
+def vllm_gpus(vllm: bool) -> int:
     """Return the number of GPUs for vLLM; 0 = llama.cpp."""
     from newskills.models.serving.gpus import visible_gpus
 
     return max(1, visible_gpus()) if vllm else 0
 
 
-def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
+def show_lines(lines: Iterable[tuple[str, CommandLine]]) -> int:
     """Print the lines as they would be typed, each checked to be one that its command takes, and return 0. Raises
     NewskillsError."""
     for title, line in lines:
-        fit = fitting(line)
+        fit = fitting_line(line)
         load(fit.command).parsed(fit.words)
         sys.stdout.write(f"# {f'{title}: ' if title else ''}{line.why}\n{fit.shown}\n")
     sys.stdout.write("Nothing was done: this is a dry run.\n")
@@ -43,18 +43,18 @@ def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
 
 def run_line(line: CommandLine) -> int:
     """Print and run a line; return its exit code. Raises NewskillsError."""
-    fit = fitting(line)
-    tell(f"$ {fit.shown}")
+    fit = fitting_line(line)
+    print_from_first_process(f"$ {fit.shown}")
     return load(fit.command).main(fit.words)
 
 
-def tell(text: str) -> None:
+def print_from_first_process(text: str) -> None:
     """Print `text` in the first of several processes that train together."""
     if os.environ.get("RANK", "0") == "0":
         print(text, flush=True)
 
 
-def fitting(line: CommandLine) -> CommandLine:
+def fitting_line(line: CommandLine) -> CommandLine:
     """Return a lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line

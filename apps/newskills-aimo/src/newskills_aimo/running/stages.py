@@ -25,7 +25,7 @@ from newskills_aimo.commands.train import LAST, Options
 from newskills_aimo.recipe.lines import Backend, ReportingOptions
 from newskills_aimo.recipe.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills_aimo.recipe.training import StagedTraining, for_cpu_trainer, plan, train
-from newskills_aimo.running.lines import run_line, show, tell
+from newskills_aimo.running.lines import print_from_first_process, run_line, show_lines
 
 KEYS = {
     "max_samples": "max_samples",
@@ -56,8 +56,8 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     training = _training(options, stages, _quantised(options, resolved.value, stages, resolved))
     if options.dry_run:
-        return show(plan(training))
-    return train(training, ns=run_line, say=tell)
+        return show_lines(plan(training))
+    return train(training, ns=run_line, say=print_from_first_process)
 
 
 def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
@@ -100,11 +100,11 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
     last, first = stages[-1], config.stage(stages[0])
     stage = config.stage(last)
     backend = _backend(options, for_cpu_trainer(first.start, first.output))
-    if several() and not TRAINERS.properties(backend).several_processes:
+    if is_one_of_several_processes() and not TRAINERS.properties(backend).several_processes:
         raise ConfigError(
             f"The {backend} trainer is one process; start it without a launcher, or add --backend=trl."
         )
-    if several() and "rl" in stages and config.rl.vllm == "colocate" and visible_gpus():
+    if is_one_of_several_processes() and "rl" in stages and config.rl.vllm == "colocate" and visible_gpus():
         raise ConfigError(
             "Several processes cannot share a GPU with vLLM.", hint="Add --no-vllm, or start a single process."
         )
@@ -181,6 +181,6 @@ def _quantised(
     return replace(config, **whole)
 
 
-def several() -> bool:
+def is_one_of_several_processes() -> bool:
     """Return whether a launcher (accelerate, torchrun) has started several processes."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1

@@ -19,7 +19,7 @@ from newskills.base.terminal import counted
 from newskills.models.config import ServerConfig
 from newskills.models.tokenizer import HFTokenizer
 from newskills.recipes.evaluating import RecipeServer, evaluate_endpoint_quietly, evaluate_quietly
-from newskills.recipes.improve.examples import example_rows, read_replies, select
+from newskills.recipes.improve.examples import example_rows, read_replies, select_replies
 from newskills.recipes.improve.records import RoundMixture
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.training.examples import model_folder, served_file
@@ -111,7 +111,7 @@ def write_examples(files: Sequence[Path], data: Path, skill: Skill, per_problem:
 
     Raises DataError where no answer is correct.
     """
-    selected, count = select(list(read_replies(files)), RoundMixture(name="teacher"), per_problem)
+    selected, count = select_replies(list(read_replies(files)), RoundMixture(name="teacher"), per_problem)
     if not selected:
         raise DataError(
             f"None of the teacher's {counted(count.replies, 'answer')} to {counted(count.problems, 'problem')} was "

@@ -28,7 +28,7 @@ def train_stage(
     """Train a stage on `rows`, which stay in its folder; return the folder of the model. Raises NewskillsError."""
     from newskills_aimo.recipe.lines import FINAL
     from newskills_aimo.recipe.training import StagedTraining, train
-    from newskills_aimo.running.lines import run_line, tell
+    from newskills_aimo.running.lines import print_from_first_process, run_line
     from newskills_aimo.running.stages import backend_for
 
     out = Path(stage.output)
@@ -37,7 +37,7 @@ def train_stage(
     backend = backend_for(stage, force_cpu=force_cpu)
     stage = msgspec.structs.replace(stage, data_files=(str(file),))
     if isinstance(stage, SftStage) and stage.quantisation != "none" and (why := _cannot_quantise(backend)):
-        tell(f"the weights are not quantised to {stage.quantisation}: {why}")
+        print_from_first_process(f"the weights are not quantised to {stage.quantisation}: {why}")
         stage = msgspec.structs.replace(stage, quantisation="none")
     reporting = ReportingOptions(report_to=() if report_to == "none" else (report_to,), run_name=run_name)
     training = StagedTraining(
@@ -46,7 +46,7 @@ def train_stage(
         backend=backend,
         reporting=reporting,
     )
-    if code := train(training, ns=run_line, say=tell):
+    if code := train(training, ns=run_line, say=print_from_first_process):
         raise ConfigError(f"The training ended with code {code}.", hint="The same call resumes from there.")
     return out / FINAL
 
