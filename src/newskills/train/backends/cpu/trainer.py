@@ -116,15 +116,15 @@ class CpuTrainer:
             logprobs += part_logprobs
         return LossOutput(loss=total, logprobs=logprobs)
 
-    def forward_backward_groups(
-        self, groups: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
+    def forward_backward_parts(
+        self, parts: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
     ) -> tuple[LossOutput, GradientMoments]:
-        """Add the gradient of the loss, group by group. Raises TrainingError for a loss that is not finite."""
+        """Add the gradient of the loss, part by part. Raises TrainingError for a loss that is not finite."""
         parameters = list(self.named.values())
         halves = [[torch.zeros_like(value) for value in parameters] for _ in range(2)]
         total, squares, logprobs = 0.0, 0.0, []
-        for number, group in enumerate(groups):
-            output = self.forward_backward(group, loss, config)
+        for number, part in enumerate(parts):
+            output = self.forward_backward(part, loss, config)
             gradients = [torch.zeros_like(value) if value.grad is None else value.grad for value in parameters]
             self.optimizer.zero_grad()
             torch._foreach_add_(halves[number % 2], gradients)
