@@ -229,7 +229,7 @@ class StepGroups:
         )
 
     def drawn(self, client: SamplingClient, step: int) -> list[Group]:
-        """All groups of a step: those that teach nothing give way to some of further problems (as DAPO samples).
+        """Return all groups of a step: those that teach nothing give way to some of further problems (as DAPO samples).
 
         Raises what the client and the scorer raise; DataError for problems that are not those of earlier steps.
         """
@@ -263,7 +263,7 @@ class StepGroups:
         return self._rolled(client, step, places, self._config.resample + 1) if places else []
 
     def measured(self, drawn: Sequence[Group]) -> dict[str, float]:
-        """Of what a step has drawn, beside the metrics of what is learnt from."""
+        """Return what a step has drawn, beside the metrics of what is learnt from."""
         return (measured_draws(drawn) if self._config.resample else {}) | self._draws.measured()
 
     def _rolled(self, client: SamplingClient, step: int, places: Sequence[int], number: int) -> list[Group]:

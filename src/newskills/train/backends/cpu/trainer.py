@@ -77,7 +77,7 @@ class CpuTrainer:
     all_logprobs = False
 
     def __init__(self, model: Path, config: CpuTrainerConfig, weights: Mapping[str, Tensor] | None = None) -> None:
-        """`weights`: those of `model`, where they are in memory already. Raises DataError, ConfigError."""
+        """Load `model`, of which `weights` may be in memory already. Raises DataError, ConfigError."""
         torch.set_num_threads(config.threads or torch.get_num_threads())
         self.base, self.config = model, config
         self.dtype = dtype_of(config.dtype)
@@ -144,7 +144,7 @@ class CpuTrainer:
         return LossOutput(loss=total, logprobs=logprobs), moments
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
-        """One step of AdamW on clipped gradients; their norm before.
+        """Take a step of AdamW on clipped gradients; return their norm before.
 
         Raises TrainingError where it is not finite.
         """
@@ -165,7 +165,7 @@ class CpuTrainer:
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """`num_samples` for each prompt.
+        """Sample `num_samples` for each prompt.
 
         Raises ConfigError where a prompt and its answer exceed the model's context.
         """
