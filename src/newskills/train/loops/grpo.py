@@ -112,11 +112,8 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
         return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
 
     def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig]:
-        """Return the loss with its bounds and the temperature, that of the samples.
-
-        Where problems take several turns, importance weights are truncated: min(p / q, cap), held fixed, · log p ·
-        advantage is the loss cispo without a lower bound.
-        """
+        """Return the loss, its bounds and the temperature of the samples. Where a problem has several turns, weights
+        are truncated: min(p / q, cap), held fixed, · log p · advantage is the loss cispo without a lower bound."""
         plain = LossConfig(temperature=None if self.temperature == 1 else self.temperature)
         if self.loss in ("ppo", "gspo"):
             low, high = 1 - self.clip_low, 1 + self.clip_high
