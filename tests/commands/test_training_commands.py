@@ -124,6 +124,25 @@ def test_grpo_is_rewarded_by_the_grader(place: Path) -> None:
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
+def test_grpo_measures_its_signal_and_has_a_control(place: Path) -> None:
+    words = [
+        "grpo",
+        "--model=model",
+        "--training_data=problems.jsonl",
+        "--output_dir=out",
+        *FAST,
+        "++batch_size=4",
+    ]
+    words += ["++prompt_config=generic/default", "++eval_type=multichoice", "++max_tokens=2", "++steps=7"]
+    done = ns(place, *words, "++min_signal=0.9", "++max_groups=6", "++control=shuffled", "++group_size=4")
+    assert done.returncode == 0, done.stderr
+    rows = list(read_rows(place / "out/metrics.jsonl"))
+    assert [row["spread"] * 4 for row in rows[:5]] == [row["groups_used"] for row in rows[:5]]
+    again = ns(place, *words, "++group_size=4")
+    assert again.returncode == 2
+    assert "other settings: control, max_groups, min_signal" in again.stderr
+
+
 @pytest.mark.nightly
 def test_grpo_runs_the_code_of_samples_in_the_sandbox(place: Path, small_model: Path) -> None:
     write_rows(

@@ -97,7 +97,7 @@ def _is_finite(tensor: torch.Tensor) -> bool:
 
 
 def check_files(folder: Path) -> None:
-    """`check_finite` for the weights of a model folder, one file at a time. Raises TrainingError, DataError."""
+    """Do `check_finite` for the weights of a model folder, one file at a time. Raises TrainingError, DataError."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -110,7 +110,7 @@ def check_files(folder: Path) -> None:
 
 
 def as_stored(array: np.ndarray[Any, Any], kind: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
-    """`array` in another floating type. Raises DataError where that holds inf or nan; `name` begins the sentence."""
+    """Return `array` in another floating type. Raises DataError, which `name` begins, where that holds inf or nan."""
     import numpy as np
 
     with np.errstate(over="ignore"):

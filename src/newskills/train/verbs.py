@@ -45,7 +45,7 @@ class Datum(Struct, frozen=True, kw_only=True):
     in_ratio: Sequence[float] | None = None
 
     def sampled(self) -> list[float]:
-        """1 for each target that was sampled, or has an advantage."""
+        """Return 1 for each target that was sampled, or has an advantage."""
         pairs = zip(self.logprobs or (), self.advantages or (), strict=True)
         return [float(logprob != 0 or advantage != 0) for logprob, advantage in pairs]
 
@@ -127,7 +127,7 @@ class SamplingClient(Protocol):
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """`num_samples` for each prompt; the same seed gives the same samples."""
+        """Sample `num_samples` for each prompt; the same seed gives the same samples."""
         ...
 
 
@@ -141,8 +141,8 @@ class TrainingClient(SamplingClient, Protocol):
         ...
 
     def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Log-probabilities of the targets under the weights of this moment, without gradient; what stands for a
-        target that does not count may be 0.0.
+        """Return log-probabilities of the targets under the weights of this moment, without gradient; what stands for
+        a target that does not count may be 0.0.
         """
         ...
 
@@ -151,14 +151,14 @@ class TrainingClient(SamplingClient, Protocol):
         ...
 
     def save_state(self, folder: Path) -> Saved | None:
-        """Everything needed to go on exactly: weights and optimizer. Whole or not at all.
+        """Save everything needed to go on exactly: weights and optimizer. Whole or not at all.
 
         Returns None where the state lies in `folder`; a service that keeps it elsewhere says where.
         """
         ...
 
     def load_state(self, state: str) -> None:
-        """`state` is a folder or what `save_state` returned. Raises DataError for a state of other weights."""
+        """Load a state, a folder or what `save_state` returned. Raises DataError for a state of other weights."""
         ...
 
 

@@ -34,7 +34,7 @@ class Teacher(Protocol):
     """A model that scores tokens of others."""
 
     def logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
-        """Log-probabilities of the targets of each datum, in nats. Raises NewskillsError where it gives none."""
+        """Return log-probabilities of the targets of each datum, in nats. Raises NewskillsError without any."""
         ...
 
 

@@ -171,7 +171,7 @@ class ReferenceCache:
 
 
 def _replies(pairs: Sequence[Pair]) -> list[Datum]:
-    """Both replies of a pair beside each other, so that a trainer can compute their prompt once."""
+    """Put both replies of a pair beside each other, so that a trainer can compute their prompt once."""
     return [reply for pair in pairs for reply in (pair.chosen, pair.rejected)]
 
 
@@ -189,7 +189,7 @@ def _weighted(data: Sequence[Datum], losses: Sequence[PairLoss], config: DpoConf
 
 
 def _measured(losses: Sequence[PairLoss], own: Sequence[PairLogprobs], data: Sequence[Datum]) -> dict[str, float]:
-    """Means over the pairs, by the names that TRL gives them; `nll`: −log p of a token of the chosen replies."""
+    """Return means over the pairs, by TRL's names; `nll`: −log p of a token of the chosen replies."""
     return {
         "loss": fmean(pair.loss for pair in losses),
         "nll": -sum(pair.chosen for pair in own) / sum(map(token_count, data[::2])),

@@ -70,11 +70,11 @@ class ProblemDraws:
         return self._next(self._sources_of(step))
 
     def further(self, places: Sequence[int]) -> list[int]:
-        """Others for the same step, of the same sources as `places`; fewer where there are no more."""
+        """Return others for the same step, of the same sources as `places`; fewer where there are no more."""
         return self._next([self._sources[place] for place in places])
 
     def note(self, place: int, spread: bool | None) -> None:
-        """Whether the rewards of a group of this step differ; None: too few were graded to say so."""
+        """Note whether the rewards of a group of this step differ; None: too few were graded to say so."""
         if not self._config.put_aside or spread is None:
             return
         times = self._resting[place].times if place in self._resting else 0
@@ -83,14 +83,14 @@ class ProblemDraws:
             self._resting[place] = Rest(self._step + 1 + self._config.put_aside * 2**times, times + 1)
 
     def measured(self) -> dict[str, float]:
-        """After a step: how many problems rest, and how many of its problems had come back."""
+        """Return, after a step, how many problems rest, and how many of its problems had come back."""
         if not self._config.put_aside:
             return {}
         resting = sum(rest.until > self._step + 1 for rest in self._resting.values())
         return {"put_aside": float(resting), "came_back": float(self._returned)}
 
     def catch_up(self, step: int, samples: Iterable[Row]) -> None:
-        """Draws the steps before `step` again, with what `samples` (rows of samples.jsonl) say of them, in order.
+        """Draw the steps before `step` again, with what `samples` (rows of samples.jsonl) say of them, in order.
 
         Raises DataError where they hold other problems: those of the run have changed.
         """
@@ -129,7 +129,7 @@ class ProblemDraws:
         return rest.until if rest is not None and rest.until > self._step else 0
 
     def _sources_of(self, step: int) -> list[str]:
-        """As many of each source as its weight wants, to within one; over many steps exactly."""
+        """Return as many of each source as its weight wants, to within one; over many steps exactly."""
         names = list(self._streams)
         bounds = list(accumulate(self._config.weights.get(name, 1.0) for name in names))
         offset = random.Random(f"{self._config.seed}-mix-{step}").random()  # noqa: S311 - no secret
@@ -173,6 +173,6 @@ class _Stream:
 
 
 def differ(rewards: Sequence[float | None]) -> bool | None:
-    """Whether the rewards of a group differ; None where fewer than two of its samples were graded."""
+    """Return whether the rewards of a group differ; None where fewer than two of its samples were graded."""
     graded = [reward for reward in rewards if reward is not None]
     return None if len(graded) < 2 else len(set(graded)) > 1

@@ -27,13 +27,13 @@ class HeldOut(Struct, frozen=True, kw_only=True):
     settings: EvalSettings
 
     def due(self, done: int, steps: int) -> bool:
-        """Whether to measure after `done` steps; 0 is before the first."""
+        """Return whether to measure after `done` steps; 0 is before the first."""
         every = self.settings.every
         return done % every == 0 or done == steps
 
 
 def kept_apart(problems: Sequence[Problem], most: int) -> tuple[list[Problem], list[Problem]]:
-    """(problems to learn from, problems to measure on): of the latter at most `most` and a tenth, evenly spread.
+    """Return (problems to learn from, problems to measure on): of the latter at most `most` and a tenth, evenly spread.
 
     No prompt is in both; where all have the same (an environment says later what to do), no row is. So few that they
     would tell nothing (`TELLING`) are not taken: then all are learnt from.
@@ -55,7 +55,7 @@ def _task(problem: Problem) -> bytes:
 
 
 def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
-    """eval_reward and eval_correct are means over what was graded; eval_unscored counts the rest.
+    """Return eval_reward and eval_correct, means over what was graded; eval_unscored counts the rest.
 
     Raises TrainingError where nothing can be graded.
     """
@@ -91,7 +91,7 @@ def best_of(scores: Sequence[tuple[int, float]]) -> int:
 
 
 def stalled(scores: Sequence[tuple[int, float]], patience: int) -> bool:
-    """Whether the last `patience` measurements are all no better than one before them."""
+    """Return whether the last `patience` measurements are all no better than one before them."""
     if not patience or len(scores) <= patience:
         return False
     values = [value for _, value in scores]

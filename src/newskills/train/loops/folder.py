@@ -53,7 +53,7 @@ class TrainingLog(Protocol):
         ...
 
     def scores(self, name: str) -> list[tuple[int, float]]:
-        """(step, value) of a metric, where it was measured, in order."""
+        """Return (step, value) of a metric, where it was measured, in order."""
         ...
 
     def groups(self, groups: Sequence[Group], step: int) -> None:
@@ -65,7 +65,7 @@ class TrainingLog(Protocol):
         ...
 
     def metrics(self, row: Row) -> None:
-        """Those of a step: `step`, `seconds`, what the loop tells and what the optimizer told."""
+        """Log those of a step: `step`, `seconds`, what the loop tells and what the optimizer told."""
         ...
 
     def write(self) -> None:
@@ -143,7 +143,7 @@ class TrainingFolder:
         return self.state_of(saved[-1]) if saved else ""
 
     def scores(self, name: str) -> list[tuple[int, float]]:
-        """(step, value) of a metric, where it was measured, in order."""
+        """Return (step, value) of a metric, where it was measured, in order."""
         path = self.path / METRICS
         return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
 
@@ -235,7 +235,7 @@ class TrainingFolder:
             log.close()
 
     def _forget(self, name: str, step: int) -> None:
-        """Lines of steps that will be done again."""
+        """Take off the lines of steps that will be done again."""
         path = self.path / name
         if path.is_file():
             rows = list(read_rows(path))

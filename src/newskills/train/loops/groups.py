@@ -51,8 +51,8 @@ def grouped(
     *,
     turn_weight: float = 0.0,
 ) -> Group:
-    """Rollouts of one problem with their advantages: that of the reward, and `turn_weight` times that of the turn's
-    own reward among the rollouts that have such a turn (https://arxiv.org/abs/2505.11821).
+    """Return rollouts of one problem with their advantages: that of the reward, and `turn_weight` times that of the
+    turn's own reward among the rollouts that have such a turn (https://arxiv.org/abs/2505.11821).
     """
     outcomes = advantages_of_group([judgement.reward for judgement in judged])
     advantages = [[value] * len(rollout.turns) for value, rollout in zip(outcomes, rollouts, strict=True)]
@@ -101,12 +101,12 @@ def shuffled(advantages: Advantages, seed: int) -> Advantages:
 
 
 def measured(groups: Sequence[Group]) -> dict[str, float]:
-    """Rewards over what was graded; how much was not; how many groups taught something."""
+    """Return the rewards over what was graded; how much was not; how many groups taught something."""
     return {**_measured(groups), **_by_component(groups), **_by_field(groups)}
 
 
 def measured_draws(groups: Sequence[Group]) -> dict[str, float]:
-    """Of all groups that a step has drawn, those that others replaced included: the share of correct answers to
+    """Return, of all groups that a step has drawn, replaced ones included, the share of correct answers to
     problems as they come, which that of the groups that are learnt from is not.
     """
     graded = [sample for group in groups for sample in group.judged if sample.reward is not None]
@@ -140,7 +140,7 @@ def _measured(groups: Sequence[Group]) -> dict[str, float]:
 
 
 def _by_component(groups: Sequence[Group]) -> dict[str, float]:
-    """reward/<name> over what was graded, where a reward is the sum of several components."""
+    """Return reward/<name> over what was graded, where a reward is the sum of several components."""
     graded = [sample for group in groups for sample in group.judged if sample.reward is not None]
     names = dict.fromkeys(name for sample in graded for name in sample.components)
     if len(names) < 2:
@@ -149,7 +149,7 @@ def _by_component(groups: Sequence[Group]) -> dict[str, float]:
 
 
 def _by_field(groups: Sequence[Group]) -> dict[str, float]:
-    """correct/<field>=<value> over what was graded, where problems say how hard they are; the same and
+    """Return correct/<field>=<value> over what was graded, where problems say how hard they are; the same and
     reward/benchmark=<name> where they are of several benchmarks.
     """
     values: dict[str, list[float]] = defaultdict(list)

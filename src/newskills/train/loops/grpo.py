@@ -112,11 +112,8 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
         return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
 
     def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig]:
-        """Return the loss with its bounds and the temperature, that of the samples.
-
-        Where problems take several turns, importance weights are truncated: min(p / q, cap), held fixed, · log p ·
-        advantage is the loss cispo without a lower bound.
-        """
+        """Return the loss, its bounds and the temperature of the samples. Where a problem has several turns, weights
+        are truncated: min(p / q, cap), held fixed, · log p · advantage is the loss cispo without a lower bound."""
         plain = LossConfig(temperature=None if self.temperature == 1 else self.temperature)
         if self.loss in ("ppo", "gspo"):
             low, high = 1 - self.clip_low, 1 + self.clip_high
@@ -229,7 +226,7 @@ class StepGroups:
         )
 
     def drawn(self, client: SamplingClient, step: int) -> list[Group]:
-        """All groups of a step: those that teach nothing give way to some of further problems (as DAPO samples).
+        """Return all groups of a step: those that teach nothing give way to some of further problems (as DAPO samples).
 
         Raises what the client and the scorer raise; DataError for problems that are not those of earlier steps.
         """
@@ -263,7 +260,7 @@ class StepGroups:
         return self._rolled(client, step, places, self._config.resample + 1) if places else []
 
     def measured(self, drawn: Sequence[Group]) -> dict[str, float]:
-        """Of what a step has drawn, beside the metrics of what is learnt from."""
+        """Return what a step has drawn, beside the metrics of what is learnt from."""
         return (measured_draws(drawn) if self._config.resample else {}) | self._draws.measured()
 
     def _rolled(self, client: SamplingClient, step: int, places: Sequence[int], number: int) -> list[Group]:

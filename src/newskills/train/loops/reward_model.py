@@ -63,7 +63,7 @@ class PairScoringClient(TrainingClient, Protocol):
         ...
 
     def scores(self, pairs: Sequence[Pair]) -> list[PairScores]:
-        """Without gradient."""
+        """Compute scores of pairs without gradient."""
         ...
 
 
@@ -124,19 +124,19 @@ def train_reward_model(
 
 
 def due(config: RewardModelConfig, done: int) -> bool:
-    """Whether the held-out pairs are scored after so many steps."""
+    """Return whether the held-out pairs are scored after so many steps."""
     return done % config.eval_every == 0 or done == config.steps
 
 
 def evaluated(held_out: HeldOutPairs, scores: Sequence[PairScores], folder: TrainingFolder) -> dict[str, float]:
-    """Metrics of the held-out pairs; their scores are written into `folder`. Raises StorageError."""
+    """Return metrics of the held-out pairs; their scores are written into `folder`. Raises StorageError."""
     if folder.writes:
         _write(folder.path / HELD_OUT, held_out, scores)
     return {f"eval_{name}": value for name, value in measured(scores).items()}
 
 
 def measured(scores: Sequence[PairScores]) -> dict[str, float]:
-    """Means over the pairs; a tie is half right."""
+    """Return means over the pairs; a tie is half right."""
     return {
         "loss": fmean(softplus(-pair.margin) for pair in scores),
         "accuracy": fmean(right(pair) for pair in scores),
@@ -145,7 +145,7 @@ def measured(scores: Sequence[PairScores]) -> dict[str, float]:
 
 
 def right(pair: PairScores) -> float:
-    """1 where the chosen reply has the higher score, one half where both have the same."""
+    """Return 1 where the chosen reply has the higher score, one half where both have the same."""
     return 0.5 if pair.margin == 0 else float(pair.margin > 0)
 
 

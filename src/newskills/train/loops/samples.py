@@ -114,7 +114,7 @@ class Scorer(Struct, frozen=True):
     def rollouts(
         self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
     ) -> list[list[Rollout]]:
-        """`count` of each problem. Raises what the client and `roll_out` raise."""
+        """Return `count` of each problem. Raises what the client and `roll_out` raise."""
         if self.roll_out is not None:
             return self.roll_out(client, problems, count, params)
         groups = client.sample([problem.prompt for problem in problems], count, params)
@@ -140,7 +140,7 @@ class Scorer(Struct, frozen=True):
         return judged
 
     def verdicts(self, rollouts: Sequence[Rollout]) -> list[Judged]:
-        """In order; what was lost has no reward."""
+        """Return them in order; what was lost has no reward."""
         kept = [rollout for rollout in rollouts if not rollout.lost]
         rewards = iter(
             self.reward([(rollout.row, rollout.text, rollout.finish_reason) for rollout in kept]) if kept else ()
@@ -163,7 +163,7 @@ class MixedScorer(Scorer, frozen=True, kw_only=True):
     def rollouts(
         self, client: SamplingClient, problems: Sequence[Problem], count: int, params: SamplingParams
     ) -> list[list[Rollout]]:
-        """`count` of each problem, source by source. Raises what the client and the sources raise."""
+        """Return `count` of each problem, source by source. Raises what the client and the sources raise."""
         groups: list[list[Rollout]] = [[] for _ in problems]
         for number, (source, scorer) in enumerate(self.scorers.items()):
             places = [place for place, problem in enumerate(problems) if problem.source == source]
@@ -176,7 +176,7 @@ class MixedScorer(Scorer, frozen=True, kw_only=True):
         return groups
 
     def verdicts(self, rollouts: Sequence[Rollout]) -> list[Judged]:
-        """In order, by the grader of each one's source."""
+        """Return them in order, by the grader of each one's source."""
         judged: dict[int, Judged] = {}
         for source, scorer in self.scorers.items():
             places = [place for place, rollout in enumerate(rollouts) if rollout.source == source]

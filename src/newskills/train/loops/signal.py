@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of a step's gradient is signal, and how many groups it would take to have more of it.
 
-The gradient of a step is the mean of those of its groups. With n groups of gradients g, the squared length of the true
-gradient |G|² and the trace tr Σ of the covariance of one group follow without bias from |mean g|² and mean |g|²
-(https://arxiv.org/abs/1812.06162, appendix A). tr Σ / |G|² is the noise scale in groups, and two independent steps of n
-groups have an expected cosine of about n / (n + noise scale): the signal, from 0 (chance) to 1.
+The gradient of a step is the mean of those of its groups. It is computed in a few parts, of several groups each: from
+the lengths of what each part adds and of the sum follow, without bias, the squared length |G|² of the true gradient and
+the trace tr Σ of the covariance of one group (https://arxiv.org/abs/1812.06162, appendix A). tr Σ / |G|² is the noise
+scale in groups, and two independent steps of n groups have an expected cosine of about n / (n + noise scale): the
+signal, from 0 (chance) to 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Protocol, runtime_checkable
 
@@ -25,6 +27,8 @@ POOLED_STEPS = 20
 """So many of the latest steps are pooled: that of a single one is mostly chance itself."""
 FIRST_STEPS = 5
 """Before so many steps are measured, nothing is said or decided by them."""
+PARTS = 4
+"""In so many parts a step is measured: more of them take longer where samples are short."""
 WEAK = 0.3
 """A signal below this is told: most of what a step does to the weights is then a random walk."""
 GRADIENT, NOISE = "gradient_square", "gradient_variance"
@@ -32,11 +36,11 @@ GRADIENT, NOISE = "gradient_square", "gradient_variance"
 
 
 class GradientMoments(Struct, frozen=True, kw_only=True):
-    """Sums over the gradients that groups have added to that of a step.
+    """Sums over the gradients that parts have added to that of a step.
 
-    squares  sum of the squared lengths of what each group added
+    squares  sum of the squared lengths of what each part added
     total    squared length of their sum, which is the gradient of the step
-    cosine   between the sums of every other group and of the rest; None where one of both is empty
+    cosine   between the sums of every other part and of the rest; None where one of both is empty
     """
 
     squares: float
@@ -46,12 +50,12 @@ class GradientMoments(Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class GroupGradientClient(Protocol):
-    """Weights that can tell the gradients of groups apart."""
+    """Weights that can tell the gradients of parts of a step apart."""
 
-    def forward_backward_groups(
-        self, groups: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
+    def forward_backward_parts(
+        self, parts: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
     ) -> tuple[LossOutput, GradientMoments]:
-        """Add the gradient of the loss, as `forward_backward` of all data, and measure that of each group."""
+        """Add the gradient of the loss, as `forward_backward` of all data, and measure that of each part."""
         ...
 
 
@@ -127,21 +131,25 @@ class StepSignal:
         loss: LossName,
         bounds: LossConfig | None,
     ) -> tuple[LossOutput, dict[str, float]]:
-        """Add the gradient of the sequences to learn from; return it with what is measured of it, as far as the client
-        can tell groups apart."""
+        """Add the gradient of the sequences to learn from, which are of so many `groups` in order; return what it is
+        like, as far as the client can tell parts apart."""
         if not isinstance(client, GroupGradientClient):
             return client.forward_backward([sequence.datum for sequence in learnt], loss, bounds), {}
-        parts: dict[int, list[Datum]] = {}
-        for sequence in learnt:
-            parts.setdefault(sequence.group, []).append(sequence.datum)
-        output, moments = client.forward_backward_groups(list(parts.values()), loss, bounds)
-        return output, self._measured(groups, moments)
+        count = min(groups, PARTS)
+        starts = [groups * part // count for part in range(count + 1)]
+        parts = [
+            [sequence.datum for sequence in learnt if start <= sequence.group < end]
+            for start, end in pairwise(starts)
+        ]
+        output, moments = client.forward_backward_parts([part for part in parts if part], loss, bounds)
+        return output, self._measured([end - start for start, end in pairwise(starts)], moments)
 
     def kept_gap(self, client: TrainingClient, learnt: Sequence[TrainingSequence]) -> dict[str, float]:
-        """Return the divergence from the weights that are kept so far, the best by held-out problems, in nats a
-        token."""
+        """Return the divergence from the weights that are kept so far, the best by held-out problems, in nats a token,
+        by a sample of each group."""
         if not isinstance(client, KeptWeightsClient) or not isinstance(self._folder, KeptWeightsLog):
             return {}
+        learnt = list({sequence.group: sequence for sequence in reversed(learnt)}.values())
         data = [sequence.datum for sequence in learnt]
         kept = client.kept_logprobs(data, self._folder.kept_state(), self._config.temperature)
         gaps = [
@@ -152,10 +160,11 @@ class StepSignal:
         ]
         return {"kl_kept": fmean(math.expm1(gap) - gap for gap in gaps)}
 
-    def _measured(self, groups: int, moments: GradientMoments) -> dict[str, float]:
+    def _measured(self, sizes: Sequence[int], moments: GradientMoments) -> dict[str, float]:
+        groups = sum(sizes)
         if groups < 2:
             return {}
-        gradient, noise = estimates(groups, moments)
+        gradient, noise = estimates(sizes, moments)
         gradients, noises = self._history()
         scale = noise_scale([*gradients, gradient], [*noises, noise])
         metrics = {GRADIENT: gradient, NOISE: noise, "signal": signal_of(groups, scale)}
@@ -188,10 +197,16 @@ class StepSignal:
         return gradients, noises
 
 
-def estimates(groups: int, moments: GradientMoments) -> tuple[float, float]:
-    """Return the unbiased estimates of |G|², which may be negative, and of tr Σ."""
-    noise = (groups * moments.squares - moments.total) * groups / (groups - 1)
-    return moments.total - noise / groups, noise
+def estimates(sizes: Sequence[int], moments: GradientMoments) -> tuple[float, float]:
+    """Return the unbiased estimates of |G|², which may be negative, and of tr Σ; `sizes`: groups of each part.
+
+    A part of m of n groups adds Σ g / n, so that squares and total are expected to be |G|² Σ m² / n² + tr Σ / n and
+    |G|² + tr Σ / n.
+    """
+    groups = sum(sizes)
+    share = sum(size * size for size in sizes) / groups**2
+    gradient = (moments.total - moments.squares) / (1 - share)
+    return gradient, groups * (moments.total - gradient)
 
 
 def noise_scale(gradients: Sequence[float], noises: Sequence[float]) -> float:

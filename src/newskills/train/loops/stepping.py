@@ -103,13 +103,13 @@ class TrainingMonitor:
         self._scores = folder.scores(SCORE)
 
     def before(self, client: SamplingClient) -> None:
-        """Before the first step: what the held-out problems are worth to the model as it is."""
+        """Measure, before the first step, what the held-out problems are worth to the model as it is."""
         if not self._scores and (scores := self._measured(client, 0)):
             self._folder.metrics({"step": 0, **scores})
             self._scores.append((0, scores[SCORE]))
 
     def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
-        """After `done` steps, the last of which began at the monotonic time `begun`.
+        """Measure, log and save after `done` steps, the last of which began at the monotonic time `begun`.
 
         None: go on. True: the run has ended, with all steps or because the held-out score has stalled; then the final
         checkpoint is the best one, unless the settings want the last. False: `hooks.stop` said so; a checkpoint is

@@ -24,7 +24,7 @@ class StoppedError(NewskillsError):
 
 @contextmanager
 def stop_on_signals(signals: tuple[signal.Signals, ...] = (*ASKED_TO_END, WARNED)) -> Iterator[Stop]:
-    """Whether the run should write a checkpoint and end: it is asked after every step."""
+    """Yield whether the run should write a checkpoint and end: it is asked after every step."""
     signals_received: list[int] = []
 
     def ask(number: int, _: object) -> None:
@@ -44,7 +44,7 @@ def stop_on_signals(signals: tuple[signal.Signals, ...] = (*ASKED_TO_END, WARNED
 
 @contextmanager
 def ended_by_term() -> Iterator[None]:
-    """SIGTERM ends what is done here as Ctrl-C does, so that everything is put away."""
+    """Let SIGTERM end what is done here as Ctrl-C does, so that everything is put away."""
 
     def end(number: int, _: object) -> None:
         raise KeyboardInterrupt

@@ -33,7 +33,7 @@ class TrainingSequence(Struct, frozen=True):
 
 
 def traces(rollout: Rollout, advantages: Sequence[float]) -> list[TrainingSequence]:
-    """Sequences for a policy loss; `advantages` of each turn.
+    """Return sequences for a policy loss; `advantages` of each turn.
 
     A turn that goes on from a sequence is added to it; where a template shows earlier turns differently later on, or
     another player begins, another sequence begins, in which earlier turns are only read.
@@ -68,7 +68,7 @@ def _trace(tokens: Sequence[int], values: Sequence[tuple[int, float, float]]) ->
 
 
 def sampler_gap(learnt: Sequence[TrainingSequence], output: LossOutput, cap: float) -> dict[str, float]:
-    """`gap_metrics` of the tokens that the model wrote."""
+    """Return `gap_metrics` of the tokens that the model wrote."""
     return gap_metrics(
         [
             output.logprobs[index][place] - (trace.datum.logprobs or ())[place]
@@ -80,7 +80,7 @@ def sampler_gap(learnt: Sequence[TrainingSequence], output: LossOutput, cap: flo
 
 
 def gap_metrics(gaps: Sequence[float], cap: float) -> dict[str, float]:
-    """How far the trainer's log-probabilities p are from the sampler's q; `gaps` = log p − log q of each token.
+    """Measure how far the trainer's log-probabilities p are from the sampler's q; `gaps` = log p − log q of tokens.
 
     sampler_kl      mean of r − 1 − log r with r = p / q, an estimate of KL(q ‖ p)
                     (http://joschu.net/blog/kl-approx.html)

@@ -38,12 +38,12 @@ class Ragged:
         self.steps = torch.arange(int(counts.sum())) - starts[self.rows]
 
     def pad(self, x_NHK: Tensor) -> Tensor:  # noqa: N803
-        """[N, H, K] → [B, H, T, K], zeros on the right."""
+        """Fill up [N, H, K] → [B, H, T, K], zeros on the right."""
         padded = x_NHK.new_zeros(*self.size, *x_NHK.shape[1:])
         return padded.index_put((self.rows, self.steps), x_NHK).transpose(1, 2)
 
     def flat(self, x_BHTK: Tensor) -> Tensor:  # noqa: N803
-        """[B, H, T, K] → [N, H · K]."""
+        """Flatten [B, H, T, K] → [N, H · K]."""
         return x_BHTK.transpose(1, 2)[self.rows, self.steps].flatten(1)
 
 
@@ -56,7 +56,7 @@ class SharedPrefixes(Struct, frozen=True):
 
 
 def share(sequences: Sequence[Sequence[int]]) -> SharedPrefixes:
-    """Neighbours that begin alike share a prefix; every sequence keeps at least one token of its own."""
+    """Let neighbours that begin alike share a prefix; every sequence keeps at least one token of its own."""
     groups: list[tuple[list[Sequence[int]], int]] = []
     for tokens in sequences:
         if groups:
@@ -78,7 +78,7 @@ def share(sequences: Sequence[Sequence[int]]) -> SharedPrefixes:
 
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """Tokens that both begin with."""
+    """Count the tokens that both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
@@ -121,7 +121,7 @@ class Layout:
         return torch.tensor(rows_of_places)
 
     def _mask(self, before: Tensor) -> Tensor:
-        """[B or 1, 1, T, prefix + T]: which keys a token of its own part may see."""
+        """Return [B or 1, 1, T, prefix + T]: which keys a token of its own part may see."""
         steps = torch.arange(self.own.size[1])
         causal = (steps[:, None] >= steps)[None, None]
         if self.prefix is None:
@@ -131,7 +131,7 @@ class Layout:
         return torch.cat((in_prefix[:, None, None].expand(*size, -1), causal.expand(*size, -1)), -1)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """[N, heads, K] → [N, heads · K]."""
+        """Compute attention [N, heads, K] → [N, heads · K]."""
         own = [self.own.pad(part[self.split :]) for part in (q, k, v)]
         if self.prefix is None:
             return self.own.flat(attention(own[0], own[1], own[2], self.mask))
@@ -146,7 +146,7 @@ class Layout:
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> Tensor:
-    """Attend with q [B, heads, T, K], k and v [B, fewer heads, S, K], visible [B or 1, 1, T, S] → [B, heads, T, K].
+    """Compute q [B, heads, T, K], k, v [B, fewer heads, S, K], visible [B or 1, 1, T, S] → [B, heads, T, K].
 
     Query heads that share a key are folded into its positions (https://arxiv.org/abs/2305.13245).
     """

@@ -76,7 +76,7 @@ class JoinedProjections:
         self.bias = torch.cat(biases) if any(linear.bias is not None for linear in linears) else None
 
     def hold(self) -> None:
-        """From here to `free` the pairs are those of this moment."""
+        """Hold the pairs of this moment up to `free`."""
         self.stack[self.total :] = torch.cat([linear.lora_A.detach() for linear in self.linears])
         self.pairs = torch.block_diag(*(linear.lora_B.detach() for linear in self.linears)).to(self.stack.dtype)
 
@@ -110,12 +110,12 @@ class Cache:
         self.step = 0
 
     def fill(self, layer: int, keys: Tensor, values: Tensor, copies: int) -> None:
-        """Keys and values of the prompts [P, H, T, K], each for `copies` sequences in a row."""
+        """Fill in keys and values of the prompts [P, H, T, K], each for `copies` sequences in a row."""
         self.keys[layer, :, :, : self.width] = keys.repeat_interleave(copies, 0)
         self.values[layer, :, :, : self.width] = values.repeat_interleave(copies, 0)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """One more place [B, H, 1, K] → everything until now."""
+        """Add one more place [B, H, 1, K] → everything until now."""
         place = self.width + self.step
         self.keys[layer, :, :, place] = keys[:, :, 0]
         self.values[layer, :, :, place] = values[:, :, 0]
@@ -145,7 +145,7 @@ class Block:
         self.joined = [JoinedProjections(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
 
     def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """[N, D] → queries, keys, values [N, heads, K], rotated."""
+        """Return [N, D] → queries, keys, values [N, heads, K], rotated."""
         normed = rms_norm(x, self.norms[0], self.shape.rms_norm_eps)
         q, k, v = (part.unflatten(1, (-1, self.shape.head)) for part in self.joined[0](normed))
         if self.head_norms:
@@ -198,7 +198,7 @@ class Llama:
         }
 
     def __call__(self, layout: Layout) -> Tensor:
-        """Whole sequences → hidden states [N, D] before the output head."""
+        """Compute whole sequences → hidden states [N, D] before the output head."""
         x, rotation = F.embedding(layout.ids, self.embedding), self.rotation(layout.positions)
         for block in self.blocks:
             x = block.finish(x, layout.attend(*block.heads(x, rotation)))
@@ -218,7 +218,7 @@ class Llama:
 
     @contextmanager
     def without_pairs(self) -> Iterator[None]:
-        """Switch the pairs off inside, which leaves the base model."""
+        """Leave the pairs out inside, which leaves the base model."""
         linears = [linear for block in self.blocks for linear in block.linear.values()]
         try:
             for linear in linears:
@@ -242,7 +242,7 @@ class Llama:
         return F.linear(last, self.head).repeat_interleave(copies, 0), cache
 
     def step(self, ids_B: Tensor, cache: Cache) -> Tensor:  # noqa: N803
-        """One more token of each sequence → logits [B, V]."""
+        """Read one more token of each sequence → logits [B, V]."""
         cache.seen[:, cache.width + cache.step] = True
         x, rotation = F.embedding(ids_B, self.embedding), self.rotation(cache.lengths + cache.step)
         visible = cache.seen[:, None, None, : cache.width + cache.step + 1]
@@ -254,7 +254,7 @@ class Llama:
         return F.linear(rms_norm(x, self.norm, self.shape.rms_norm_eps), self.head)
 
     def rotation(self, steps_N: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
-        """Cosines and sines [N, 1, K] of rotary positions (https://arxiv.org/abs/2104.09864)."""
+        """Return cosines and sines [N, 1, K] of rotary positions (https://arxiv.org/abs/2104.09864)."""
         angles = (steps_N[:, None] * self.frequencies).repeat(1, 2).unsqueeze(1)
         return angles.cos().to(self.dtype), angles.sin().to(self.dtype)
 
@@ -283,7 +283,7 @@ class _RmsNorm(torch.autograd.Function):
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """https://arxiv.org/abs/1910.07467, computed in float32 as transformers does. The weight is frozen."""
+    """Compute https://arxiv.org/abs/1910.07467 in float32, as transformers does. The weight is frozen."""
     normed: Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
     return normed
 

@@ -87,7 +87,7 @@ def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config:
 
 
 def _of_sequence(gaps: Tensor, inputs: dict[str, Tensor]) -> Tensor:
-    """For each target the mean of its sequence, with the slope of its own."""
+    """Return for each target the mean of its sequence, with the slope of its own."""
     numbers, counted = inputs["sequence"], (inputs["in_ratio"] != 0).float()
     empty = gaps.new_zeros(int(numbers.max()) + 1)
     sums = empty.index_add(0, numbers, gaps.detach() * counted)

@@ -72,7 +72,7 @@ class CpuRewardModel(CpuTrainer):
         return scores
 
     def scores(self, pairs: Sequence[Pair]) -> list[PairScores]:
-        """Without gradient. Raises DataError for a reply that is longer than the model's context."""
+        """Compute scores without gradient. Raises DataError for a reply that is longer than the model's context."""
         values = self.values([sequence for pair in pairs for sequence in _sequences(pair)])
         return [PairScores(*two) for two in zip(values[::2], values[1::2], strict=True)]
 

@@ -29,7 +29,7 @@ def sample(
     params: SamplingParams,
     decode: Decode | None = None,
 ) -> list[list[Sampled]]:
-    """`num_samples` continuations of each prompt. `decode` makes text of tokens, where texts may end a sequence.
+    """Sample `num_samples` continuations of each prompt. `decode` makes text of tokens, where texts may end a sequence.
 
     Every sequence has random numbers of its own, drawn from the seed and its place, so that neither when others end
     nor how they are batched changes it (but for rounding in matrix products).
@@ -101,7 +101,7 @@ class _Batch:
         return [self._sampled(row) for row in range(len(self.tokens))]
 
     def _ended_by_text(self, alive: Tensor, step: int) -> Tensor:
-        """[B]: whether the last tokens of a sequence hold a stop text."""
+        """Return [B]: whether the last tokens of a sequence hold a stop text."""
         ended = torch.zeros(len(alive), dtype=torch.bool)
         if self.decode is None or not self.window:
             return ended
@@ -122,7 +122,7 @@ class _Batch:
 
 
 def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits [B, V] and one number in [0, 1) a row → token ids [B] and their log-probabilities [B].
+    """Choose from logits [B, V] and one number in [0, 1) a row → token ids [B] and their log-probabilities [B].
 
     The token is where the cumulative distribution passes the number: one sum, no random number a vocabulary entry.
     The log-probabilities are those at `logprob_temperature`, before cuts: those that training computes.
@@ -149,7 +149,7 @@ def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor
 
 
 def _cut(logits: Tensor, params: SamplingParams) -> Tensor:
-    """top_k, then top_p (https://arxiv.org/abs/1904.09751); what is cut away becomes -inf."""
+    """Cut top_k, then top_p (https://arxiv.org/abs/1904.09751); what is cut away becomes -inf."""
     if 0 < params.top_k < logits.shape[1]:
         least = logits.topk(params.top_k).values[:, -1:]
         logits = logits.masked_fill(logits < least, -torch.inf)

@@ -77,7 +77,7 @@ class CpuTrainer:
     all_logprobs = False
 
     def __init__(self, model: Path, config: CpuTrainerConfig, weights: Mapping[str, Tensor] | None = None) -> None:
-        """`weights`: those of `model`, where they are in memory already. Raises DataError, ConfigError."""
+        """Load `model`, of which `weights` may be in memory already. Raises DataError, ConfigError."""
         torch.set_num_threads(config.threads or torch.get_num_threads())
         self.base, self.config = model, config
         self.dtype = dtype_of(config.dtype)
@@ -116,15 +116,15 @@ class CpuTrainer:
             logprobs += part_logprobs
         return LossOutput(loss=total, logprobs=logprobs)
 
-    def forward_backward_groups(
-        self, groups: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
+    def forward_backward_parts(
+        self, parts: Sequence[Sequence[Datum]], loss: LossName, config: LossConfig | None = None
     ) -> tuple[LossOutput, GradientMoments]:
-        """Add the gradient of the loss, group by group. Raises TrainingError for a loss that is not finite."""
+        """Add the gradient of the loss, part by part. Raises TrainingError for a loss that is not finite."""
         parameters = list(self.named.values())
         halves = [[torch.zeros_like(value) for value in parameters] for _ in range(2)]
         total, squares, logprobs = 0.0, 0.0, []
-        for number, group in enumerate(groups):
-            output = self.forward_backward(group, loss, config)
+        for number, part in enumerate(parts):
+            output = self.forward_backward(part, loss, config)
             gradients = [torch.zeros_like(value) if value.grad is None else value.grad for value in parameters]
             self.optimizer.zero_grad()
             torch._foreach_add_(halves[number % 2], gradients)
@@ -144,7 +144,7 @@ class CpuTrainer:
         return LossOutput(loss=total, logprobs=logprobs), moments
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
-        """One step of AdamW on clipped gradients; their norm before.
+        """Take a step of AdamW on clipped gradients; return their norm before.
 
         Raises TrainingError where it is not finite.
         """
@@ -165,7 +165,7 @@ class CpuTrainer:
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """`num_samples` for each prompt.
+        """Sample `num_samples` for each prompt.
 
         Raises ConfigError where a prompt and its answer exceed the model's context.
         """

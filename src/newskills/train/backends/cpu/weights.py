@@ -108,7 +108,7 @@ class Shape(Struct, frozen=True, kw_only=True):
 
 
 def end_tokens(folder: Path) -> list[int]:
-    """Ids of the tokens that end a reply of the model in `folder`. Raises DataError, ConfigError where it has none."""
+    """Return the tokens that end a reply of the model in `folder`. Raises DataError, ConfigError where it has none."""
     path = folder / "generation_config.json"
     if not path.is_file():
         path = folder / "config.json"
@@ -203,7 +203,7 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
 
 
 def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
-    """All tensors of the folder, by name, as stored. Raises DataError for a file that is cut off or missing."""
+    """Read all tensors of the folder, by name, as stored. Raises DataError for a file that is cut off or missing."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
