@@ -35,6 +35,7 @@ USUAL = (
 LONG = (
     "agents",
     "growth",
+    "isolation",
     "lines",
     "many",
     "memory",

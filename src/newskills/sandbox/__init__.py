@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where code written by a model runs, and nowhere else.
-
-This module stays empty: `newskills_sandbox.inside` is imported by interpreters that have nothing else installed.
-"""
+"""Where code written by a model runs, and nowhere else: the library `newskills_sandbox`, as newskills configures it."""

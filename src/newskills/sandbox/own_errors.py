@@ -3,20 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from newskills.base.errors import ConfigError, ExecutionRefusedError, NewskillsError, SandboxError
 from newskills_sandbox import errors
 
+_TWINS: dict[type[errors.SandboxError], type[NewskillsError]] = {
+    errors.SettingsError: ConfigError,
+    errors.ExecutionRefusedError: ExecutionRefusedError,
+}
 
-@contextmanager
-def own_errors() -> Iterator[None]:
-    """Raise what the library raises as errors of newskills, which say whose fault it is and how a command ends."""
-    try:
-        yield
-    except errors.SandboxError as error:
-        if isinstance(error, NewskillsError):
-            raise
-        kind = {errors.SettingsError: ConfigError, errors.ExecutionRefusedError: ExecutionRefusedError}
-        raise kind.get(type(error), SandboxError)(error.message, hint=error.hint) from error
+
+class _OwnErrors:
+    """Entered for every cell, so no generator."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, errors.SandboxError) and not isinstance(error, NewskillsError):
+            raise _TWINS.get(type(error), SandboxError)(error.message, hint=error.hint) from error
+
+
+_OWN_ERRORS = _OwnErrors()
+
+
+def own_errors() -> _OwnErrors:
+    """Raise, in a `with`, what the library raises as errors of newskills: they say whose fault it is and how a command
+    ends."""
+    return _OWN_ERRORS
