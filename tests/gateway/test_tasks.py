@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.base.records import Inference, Reply, Request, Usage
 from newskills.gateway.server import RunGateway
 from newskills.gateway.tasks import GatewayTask, Prices, TaskLimits
+from newskills.solve.agents.programs import forward
 
 USED = Usage(input_tokens=10, output_tokens=5)
 DONE = Reply(text="ok", finish_reason="stop", usage=USED)
@@ -179,6 +181,27 @@ async def _of_a_run(tmp_path: Path) -> None:
             assert answer.json()["choices"][0]["message"]["content"] == "ok"
     assert not (tmp_path / "s.sock").exists()
     assert (len(first.replies), len(second.replies)) == (2, 3)
+
+
+ASK = """
+import json, sys, urllib.request
+body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a"}]}).encode()
+print(json.load(urllib.request.urlopen(sys.argv[1] + "/v1/messages", body))["content"][0]["text"])
+"""
+
+
+def test_a_program_reaches_it_by_the_forwarder_of_containers(tmp_path: Path) -> None:
+    async def main() -> str:
+        task = GatewayTask(model=ScriptedModel(DONE), name="one")
+        async with RunGateway(socket=tmp_path / "s.sock") as gateway:
+            gateway.begin("token-1", task)
+            words = [sys.executable, forward.__file__, str(tmp_path / "s.sock"), sys.executable, "-c", ASK]
+            program = await asyncio.create_subprocess_exec(
+                *words, "{address}/token-1", stdout=asyncio.subprocess.PIPE
+            )
+            return (await program.communicate())[0].decode()
+
+    assert asyncio.run(main()) == "ok\n"
 
 
 def test_tokens_and_the_socket_of_a_run(tmp_path: Path) -> None:
