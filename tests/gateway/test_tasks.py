@@ -17,6 +17,7 @@ from tests.gateway.scripted import ScriptedModel, running
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.base.records import Inference, Reply, Request, Usage
+from newskills.gateway.recording import LogRecorder, read_log
 from newskills.gateway.server import RunGateway
 from newskills.gateway.tasks import GatewayTask, Prices, TaskLimits
 from newskills.solve.agents.programs import forward
@@ -128,6 +129,37 @@ def test_bad_bodies_are_refused(body: bytes, headers: dict[str, str], status: in
         packed = gzip.compress(json.dumps(BODY).encode())
         answer = httpx.post(f"{served.url}/v1/messages", content=packed, headers={"Content-Encoding": "gzip"})
         assert answer.status_code == 200
+
+
+HOSTILE: list[Any] = [
+    {"id": 7, "function": {"name": "a", "arguments": {"x": 1}}},
+    "no call",
+    {"id": "c2", "function": "b"},
+    {"function": {"name": "c", "arguments": None}},
+    {"id": "", "function": {"name": "d", "arguments": "[[["}},
+]
+ASKED: dict[str, Any] = {
+    "chat/completions": BODY,
+    "responses": {"model": "m", "input": "a"},
+    "messages": BODY,
+    "models/m:generateContent": {"contents": [{"parts": [{"text": "a"}]}]},
+    "models/m:streamGenerateContent": {"contents": [{"parts": [{"text": "a"}]}]},
+}
+
+
+@pytest.mark.parametrize("path", ASKED)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_calls_that_are_none_do_no_harm(path: str, streamed: bool, tmp_path: Path) -> None:
+    reply = Reply(text="\ud800 \x1b[2J", reasoning="\udfff", tool_calls=HOSTILE, finish_reason="tool_calls")
+    recorder = LogRecorder(tmp_path)
+    with running(ScriptedModel(reply), recorder=recorder) as served:
+        body = {**ASKED[path], "stream": streamed} if "contents" not in ASKED[path] else ASKED[path]
+        answer = post(f"{served.url}/v1/{path}", body=body)
+        assert answer.status_code == 200
+        assert answer.text.count("call_0_0")
+        assert "no call" not in answer.text
+    recorder.close()
+    assert len(read_log(tmp_path / "gateway.jsonl").exchanges) == 1
 
 
 def test_what_only_the_owner_can_change_is_not_tried_again() -> None:

@@ -160,7 +160,7 @@ def arguments_of(call: Row) -> Row:
     >>> arguments_of({"function": {"arguments": '{"a": 1}'}}), arguments_of({"function": {"arguments": "ls"}})
     ({'a': 1}, {'arguments': 'ls'})
     """
-    text = (call.get("function") or {}).get("arguments") or "{}"
+    text = _function(call).get("arguments") or "{}"
     if isinstance(text, dict):
         return text
     try:
@@ -172,13 +172,19 @@ def arguments_of(call: Row) -> Row:
 
 def name_of(call: Row) -> str:
     """Return the name of the called tool."""
-    return str((call.get("function") or {}).get("name") or "")
+    return str(_function(call).get("name") or "")
 
 
 def argument_text(call: Row) -> str:
     """Return the arguments of a call as the model wrote them."""
-    text = (call.get("function") or {}).get("arguments")
+    text = _function(call).get("arguments")
     return text if isinstance(text, str) else encode(text or {}).decode()
+
+
+def _function(call: Row) -> Row:
+    """Return the called function; an empty one where a server or a program sent something else."""
+    function = call.get("function")
+    return function if isinstance(function, dict) else {}
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -85,9 +85,11 @@ class History:
         self._messages: dict[str, Row] = {}
 
     def keep(self, reply: Reply) -> None:
-        """Keep a reply, to which missing identities of calls are added; a repeated identity counts for the last."""
-        for number, call in enumerate(reply.tool_calls or ()):
-            if not call.get("id"):
+        """Keep a reply, to which missing identities of calls are added; what is no call of a tool is left out."""
+        calls = [call for call in reply.tool_calls or () if isinstance(call, dict) and name_of(call)]
+        reply.tool_calls = calls or None
+        for number, call in enumerate(calls):
+            if not isinstance(call.get("id"), str) or not call["id"]:
                 call["id"] = f"call_{len(self._calls)}_{number}"
             self._calls[str(call["id"])] = call
         raw = reply.raw_message

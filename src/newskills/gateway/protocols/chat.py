@@ -10,7 +10,17 @@ import msgspec
 
 from newskills.base.records import Logprobs, Message, Reply, Row, Usage
 from newskills.gateway import shapes
-from newskills.gateway.form import GatewayProblem, ProgramRequest, Served, ToolChoice, event, pieces, refuse
+from newskills.gateway.form import (
+    GatewayProblem,
+    ProgramRequest,
+    Served,
+    ToolChoice,
+    argument_text,
+    event,
+    name_of,
+    pieces,
+    refuse,
+)
 
 ROLES = {"developer": "system", "function": "tool"}
 ERROR_TYPES = {
@@ -74,7 +84,9 @@ class ChatProtocol:
         reply = served.reply
         message: Row = {"role": "assistant", "content": reply.text}
         if reply.tool_calls:
-            message["tool_calls"] = reply.tool_calls
+            message["tool_calls"] = [
+                {"id": call.get("id"), "type": "function", "function": _called(call)} for call in reply.tool_calls
+            ]
         if reply.reasoning is not None:
             message["reasoning_content"] = reply.reasoning
         choice: Row = {"index": 0, "message": message, "finish_reason": finish_reason(reply)}
@@ -96,11 +108,10 @@ class ChatProtocol:
         for piece in pieces(reply.text):
             yield chunk({"content": piece})
         for index, call in enumerate(reply.tool_calls or ()):
-            function = call.get("function") or {}
-            begun = {"name": function.get("name"), "arguments": ""}
+            begun = {"name": name_of(call), "arguments": ""}
             identity = {"index": index, "id": call.get("id"), "type": "function"}
             yield chunk({"tool_calls": [{**identity, "function": begun}]})
-            for piece in pieces(function.get("arguments") or ""):
+            for piece in pieces(argument_text(call)):
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         more = {"logprobs": _logprobs(reply.logprobs)} if served.request.wire.get("logprobs") else {}
         yield chunk({}, finish_reason(reply), **more)
@@ -118,6 +129,10 @@ class ChatProtocol:
 
     def count(self, tokens: int) -> Row:
         return {"input_tokens": tokens}
+
+
+def _called(call: Row) -> Row:
+    return {"name": name_of(call), "arguments": argument_text(call)}
 
 
 def finish_reason(reply: Reply) -> str:
