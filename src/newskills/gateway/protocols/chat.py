@@ -173,7 +173,7 @@ def _message(item: Row) -> Message:
     )
     if isinstance(message.content, list):
         for part in message.content:
-            if part.get("type") not in PARTS:
+            if shapes.text(part.get("type"), "a part's type") not in PARTS:
                 raise refuse(f"messages: parts of type '{str(part.get('type'))[:100]}' are not supported.")
     elif message.content is None and isinstance(item.get("refusal"), str):
         message.content = item["refusal"]

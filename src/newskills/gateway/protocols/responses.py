@@ -242,7 +242,7 @@ class _History:
         if isinstance(value, str):
             return [Message(role="user", content=value)]
         for item in shapes.rows(value, "input"):
-            kind = item.get("type") or ("message" if "role" in item else "")
+            kind = shapes.text(item.get("type"), "an item's type") or ("message" if "role" in item else "")
             if kind == "message":
                 self._message(item)
             elif kind in ("function_call", "custom_tool_call"):
