@@ -89,7 +89,7 @@ GOOD: dict[ProgramProtocol, Row] = {
         "generationConfig": {"temperature": 1, "responseMimeType": "application/json", "responseSchema": SCHEMA},
     },
 }
-ANYTHING = st.sampled_from(
+ANYTHING: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 1.5, "", "x", "\x00é", [], {}, [None], ["x"], [[]], [{}], {"type": "x"}, {"x": {}}]
 )
 """What JSON can hold; it has no lone surrogates, which our decoder refuses."""
