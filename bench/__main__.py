@@ -30,6 +30,7 @@ USUAL = (
     "summarize",
     "sandbox",
     "rewards",
+    "gateway",
     "training_data",
 )
 LONG = (

@@ -135,6 +135,10 @@ LINES = {
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
     "serve_rewards": ("ns serve_rewards --grader=math ++reward.wrong=-0.5", f"math@{VERSION}"),
     "serve_evals": ("ns serve_evals --port=0 --output-root=evals", "++server.model=slime-openai-model"),
+    "gateway": (
+        "ns gateway --server_type=vllm --server_address=http://host:8000 --model=m --port=0",
+        "gateway.jsonl",
+    ),
     "tinker_rl": ("ns tinker rl model_name=m log_dir=rl dataset_name=in.jsonl", "to train m, LoRA of rank 64"),
     "tinker_sft": ("ns tinker sft model_name=m log_dir=s dataset_name=pairs.jsonl", "3 epochs of 32 sequences"),
     "serve_tinker": ("ns serve_tinker --model=smollm2 --output_dir=states --port=0", "training runs"),

@@ -155,6 +155,13 @@ class Logprobs(Struct, kw_only=True):
     top_logprobs: list[dict[str, float]] | None = None
 
 
+class ReplyTokens(Struct, frozen=True, kw_only=True):
+    """Ids of the tokens of a reply and of its prompt, where the server tells them; an empty list where it does not."""
+
+    generated: list[int]
+    prompt: list[int] = []
+
+
 class Reply(Struct, kw_only=True):
     """What a model said. `text` is without the reasoning that a server reports apart."""
 
@@ -169,6 +176,7 @@ class Reply(Struct, kw_only=True):
     raw_message: Row | None = None
     started: float = 0.0
     ended: float = 0.0
+    tokens: ReplyTokens | None = None
 
 
 class Failure(Struct, kw_only=True):

@@ -181,6 +181,16 @@ def dynamic(model: str, request: Request) -> Row:
     return body
 
 
+def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:
+    """Return the keys of a request body that say which tools may be called, as `parameters.tool_choice_keys` does."""
+    if mode == "auto" and parallel is None:
+        return {}
+    choice: Row = {"type": "tool", "name": name} if name else {"type": mode}
+    if parallel is not None and mode != "none":
+        choice["disable_parallel_tool_use"] = not parallel
+    return {"tool_choice": choice}
+
+
 def turns(messages: list[Message]) -> list[Row]:
     """Convert messages to content blocks; results of tools are a user's turn, and neighbours of one role are
     joined."""

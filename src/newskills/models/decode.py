@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from newskills.base.errors import ServerError
-from newskills.base.records import Drafts, Logprobs, Row, Usage
+from newskills.base.records import Drafts, Logprobs, ReplyTokens, Row, Usage
 from newskills.base.type_errors import type_fault
 
 T = TypeVar("T")
@@ -79,6 +79,21 @@ def drafts_of(value: Any) -> Drafts | None:
     if steps is None or drafted is None or accepted is None:
         return None
     return Drafts(steps=steps, drafted=drafted, accepted=accepted)
+
+
+def tokens_of(generated: Any, prompt: Any, logprobs: Any) -> ReplyTokens | None:
+    """Read token ids: those of vLLM (`return_token_ids`), or those that llama.cpp gives with log-probabilities. None
+    where there are none."""
+    if not _are_ids(generated):
+        entries = logprobs.get("content") if isinstance(logprobs, dict) else None
+        generated = [entry.get("id") for entry in entries or () if isinstance(entry, dict)]
+    if not _are_ids(generated):
+        return None
+    return ReplyTokens(generated=generated, prompt=prompt if _are_ids(prompt) else [])
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(item) is int for item in value)
 
 
 def count(value: Any, *names: str) -> int | None:

@@ -124,6 +124,14 @@ def dynamic(model: str, request: Request) -> Row:
     return body
 
 
+def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:
+    """Return the keys of a request body that say which tools may be called, as `parameters.tool_choice_keys` does."""
+    if mode == "auto":
+        return {}
+    calling: Row = {"mode": mode.upper(), **({"allowedFunctionNames": [name]} if name else {})}
+    return {"toolConfig": {"functionCallingConfig": calling}}
+
+
 def generation_config(model: str, request: Request) -> Row:
     """Return the settings for sampling, limits, thinking and output format."""
     inference = request.inference

@@ -35,6 +35,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     strict      OpenAI's own platform: reasoning models take other parameters, further keys are refused
     tokenizer   key of the text that the endpoint's /tokenize reads; empty: it has none
     effort_in_template  whether the reasoning effort is an argument of the chat template
+    token_ids   further keys of a request by which a reply tells the ids of its tokens
     """
 
     extras: Extras = "changed"
@@ -48,6 +49,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     strict: bool = False
     tokenizer: Literal["", "prompt", "content"] = ""
     effort_in_template: bool = False
+    token_ids: tuple[str, ...] = ()
 
 
 class ModelProperties(Struct, frozen=True, kw_only=True):
@@ -61,6 +63,8 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
     queues      requests wait in line there, instead of being refused
     solver      the solver that its replies are for; empty: any that chats
     sends_media its replies are sound or images, which only `solver` keeps
+    tool_choice function that says in a request which tools may or must be called
+    blocks      it wants its own blocks of content back in later turns, with their signatures
     """
 
     hosted: bool = False
@@ -71,10 +75,15 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
     queues: bool = False
     solver: str = ""
     sends_media: bool = False
+    tool_choice: str = "newskills.models.parameters:tool_choice_keys"
+    blocks: bool = False
 
 
 _OPENAI = Dialect(extras="none", echoes=False, strict=True)
-_VLLM = ModelProperties(dialect=Dialect(extras="always", rendered="flag", tokenizer="prompt"), queues=True)
+_VLLM = ModelProperties(
+    dialect=Dialect(extras="always", rendered="flag", tokenizer="prompt", token_ids=("return_token_ids",)),
+    queues=True,
+)
 _ENDPOINT = "newskills.models.openai:make"
 
 MODELS = DescribedRegistry(
@@ -123,11 +132,21 @@ MODELS = DescribedRegistry(
         ),
         "gemini": (
             "newskills.models.gemini:make",
-            ModelProperties(hosted=True, keys=("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+            ModelProperties(
+                hosted=True,
+                keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+                tool_choice="newskills.models.gemini:tool_choice_keys",
+                blocks=True,
+            ),
         ),
         "anthropic": (
             "newskills.models.anthropic:make",
-            ModelProperties(hosted=True, keys=("ANTHROPIC_API_KEY",)),
+            ModelProperties(
+                hosted=True,
+                keys=("ANTHROPIC_API_KEY",),
+                tool_choice="newskills.models.anthropic:tool_choice_keys",
+                blocks=True,
+            ),
         ),
         "litellm": ("newskills.models.litellm:make", ModelProperties(hosted=True)),
         "comet": ("newskills.models.trained_judges:make_comet", ModelProperties()),

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.models.decode import decode_body, drafts_of, logprobs_of, usage_of, with_prompt
+from newskills.models.decode import decode_body, drafts_of, logprobs_of, tokens_of, usage_of, with_prompt
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import Dialect
 
@@ -29,6 +29,7 @@ class ChatChoice(Struct):
     finish_reason: str | None = None
     logprobs: Any = None
     prompt_logprobs: Any = None
+    token_ids: Any = None
     stop_reason: Any = None
     matched_stop: Any = None
     error: Any = None
@@ -40,6 +41,7 @@ class Completion(Struct):
     metrics: Any = None
     model: Any = None
     error: Any = None
+    prompt_token_ids: Any = None
 
 
 class ModelListing(Struct):
@@ -125,6 +127,7 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
     reply.finish_reason = choice.finish_reason
     reply.logprobs = with_prompt(choice.prompt_logprobs, logprobs_of(choice.logprobs))
     reply.usage = used
+    reply.tokens = tokens_of(choice.token_ids, completion.prompt_token_ids, choice.logprobs)
     reply.drafts = drafts_of(completion.metrics)
     reply.model = completion.model if isinstance(completion.model, str) else None
     stopped_by = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop
@@ -214,6 +217,7 @@ def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: 
     whole.model = chunk.get("model") or whole.model
     whole.usage = chunk.get("usage") or whole.usage
     whole.metrics = chunk.get("metrics") or whole.metrics
+    whole.prompt_token_ids = chunk.get("prompt_token_ids") or whole.prompt_token_ids
     for piece in chunk.get("choices") or ():
         if piece.get("index", 0) != 0:
             continue
@@ -225,6 +229,8 @@ def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: 
                 setattr(choice, name, piece[name])
         if isinstance(text := piece.get("text"), str):
             choice.text = (choice.text or "") + text
+        if isinstance(ids := piece.get("token_ids"), list):
+            choice.token_ids = [*(choice.token_ids or ()), *ids]
         choice.logprobs = _joined_logprobs(choice.logprobs, piece.get("logprobs"))
         delta = piece.get("delta") or {}
         for name in ("content", "reasoning_content", "reasoning", "refusal"):

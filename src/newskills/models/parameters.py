@@ -69,6 +69,24 @@ def constant(server_type: str, model: str, inference: Inference, max_tokens_name
     return {name: value for name, value in body.items() if value is not None}
 
 
+def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:
+    """Return the keys of a request body that say which tools may be called; none where nothing is to be said.
+
+    mode       auto, none, or any: some tool must be called, `name` where it is not empty
+    parallel   whether several may be called at once; None: as the service does
+    responses  in the words of the responses endpoint
+    """
+    keys: Row = {}
+    if name:
+        function: Row = {"name": name}
+        keys["tool_choice"] = {"type": "function", **(function if responses else {"function": function})}
+    elif mode != "auto":
+        keys["tool_choice"] = "none" if mode == "none" else "required"
+    if parallel is not None:
+        keys["parallel_tool_calls"] = parallel
+    return keys
+
+
 def _check_endpoint(server_type: str, inference: Inference, tools: bool) -> None:
     if inference.endpoint_type != "text":
         return

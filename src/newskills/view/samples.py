@@ -6,7 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unicodedata import east_asian_width
 
 import msgspec
@@ -17,8 +17,9 @@ from newskills.base.records import Cause, Outcome, Row
 from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
 from newskills.run.reporting.counted import subsets_of
-from newskills.run.reporting.results import BenchmarkResults, discover
-from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts
+from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover
+from newskills.run.reporting.summarize import UngradedError
+from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
 
 CUT = 4000
 """Characters of a text that are shown, unless all are asked for."""
@@ -50,7 +51,7 @@ class SampleFilter(Struct, frozen=True, kw_only=True):
 class SelectedSample(Struct, frozen=True, kw_only=True):
     benchmark: str
     seed: int | None
-    outcome: Outcome
+    outcome: Outcome | Literal["ungraded"]
     cause: Cause | None
     record: Row
 
@@ -88,19 +89,34 @@ def _of_benchmark(item: BenchmarkResults, selection: SampleFilter, notes: list[s
                     cause=judged.sample.cause,
                     record=judged.row,
                 )
+    except UngradedError:
+        if selection.outcome is None and selection.cause is None:
+            yield from _ungraded(item, selection)
     except UserError as error:
         notes.append(f"{item.benchmark}: {error.message}")
 
 
+def _ungraded(item: BenchmarkResults, selection: SampleFilter) -> Iterator[SelectedSample]:
+    """Yield the samples of files that nobody has graded, such as those of a gateway."""
+    for file in item.files:
+        match = SEEDED.fullmatch(file.name)
+        seed = int(match[1]) if match else None
+        for row in read_whole_rows(item, file):
+            if _wanted(row, seed, selection):
+                yield SelectedSample(
+                    benchmark=item.benchmark, seed=seed, outcome="ungraded", cause=None, record=row
+                )
+
+
 def _fits(judged: JudgedRow, selection: SampleFilter) -> bool:
-    row, sample = judged.row, judged.sample
-    wanted = (
-        (selection.outcome, sample.outcome),
-        (selection.cause, sample.cause),
-        (selection.seed, judged.seed),
-        (selection.id, str(row.get("id"))),
-    )
-    if any(value is not None and value != own for value, own in wanted):
+    sample = judged.sample
+    if selection.outcome not in (None, sample.outcome) or selection.cause not in (None, sample.cause):
+        return False
+    return _wanted(judged.row, judged.seed, selection)
+
+
+def _wanted(row: Row, seed: int | None, selection: SampleFilter) -> bool:
+    if selection.seed not in (None, seed) or selection.id not in (None, str(row.get("id"))):
         return False
     if selection.subset is not None and selection.subset not in subsets_of(row):
         return False

@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from newskills.base.http.messages import (
+    Handler,
     HttpRequest,
     Response,
     json_response,
 )
-from newskills.base.http.server import Handler, Server, ServerLimits, serve
+from newskills.base.http.server import Server, ServerLimits, serve
 
 SHORT = ServerLimits(receive=0.3, idle=0.3, linger=0.2, head=4000, body=100_000)
 

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
 
 from newskills.base.errors import ConfigError
-from newskills.base.http.messages import HttpRequest, Response, error_response
+from newskills.base.http.messages import ChunkedResponse, Handler, HttpRequest, Response, error_response
 from newskills_sandbox.http import hosts
-
-Handler = Callable[[HttpRequest], Awaitable[Response]]
 
 
 def own_names_only(handler: Handler, host: str) -> Handler:
@@ -21,7 +18,7 @@ def own_names_only(handler: Handler, host: str) -> Handler:
     if not is_loopback(host):
         return handler
 
-    async def answer(request: HttpRequest) -> Response:
+    async def answer(request: HttpRequest) -> Response | ChunkedResponse:
         name = request.headers.get("host", "")
         if hosts.is_own_name(name, host):
             return await handler(request)

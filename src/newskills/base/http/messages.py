@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 JSON = "application/json"
+_STATUSES = frozenset(HTTPStatus)
 
 
 class HttpRequest(Struct, frozen=True):
@@ -32,6 +33,20 @@ class Response(Struct, frozen=True):
     body: bytes = b""
     content_type: str = JSON
     headers: Sequence[tuple[str, str]] = ()
+
+
+class ChunkedResponse(Struct, frozen=True, eq=False):
+    """An answer whose length nobody knows yet, sent in chunks as they come; the server closes `chunks` in any case."""
+
+    chunks: AsyncGenerator[bytes, None]
+    status: int = 200
+    content_type: str = "text/event-stream"
+    headers: Sequence[tuple[str, str]] = ()
+
+
+Handler = Callable[[HttpRequest], Awaitable[Response | ChunkedResponse]]
+"""Answers one request."""
+LAST_CHUNK = b"0\r\n\r\n"
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -66,6 +81,21 @@ def encode_response(response: Response, *, close: bool, bodiless: bool) -> bytes
     return b"%b%b\r\n%b" % (head, b"Connection: close\r\n" if close else b"", b"" if bodiless else response.body)
 
 
+def encode_head(response: ChunkedResponse, *, close: bool) -> bytes:
+    """Return the bytes on the wire before the first chunk."""
+    head = _opening(response.status, response.content_type) + b"Transfer-Encoding: chunked\r\n"
+    for name, value in response.headers:
+        head += f"{name}: {value}\r\n".encode("latin-1")
+    return head + (b"Connection: close\r\n" if close else b"") + b"\r\n"
+
+
+def encode_chunk(data: bytes) -> bytes:
+    """Return one chunk; `data` must not be empty, which would end the answer."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 @cache
 def _opening(status: int, content_type: str) -> bytes:
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n".encode("latin-1")
+    # services use codes that no standard has, such as 529
+    phrase = HTTPStatus(status).phrase if status in _STATUSES else "Error"
+    return f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {content_type}\r\n".encode("latin-1")

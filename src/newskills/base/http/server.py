@@ -2,7 +2,7 @@
 """A small asyncio HTTP/1.1 server around `httptools` (RFC 9112): whole requests in, whole responses out.
 
 Requests of one connection are answered one after the other, in their order. A client that leaves, also by closing
-only its sending half, cancels the work on its request. No TLS, no streaming, no HTTP/2.
+only its sending half, cancels the work on its request. Answers may be streamed. No TLS, no HTTP/2.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import asyncio
 import errno
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from typing import cast
 
 import httptools
@@ -21,10 +21,18 @@ from msgspec import Struct
 
 from newskills.base.aio import guarded
 from newskills.base.errors import ConfigError, ServerStartError
-from newskills.base.http.messages import HttpRequest, Response, encode_response, error_response
+from newskills.base.http.messages import (
+    LAST_CHUNK,
+    ChunkedResponse,
+    Handler,
+    HttpRequest,
+    Response,
+    encode_chunk,
+    encode_head,
+    encode_response,
+    error_response,
+)
 from newskills.base.records import Failure
-
-Handler = Callable[[HttpRequest], Awaitable[Response]]
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 HEADER_OVERHEAD = 32
@@ -56,7 +64,7 @@ class Server:
 
     def __init__(self, handler: Handler, limits: ServerLimits, listener: socket.socket) -> None:
         self.handler, self.limits = handler, limits
-        self.host, self.port = listener.getsockname()[:2]
+        self.host, self.port = _address(listener)
         self.closing = False
         self.connections: set[_Connection] = set()
         self._empty = asyncio.Event()
@@ -112,6 +120,29 @@ async def serve(
     Raises ConfigError for a host or port that cannot be, ServerStartError for a port that is taken.
     """
     listener = _bind(host, port)
+    server = Server(handler, limits or ServerLimits(), listener)
+    await server.start(listener)
+    return server
+
+
+async def serve_at(handler: Handler, path: Path, *, limits: ServerLimits | None = None) -> Server:
+    """Start a server at a unix socket, which every user of this machine who sees the folder may use.
+
+    A socket at `path` that nobody listens to is replaced.
+
+    Raises ServerStartError.
+    """
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if path.is_socket() and _is_dead(path):
+            path.unlink()
+        listener.bind(str(path))
+        path.chmod(0o666)  # the user of a container may be another one
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise ServerStartError(f"Cannot listen at {path}: {error.strerror or error}.") from error
+    listener.setblocking(False)
     server = Server(handler, limits or ServerLimits(), listener)
     await server.start(listener)
     return server
@@ -318,7 +349,7 @@ class _Connection(asyncio.Protocol):
 
     async def _answer(self, turn: _Turn) -> bool:
         """Send the answer; return whether it was the last of the connection."""
-        answer = turn.answer
+        answer: Response | ChunkedResponse | None = turn.answer
         if turn.request is not None:
             response = await guarded(self._server.handler(turn.request))
             if isinstance(response, Failure):
@@ -326,8 +357,27 @@ class _Connection(asyncio.Protocol):
             answer = response
         assert answer is not None
         last = turn.last or (self._server.closing and not self._turns)
+        if isinstance(answer, ChunkedResponse):
+            return await self._stream(answer, last)
         bodiless = turn.request is not None and turn.request.method == "HEAD"
         self._transport.write(encode_response(answer, close=last, bodiless=bodiless))
+        return last
+
+    async def _stream(self, answer: ChunkedResponse, last: bool) -> bool:
+        """Send chunks as they come; one that fails ends the connection, by which the client knows that more was due."""
+        self._transport.write(encode_head(answer, close=last))
+        try:
+            async for chunk in answer.chunks:
+                if chunk:
+                    self._transport.write(encode_chunk(chunk))
+                if self._writable is not None:
+                    await self._writable
+        except Exception:  # noqa: BLE001 - headers are sent, so an end without the last chunk is all that can be said
+            self.abort()
+            return True
+        finally:
+            await answer.chunks.aclose()
+        self._transport.write(LAST_CHUNK)
         return last
 
     def _refuse(self, answer: Response) -> None:
@@ -389,6 +439,22 @@ def _bind(host: str, port: int) -> socket.socket:
         ) from error
     listener.setblocking(False)
     return listener
+
+
+def _address(listener: socket.socket) -> tuple[str, int]:
+    """Return host and port; of a unix socket its path and 0."""
+    name = listener.getsockname()
+    return (name, 0) if isinstance(name, str) else name[:2]
+
+
+def _is_dead(path: Path) -> bool:
+    """Return whether nobody listens at a unix socket, whose process has been killed."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+    return False
 
 
 def _bind_failure(host: str, port: int, error: OSError) -> str:

@@ -318,6 +318,10 @@ def _report(benchmark: str, metric: Metric, versions: dict[str, str], until: Unt
     )
 
 
+class UngradedError(DataError):
+    """Records of which nothing says what they are worth."""
+
+
 def choose_metric(
     benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
 ) -> tuple[str, dict[str, Any], list[str]]:
@@ -351,7 +355,7 @@ def _infer_metric(benchmark: str, file: Path) -> str:
             return "math"
         if "is_correct" in row or "outcome" in row:
             return "generic"
-    raise DataError(
+    raise UngradedError(
         f"{benchmark} is not a known benchmark, and {file} has no field that says which answers are correct.",
         hint="Grade it with `ns grade`, or give the metric with --metric_type.",
     )

@@ -20,8 +20,9 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ContextLimitError, DataError, EnvironmentFailedError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.gateway.server import RunGateway
+from newskills.gateway.tasks import GatewayTask
 from newskills.solve.chat import MAIN
-from newskills.solve.interactive.endpoint import ChatEndpoint, ChatSession
 from newskills.solve.interactive.shared import SharedContext, reward_of
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -84,9 +85,7 @@ class VerifiersSolver:
         row = sample.row
         key = msgspec.json.encode([row["environment"], row.get("taskset") or {}]).decode()
         shared = self._shared.setdefault(key, SharedContext(lambda: self._serving(row)))
-        session = ChatSession(
-            model=kit.models[MAIN], request=msgspec.structs.replace(request, solver={}), replies=[]
-        )
+        session = GatewayTask(model=kit.models[MAIN], request=msgspec.structs.replace(request, solver={}))
         async with shared.use() as served:
             try:
                 episode = await asyncio.wait_for(served.play(row["task"], session), self._config.time_limit)
@@ -104,10 +103,10 @@ class VerifiersSolver:
         environment = await asyncio.to_thread(
             load, row["environment"], row.get("taskset") or {}, self._config.settings, self._config.max_turns
         )
-        async with ChatEndpoint() as endpoint, environment.serving():
+        async with RunGateway() as endpoint, environment.serving():
             yield _ServedEnvironment(environment, endpoint)
 
-    async def _attempt(self, sample: Sample, request: Request, session: ChatSession, episode: Any) -> Attempt:
+    async def _attempt(self, sample: Sample, request: Request, session: GatewayTask, episode: Any) -> Attempt:
         """Return an episode as an attempt. Raises EnvironmentFailedError, and the failure of a request that ended the
         task."""
         cut = isinstance(session.failure, ContextLimitError) and bool(session.replies)
@@ -142,10 +141,10 @@ class VerifiersSolver:
 class _ServedEnvironment:
     """A loaded environment with what it needs at work."""
 
-    def __init__(self, environment: Any, endpoint: ChatEndpoint) -> None:
+    def __init__(self, environment: Any, endpoint: RunGateway) -> None:
         self.environment, self.endpoint = environment, endpoint
 
-    async def play(self, data: Row, session: ChatSession) -> Any:
+    async def play(self, data: Row, session: GatewayTask) -> Any:
         """Play one episode of the package. Raises DataError for data that are no task of this environment."""
         from pydantic import ValidationError
         from verifiers.v1 import EvalClientConfig, ModelContext

@@ -18,11 +18,11 @@ from newskills.base.environment import AgentEnvironment
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Model
 from newskills.base.records import Request, Row
+from newskills.gateway.routes import IDENTITY as HEADER
 from newskills.solve.agents.openhands import inside
 from newskills.solve.agents.openhands.events import read_events
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory, time_for
 from newskills.solve.agents.programs.program import GATEWAY, OUT, WORK, ContainerProgram, ProgramEndpoint
-from newskills.solve.interactive.endpoint import HEADER
 
 SETTINGS = "settings.json"
 PROMPTS = {REPOSITORY: "agents/task", TERMINAL: "agents/terminal_task"}

@@ -22,13 +22,14 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import ContextLimitError, EnvironmentFailedError
 from newskills.base.protocols import Model
 from newskills.base.records import Request
+from newskills.gateway.server import RunGateway
+from newskills.gateway.tasks import GatewayTask
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 from newskills.solve.agents.options import Trajectory
 from newskills.solve.agents.programs import forward
-from newskills.solve.agents.programs.gateway import SOCKET, gateway
-from newskills.solve.interactive.endpoint import ChatEndpoint, ChatSession
 from newskills.solve.interactive.shared import SharedContext
 
+SOCKET = "endpoint.sock"
 GATEWAY = "/newskills-agent"
 """Where the container sees our folder, with the socket and the program that leads to it."""
 WORK = "/tmp/newskills-agent"  # noqa: S108 - of the container
@@ -59,7 +60,9 @@ class ContainerProgram:
         for file in (Path(forward.__file__), *files):
             shutil.copy(file, Path(self._place.name, file.name))
         Path(self._place.name).chmod(0o755)
-        self._endpoint: SharedContext[ChatEndpoint] = SharedContext(lambda: gateway(Path(self._place.name)))
+        self._endpoint: SharedContext[RunGateway] = SharedContext(
+            lambda: RunGateway(socket=Path(self._place.name, SOCKET))
+        )
 
     @property
     def mounts(self) -> Mapping[str, str]:
@@ -80,15 +83,15 @@ class ContainerProgram:
         words: Callable[[ProgramEndpoint], Sequence[str]],
         variables: Mapping[str, str],
         timeout: float,
-    ) -> tuple[ExecutedCommand, ChatSession]:
+    ) -> tuple[ExecutedCommand, GatewayTask]:
         """Run `words`, the first of which is its Python. Raises what the environment raises."""
-        session = ChatSession(model=model, request=msgspec.structs.replace(request, solver={}), replies=[])
+        session = GatewayTask(model=model, request=msgspec.structs.replace(request, solver={}))
         identity = secrets.token_urlsafe(16)
         async with self._endpoint.use() as endpoint:
             endpoint.begin(identity, session)
             try:
-                path = endpoint.url.rpartition("://")[2].partition("/")[2]
-                line = list(words(ProgramEndpoint(address=f"{{address}}/{path}", identity=identity)))
+                address = f"{{address}}/{endpoint.path}"
+                line = list(words(ProgramEndpoint(address=address, identity=identity)))
                 forwarded = [line[0], f"{GATEWAY}/{Path(forward.__file__).name}", f"{GATEWAY}/{SOCKET}", *line]
                 command = ["env", *(f"{name}={value}" for name, value in variables.items()), *forwarded]
                 ran = await environment.execute(shlex.join(command), timeout=timeout or ENDLESS, max_output=LOG)
@@ -100,7 +103,7 @@ class ContainerProgram:
         self,
         environment: AgentEnvironment,
         ran: ExecutedCommand,
-        session: ChatSession,
+        session: GatewayTask,
         read: Callable[[Path], Trajectory | None],
         reason: re.Pattern[str],
     ) -> Trajectory:

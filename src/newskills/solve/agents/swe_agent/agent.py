@@ -20,11 +20,11 @@ from newskills.base.environment import AgentEnvironment
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Model
 from newskills.base.records import Request, Row
+from newskills.gateway.routes import IDENTITY as HEADER
 from newskills.graders.software.task import REPOSITORY
 from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
 from newskills.solve.agents.programs.program import OUT, WORK, ContainerProgram, ProgramEndpoint
 from newskills.solve.agents.swe_agent.trajectories import SUFFIX, read_trajectory
-from newskills.solve.interactive.endpoint import HEADER
 
 QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",

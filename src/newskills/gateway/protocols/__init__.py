@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Protocols by which programs ask: one file each."""

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenAI Chat Completions. https://platform.openai.com/docs/api-reference/chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from newskills.base.records import Logprobs, Message, Reply, Row, Usage
+from newskills.gateway import shapes
+from newskills.gateway.form import (
+    GatewayProblem,
+    ProgramRequest,
+    Served,
+    ToolChoice,
+    argument_text,
+    event,
+    name_of,
+    pieces,
+    refuse,
+)
+
+ROLES = {"developer": "system", "function": "tool"}
+ERROR_TYPES = {
+    "authentication": "authentication_error",
+    "permission": "permission_error",
+    "not_found": "not_found_error",
+    "rate": "rate_limit_error",
+    "overloaded": "server_error",
+    "server": "server_error",
+}
+CODES = {"context": "context_length_exceeded", "rate": "rate_limit_exceeded", "not_found": "model_not_found"}
+PARTS = frozenset({"text", "image_url", "input_audio", "audio_url", "video_url"})
+DONE = b"data: [DONE]\n\n"
+
+
+class ChatProtocol:
+    """Fits `ProgramProtocol`."""
+
+    name = "chat"
+    ping = b": wait\n\n"
+
+    def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
+        if body.get("n") not in (None, 1):
+            raise refuse("n: this gateway gives one reply to a request.")
+        request = ProgramRequest(
+            messages=[],
+            model=shapes.text(body.get("model"), "model"),
+            stop=shapes.texts(body.get("stop"), "stop"),
+            response_format=shapes.row(body.get("response_format"), "response_format") or None,
+            max_tokens=shapes.whole(body.get("max_completion_tokens") or body.get("max_tokens"), "max_tokens"),
+            temperature=shapes.number(body.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.number(body.get("top_p"), "top_p", 0, 1) or None,
+            seed=shapes.seed(body.get("seed"), "seed"),
+            effort=shapes.text(body.get("reasoning_effort"), "reasoning_effort") or None,
+            stream=body.get("stream") is True,
+            choice=_choice(body.get("tool_choice"), body.get("parallel_tool_calls")),
+            wire={
+                "usage": shapes.row(body.get("stream_options"), "stream_options").get("include_usage") is True,
+                "logprobs": body.get("logprobs") is True,
+            },
+        )
+        if request.response_format == {"type": "text"}:
+            request.response_format = None
+        request.messages = [_message(item) for item in shapes.rows(body.get("messages"), "messages")]
+        if not request.messages:
+            raise refuse("messages: at least one is needed.")
+        for number, offered in enumerate(shapes.rows(body.get("tools"), "tools")):
+            if offered.get("type", "function") != "function":
+                request.note(f"dropped a tool of type {str(offered.get('type'))[:100]}")
+                continue
+            function = shapes.row(offered.get("function"), f"tools[{number}].function")
+            if not shapes.text(function.get("name"), f"tools[{number}].function.name"):
+                raise refuse(f"tools[{number}] has no name.")
+            request.tools.append(offered)
+        if body.get("functions"):
+            request.note("dropped `functions`, which `tools` have replaced")
+        shapes.check_choice(request)
+        return request
+
+    def answer(self, served: Served) -> Row:
+        reply = served.reply
+        message: Row = {"role": "assistant", "content": reply.text}
+        if reply.tool_calls:
+            message["tool_calls"] = [
+                {"id": call.get("id"), "type": "function", "function": _called(call)} for call in reply.tool_calls
+            ]
+        if reply.reasoning is not None:
+            message["reasoning_content"] = reply.reasoning
+        choice: Row = {"index": 0, "message": message, "finish_reason": finish_reason(reply)}
+        if served.request.wire.get("logprobs"):
+            choice["logprobs"] = _logprobs(reply.logprobs)
+        return {**_head(served, "chat.completion"), "choices": [choice], "usage": usage(reply.usage)}
+
+    def events(self, served: Served) -> Iterator[bytes]:
+        head, reply = _head(served, "chat.completion.chunk"), served.reply
+        with_usage: Row = {"usage": None} if served.request.wire.get("usage") else {}
+
+        def chunk(delta: Row, finish: str | None = None, **more: Any) -> bytes:
+            choice = {"index": 0, "delta": delta, "finish_reason": finish, **more}
+            return event({**head, "choices": [choice], **with_usage})
+
+        yield chunk({"role": "assistant", "content": ""})
+        for piece in pieces(reply.reasoning or ""):
+            yield chunk({"reasoning_content": piece})
+        for piece in pieces(reply.text):
+            yield chunk({"content": piece})
+        for index, call in enumerate(reply.tool_calls or ()):
+            begun = {"name": name_of(call), "arguments": ""}
+            identity = {"index": index, "id": call.get("id"), "type": "function"}
+            yield chunk({"tool_calls": [{**identity, "function": begun}]})
+            for piece in pieces(argument_text(call)):
+                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        more = {"logprobs": _logprobs(reply.logprobs)} if served.request.wire.get("logprobs") else {}
+        yield chunk({}, finish_reason(reply), **more)
+        if with_usage:
+            yield event({**head, "choices": [], "usage": usage(reply.usage)})
+        yield DONE
+
+    def error(self, problem: GatewayProblem) -> Row:
+        kind = ERROR_TYPES.get(problem.kind, "invalid_request_error")
+        code = problem.code or CODES.get(problem.kind)
+        return {"error": {"message": problem.message, "type": kind, "param": None, "code": code}}
+
+    def error_event(self, problem: GatewayProblem) -> bytes:
+        return event(self.error(problem))
+
+    def count(self, tokens: int) -> Row:
+        return {"input_tokens": tokens}
+
+
+def _called(call: Row) -> Row:
+    return {"name": name_of(call), "arguments": argument_text(call)}
+
+
+def finish_reason(reply: Reply) -> str:
+    """Return why the reply ended, in the protocol's words."""
+    if reply.finish_reason in ("length", "content_filter", "tool_calls"):
+        return reply.finish_reason
+    return "tool_calls" if reply.tool_calls else "stop"
+
+
+def usage(counts: Usage) -> Row:
+    """Return token counts; 0 where the backend did not report them."""
+    read, written = counts.input_tokens or 0, counts.output_tokens or 0
+    value: Row = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    if counts.cached_tokens is not None:
+        value["prompt_tokens_details"] = {"cached_tokens": counts.cached_tokens}
+    if counts.reasoning_tokens is not None:
+        value["completion_tokens_details"] = {"reasoning_tokens": counts.reasoning_tokens}
+    return value
+
+
+def _head(served: Served, kind: str) -> Row:
+    return {
+        "id": f"chatcmpl-{served.id}",
+        "object": kind,
+        "created": served.created,
+        "model": served.request.model,
+    }
+
+
+def _message(item: Row) -> Message:
+    role = shapes.text(item.get("role"), "a message's role")
+    try:
+        message = msgspec.convert({**item, "role": ROLES.get(role, role)}, Message)
+    except msgspec.ValidationError as error:
+        raise refuse(f"messages: {error}") from error
+    message.reasoning_content = (
+        message.reasoning_content or shapes.text(item.get("reasoning"), "reasoning") or None
+    )
+    if isinstance(message.content, list):
+        for part in message.content:
+            if shapes.text(part.get("type"), "a part's type") not in PARTS:
+                raise refuse(f"messages: parts of type '{str(part.get('type'))[:100]}' are not supported.")
+    elif message.content is None and isinstance(item.get("refusal"), str):
+        message.content = item["refusal"]
+    return message
+
+
+def _choice(value: Any, parallel: Any) -> ToolChoice:
+    together = parallel if isinstance(parallel, bool) else None
+    if value in (None, "auto", "none"):
+        return ToolChoice(mode="none" if value == "none" else "auto", parallel=together)
+    if value == "required":
+        return ToolChoice(mode="any", parallel=together)
+    named = shapes.row(value, "tool_choice")
+    function = shapes.row(named.get("function"), "tool_choice.function")
+    if named.get("type") == "function" and isinstance(function.get("name"), str):
+        return ToolChoice(mode="any", name=function["name"], parallel=together)
+    raise refuse(f"tool_choice: '{str(named.get('type'))[:100]}' is not supported.")
+
+
+def _logprobs(logprobs: Logprobs | None) -> Row | None:
+    if logprobs is None:
+        return None
+    tops = logprobs.top_logprobs or [{} for _ in logprobs.tokens]
+    return {
+        "content": [
+            {
+                "token": token,
+                "logprob": value,
+                "bytes": list(token.encode("utf-8", "replace")),
+                "top_logprobs": [
+                    {"token": other, "logprob": chance, "bytes": list(other.encode("utf-8", "replace"))}
+                    for other, chance in top.items()
+                ],
+            }
+            for token, value, top in zip(logprobs.tokens, logprobs.logprobs, tops, strict=False)
+        ],
+        "refusal": None,
+    }

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gemini generateContent. https://ai.google.dev/api/generate-content."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+from newskills.base.records import Logprobs, Message, Reply, Row
+from newskills.gateway import shapes
+from newskills.gateway.form import (
+    GatewayProblem,
+    ProgramRequest,
+    Served,
+    ToolChoice,
+    arguments_of,
+    encode,
+    event,
+    name_of,
+    pieces,
+    refuse,
+)
+
+STATUSES = {
+    "authentication": "UNAUTHENTICATED",
+    "permission": "PERMISSION_DENIED",
+    "not_found": "NOT_FOUND",
+    "rate": "RESOURCE_EXHAUSTED",
+    "overloaded": "UNAVAILABLE",
+    "server": "INTERNAL",
+}
+FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+AUTOMATIC = ("AUTO", "VALIDATED", "MODE_UNSPECIFIED")
+DECLARATIONS = ("functionDeclarations", "function_declarations")
+DEEPEST = 64
+"""Levels of a schema that is converted."""
+
+
+class GeminiProtocol:
+    """Fits `ProgramProtocol`."""
+
+    name = "gemini"
+    ping = event({"candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "index": 0}]})
+    """The official client takes no comments in a stream."""
+
+    def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
+        config = _get(body, "generationConfig") or {}
+        config = shapes.row(config, "generationConfig")
+        if config.get("candidateCount") not in (None, 1):
+            raise refuse("generationConfig.candidateCount: this gateway gives one reply to a request.")
+        thinking = shapes.row(config.get("thinkingConfig"), "thinkingConfig")
+        request = ProgramRequest(
+            messages=[],
+            model=model,
+            stream=stream,
+            stop=shapes.texts(config.get("stopSequences"), "stopSequences"),
+            max_tokens=shapes.whole(config.get("maxOutputTokens"), "maxOutputTokens"),
+            temperature=shapes.number(config.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.number(config.get("topP"), "topP", 0, 1) or None,
+            seed=shapes.seed(config.get("seed"), "seed"),
+            effort=shapes.text(thinking.get("thinkingLevel"), "thinkingLevel").lower() or None,
+            response_format=_format(config),
+        )
+        request.choice, allowed = _choice(body)
+        request.messages = _messages(body, request)
+        for offered in shapes.rows(body.get("tools"), "tools"):
+            for key, value in offered.items():
+                if key in DECLARATIONS:
+                    for number, declaration in enumerate(shapes.rows(value, key)):
+                        request.tools.append(_tool(declaration, f"{key}[{number}]"))
+                else:
+                    request.note(f"dropped a tool of type {key[:100]}")
+        if allowed:
+            request.tools = [tool for tool in request.tools if tool["function"]["name"] in allowed]
+        shapes.check_choice(request)
+        return request
+
+    def answer(self, served: Served) -> Row:
+        parts = list(_parts(served.reply))
+        return self._body(served, parts or [{"text": ""}], end=True)
+
+    def events(self, served: Served) -> Iterator[bytes]:
+        for part in _parts(served.reply):
+            if "text" not in part:
+                yield event(self._body(served, [part], end=False))
+                continue
+            for piece in pieces(part["text"]):
+                yield event(self._body(served, [{**part, "text": piece}], end=False))
+        yield event(self._body(served, [{"text": ""}], end=True))
+
+    def error(self, problem: GatewayProblem) -> Row:
+        message = problem.message
+        if problem.kind == "context":
+            message = f"The input token count exceeds the maximum number of tokens allowed. {message}"
+        return {
+            "error": {
+                "code": problem.status,
+                "message": message,
+                "status": STATUSES.get(problem.kind, "INVALID_ARGUMENT"),
+            }
+        }
+
+    def error_event(self, problem: GatewayProblem) -> bytes:
+        return event(self.error(problem))
+
+    def count(self, tokens: int) -> Row:
+        return {"totalTokens": tokens}
+
+    def _body(self, served: Served, parts: list[Row], *, end: bool) -> Row:
+        candidate: Row = {"content": {"role": "model", "parts": parts}, "index": 0}
+        if end:
+            candidate["finishReason"] = FINISHES.get(served.reply.finish_reason or "", "STOP")
+            if served.reply.logprobs is not None:
+                candidate["logprobsResult"] = _logprobs(served.reply.logprobs)
+        return {
+            "candidates": [candidate],
+            "usageMetadata": _usage(served.reply),
+            "modelVersion": served.request.model,
+            "responseId": served.id,
+        }
+
+
+def _parts(reply: Reply) -> Iterator[Row]:
+    """Yield the parts of a reply: those of the backend, where it speaks this protocol, since they carry signatures."""
+    raw = (reply.raw_message or {}).get("content")
+    if isinstance(raw, list) and any(key in part for part in raw for key in ("thoughtSignature", "functionCall")):
+        yield from raw
+        return
+    if reply.reasoning:
+        yield {"text": reply.reasoning, "thought": True}
+    if reply.text:
+        yield {"text": reply.text}
+    for call in reply.tool_calls or ():
+        yield {"functionCall": {"id": call.get("id"), "name": name_of(call), "args": arguments_of(call)}}
+
+
+def _usage(reply: Reply) -> Row:
+    counts = reply.usage
+    read, written = counts.input_tokens or 0, counts.output_tokens or 0
+    thought = counts.reasoning_tokens or 0
+    value: Row = {
+        "promptTokenCount": read,
+        "candidatesTokenCount": max(0, written - thought),
+        "totalTokenCount": read + written,
+    }
+    if thought:
+        value["thoughtsTokenCount"] = thought
+    if counts.cached_tokens is not None:
+        value["cachedContentTokenCount"] = counts.cached_tokens
+    return value
+
+
+def _logprobs(logprobs: Logprobs) -> Row:
+    tops = logprobs.top_logprobs or []
+    return {
+        "chosenCandidates": [
+            {"token": token, "logProbability": value}
+            for token, value in zip(logprobs.tokens, logprobs.logprobs, strict=False)
+        ],
+        "topCandidates": [
+            {"candidates": [{"token": token, "logProbability": value} for token, value in top.items()]}
+            for top in tops
+        ],
+    }
+
+
+def _messages(body: Row, request: ProgramRequest) -> list[Message]:
+    messages: list[Message] = []
+    text = _system(_get(body, "systemInstruction"))
+    messages += [Message(role="system", content=text)] if text else []
+    calls = _Calls()
+    contents = body.get("contents")
+    for item in shapes.rows([contents] if isinstance(contents, dict) else contents, "contents"):
+        parts = shapes.rows(item.get("parts"), "a content's parts")
+        if item.get("role") == "model":
+            messages.append(_model_turn(parts, calls, request))
+        else:
+            messages += _user_turn(parts, calls)
+    if not any(message.role != "system" for message in messages):
+        raise refuse("contents: at least one content is required.")
+    return messages
+
+
+def _system(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    parts = shapes.rows(shapes.row(value, "systemInstruction").get("parts"), "systemInstruction.parts")
+    return "\n\n".join(shapes.text(part.get("text"), "systemInstruction: a text") for part in parts)
+
+
+class _Calls:
+    """Calls have no identity in most programs' histories: they are counted, and results belong to the oldest call of
+    their name that has none."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._open: list[tuple[str, str]] = []
+
+    def add(self, function_call: Row) -> Row:
+        identity = function_call.get("id")
+        if not isinstance(identity, str) or not identity:
+            identity = f"call_{self._count}"
+        self._count += 1
+        name = shapes.text(function_call.get("name"), "functionCall.name")
+        self._open.append((name, identity))
+        arguments = encode(shapes.row(function_call.get("args"), "functionCall.args")).decode()
+        return shapes.call(identity, name, arguments)
+
+    def answered(self, response: Row) -> str:
+        """Return the identity of the call that a result belongs to."""
+        identity, name = response.get("id"), response.get("name")
+        for number, (called, open_identity) in enumerate(self._open):
+            if open_identity == identity or (not identity and called == name):
+                del self._open[number]
+                return open_identity
+        return identity if isinstance(identity, str) else f"call_{name}"
+
+
+def _model_turn(parts: list[Row], calls: _Calls, request: ProgramRequest) -> Message:
+    texts, thoughts, made = list[str](), list[str](), list[Row]()
+    for part in parts:
+        if (function_call := _get(part, "functionCall")) is not None:
+            made.append(calls.add(shapes.row(function_call, "functionCall")))
+        elif isinstance(part.get("text"), str):
+            (thoughts if part.get("thought") is True else texts).append(part["text"])
+        else:
+            request.note(f"dropped a part with {', '.join(sorted(part))[:100]}")
+    return Message(
+        role="assistant",
+        content="".join(texts),
+        tool_calls=made or None,
+        reasoning_content="".join(thoughts) or None,
+    )
+
+
+def _user_turn(parts: list[Row], calls: _Calls) -> list[Message]:
+    messages, content = list[Message](), list[Row]()
+    for part in parts:
+        if (response := _get(part, "functionResponse")) is not None:
+            answer = shapes.row(response, "functionResponse")
+            identity = calls.answered(answer)
+            name = shapes.text(answer.get("name"), "functionResponse.name")
+            messages.append(
+                Message(role="tool", content=_result(answer), tool_call_id=identity, name=name or None)
+            )
+        elif isinstance(part.get("text"), str):
+            content.append({"type": "text", "text": part["text"]})
+        elif (inline := _get(part, "inlineData")) is not None:
+            content.append(_inline(shapes.row(inline, "inlineData")))
+        elif (file := _get(part, "fileData")) is not None:
+            content.append(shapes.image(shapes.text(_get(shapes.row(file, "fileData"), "fileUri"), "fileUri")))
+        else:
+            raise refuse(f"A part with {', '.join(sorted(part))[:100]} is not supported.")
+    if content or not messages:
+        messages.append(Message(role="user", content=shapes.content(content)))
+    return messages
+
+
+def _result(response: Row) -> str:
+    """Return a result as the model reads it: a text as it is, an object as JSON."""
+    value = response.get("response")
+    if isinstance(value, dict) and len(value) == 1:
+        only = next(iter(value.values()))
+        if isinstance(only, str) and next(iter(value)) in ("output", "result"):
+            return only
+    return value if isinstance(value, str) else encode(value).decode()
+
+
+def _inline(data: Row) -> Row:
+    kind, text = shapes.text(_get(data, "mimeType"), "mimeType"), shapes.text(data.get("data"), "inlineData.data")
+    if kind.startswith("text/"):
+        try:
+            return {"type": "text", "text": base64.b64decode(text, altchars=b"-_").decode("utf-8", "replace")}
+        except ValueError as error:
+            raise refuse("inlineData.data is not base64.") from error
+    if not kind.startswith("image/"):
+        raise refuse(f"inlineData of type '{kind[:100]}' is not supported.")
+    return shapes.image(f"data:{kind};base64,{text.replace('-', '+').replace('_', '/')}")
+
+
+def _tool(declaration: Row, where: str) -> Row:
+    schema = declaration.get("parametersJsonSchema") or declaration.get("parameters_json_schema")
+    if schema is None and declaration.get("parameters") is not None:
+        schema = _json_schema(declaration["parameters"])
+    return shapes.tool(declaration.get("name"), declaration.get("description"), schema, where)
+
+
+def _json_schema(value: Any, depth: int = 0) -> Any:
+    """Convert a schema of OpenAPI, whose types are in capitals, to a JSON schema. Raises GatewayProblem."""
+    if depth > DEEPEST:
+        raise refuse("A tool's schema is too deep.")
+    if isinstance(value, list):
+        return [_json_schema(item, depth + 1) for item in value]
+    if not isinstance(value, dict):
+        return value
+    converted = {key: _json_schema(item, depth + 1) for key, item in value.items() if key != "nullable"}
+    kind = converted.get("type")
+    if isinstance(kind, str):
+        converted["type"] = [kind.lower(), "null"] if value.get("nullable") is True else kind.lower()
+    return converted
+
+
+def _format(config: Row) -> Row | None:
+    if config.get("responseMimeType") != "application/json":
+        return None
+    schema = config.get("responseJsonSchema")
+    if schema is None:
+        schema = _json_schema(config.get("responseSchema"))
+    if schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+
+
+def _choice(body: Row) -> tuple[ToolChoice, list[str]]:
+    """Return the choice, and the only tools that it allows (none: all)."""
+    config = shapes.row(_get(body, "toolConfig"), "toolConfig")
+    calling = shapes.row(_get(config, "functionCallingConfig"), "functionCallingConfig")
+    mode = shapes.text(calling.get("mode"), "functionCallingConfig.mode").upper() or "AUTO"
+    names = shapes.texts(_get(calling, "allowedFunctionNames"), "allowedFunctionNames")
+    if mode == "ANY":
+        return ToolChoice(mode="any", name=names[0] if len(names) == 1 else ""), names
+    if mode not in AUTOMATIC and mode != "NONE":
+        raise refuse(f"functionCallingConfig.mode: '{mode[:100]}' is not supported.")
+    return ToolChoice(mode="none" if mode == "NONE" else "auto"), names
+
+
+def _get(value: Row, name: str) -> Any:
+    """Return a field by its name in either spelling, `functionCall` or `function_call`."""
+    if name in value:
+        return value[name]
+    return value.get("".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))

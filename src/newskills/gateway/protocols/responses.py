@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenAI Responses. https://platform.openai.com/docs/api-reference/responses.
+
+Nothing is kept for a later request: programs send their whole history. Reasoning travels with them as
+`encrypted_content`, which they send back unread, where they ask for it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+from newskills.base.records import Message, Reply, Row, Usage
+from newskills.gateway import shapes
+from newskills.gateway.form import (
+    GatewayProblem,
+    ProgramRequest,
+    Served,
+    ToolChoice,
+    argument_text,
+    arguments_of,
+    encode,
+    event,
+    name_of,
+    pieces,
+    refuse,
+)
+from newskills.gateway.protocols.chat import CODES, ERROR_TYPES
+
+ENCRYPTED = "reasoning.encrypted_content"
+MARK = "newskills:"
+"""How reasoning begins that another backend has written: as text, not encrypted at all."""
+IGNORED = frozenset({"web_search_call", "file_search_call", "compaction", "item_reference", "tool_search_call"})
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+FREE_TEXT = {
+    "type": "object",
+    "properties": {"input": {"type": "string", "description": "the whole input of the tool, as plain text"}},
+    "required": ["input"],
+}
+
+
+class ResponsesProtocol:
+    """Fits `ProgramProtocol`."""
+
+    name = "responses"
+    ping = b": wait\n\n"
+
+    def read(self, body: Row, model: str, stream: bool) -> ProgramRequest:
+        for name in ("previous_response_id", "conversation"):
+            if body.get(name) is not None:
+                raise refuse(f"{name}: this gateway keeps nothing; send the whole history as `input`.")
+        reasoning = shapes.row(body.get("reasoning"), "reasoning")
+        include = shapes.texts(body.get("include"), "include")
+        request = ProgramRequest(
+            messages=[],
+            model=shapes.text(body.get("model"), "model"),
+            max_tokens=shapes.whole(body.get("max_output_tokens"), "max_output_tokens"),
+            temperature=shapes.number(body.get("temperature"), "temperature", 0, 2),
+            top_p=shapes.number(body.get("top_p"), "top_p", 0, 1) or None,
+            effort=shapes.text(reasoning.get("effort"), "reasoning.effort") or None,
+            stream=body.get("stream") is True,
+            response_format=_format(shapes.row(body.get("text"), "text")),
+            wire={"custom": [], "spaces": {}, "encrypted": ENCRYPTED in include},
+        )
+        for number, offered in enumerate(shapes.rows(body.get("tools"), "tools")):
+            _read_tool(offered, f"tools[{number}]", request)
+        request.choice = _choice(body.get("tool_choice"), body.get("parallel_tool_calls"))
+        instructions = shapes.text(body.get("instructions"), "instructions")
+        messages = [Message(role="system", content=instructions)] if instructions else []
+        request.messages = shapes.joined_system([*messages, *_History(request).read(body.get("input"))])
+        if not any(message.role != "system" for message in request.messages):
+            raise refuse("input: at least one item is needed.")
+        shapes.check_choice(request)
+        return request
+
+    def answer(self, served: Served) -> Row:
+        return _response(served, _status(served.reply), _items(served))
+
+    def events(self, served: Served) -> Iterator[bytes]:
+        count = iter(range(1 << 30))
+
+        def named(kind: str, **fields: Any) -> bytes:
+            return event({"type": kind, "sequence_number": next(count), **fields}, kind)
+
+        yield named("response.created", response=_response(served, "in_progress", []))
+        yield named("response.in_progress", response=_response(served, "in_progress", []))
+        items = _items(served)
+        for index, item in enumerate(items):
+            begun = {**item, **_EMPTY[item["type"]], "status": "in_progress"}
+            yield named("response.output_item.added", output_index=index, item=begun)
+            place = {"item_id": item["id"], "output_index": index}
+            for kind, fields in _item_events(item):
+                yield named(kind, **place, **fields)
+            yield named("response.output_item.done", output_index=index, item=item)
+        status = _status(served.reply)
+        yield named(f"response.{status}", response=_response(served, status, items))
+
+    def error(self, problem: GatewayProblem) -> Row:
+        kind = ERROR_TYPES.get(problem.kind, "invalid_request_error")
+        code = problem.code or CODES.get(problem.kind)
+        return {"error": {"message": problem.message, "type": kind, "param": None, "code": code}}
+
+    def error_event(self, problem: GatewayProblem) -> bytes:
+        code = problem.code or CODES.get(problem.kind) or ERROR_TYPES.get(problem.kind, "invalid_prompt")
+        head: Row = {"id": "resp_failed", "object": "response", "created_at": 0, "model": "", "output": []}
+        begun = {**head, "status": "in_progress", "error": None}
+        failed = {**head, "status": "failed", "error": {"code": code, "message": problem.message}}
+        # clients that put the events together expect the first one in any case
+        events = [("response.created", begun), ("response.failed", failed)]
+        return b"".join(
+            event({"type": kind, "sequence_number": number, "response": response}, kind)
+            for number, (kind, response) in enumerate(events)
+        )
+
+    def count(self, tokens: int) -> Row:
+        return {"object": "response.input_tokens", "input_tokens": tokens}
+
+
+_EMPTY: dict[str, Row] = {
+    "message": {"content": []},
+    "reasoning": {"content": [], "encrypted_content": None},
+    "function_call": {"arguments": ""},
+    "custom_tool_call": {"input": ""},
+}
+
+
+def _response(served: Served, status: str, output: list[Row]) -> Row:
+    reply, request = served.reply, served.request
+    ended = status != "in_progress"
+    reason = INCOMPLETE.get(reply.finish_reason or "")
+    return {
+        "id": f"resp_{served.id}",
+        "object": "response",
+        "created_at": served.created,
+        "status": status,
+        "model": request.model,
+        "output": output,
+        "error": None,
+        "incomplete_details": {"reason": reason} if status == "incomplete" else None,
+        "instructions": None,
+        "metadata": {},
+        "parallel_tool_calls": request.choice.parallel is not False,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": _usage(reply.usage) if ended else None,
+    }
+
+
+def _status(reply: Reply) -> str:
+    return "incomplete" if reply.finish_reason in INCOMPLETE else "completed"
+
+
+def _usage(counts: Usage) -> Row:
+    read, written = counts.input_tokens or 0, counts.output_tokens or 0
+    return {
+        "input_tokens": read,
+        "input_tokens_details": {"cached_tokens": counts.cached_tokens or 0},
+        "output_tokens": written,
+        "output_tokens_details": {"reasoning_tokens": counts.reasoning_tokens or 0},
+        "total_tokens": read + written,
+    }
+
+
+def _items(served: Served) -> list[Row]:
+    reply, wire = served.reply, served.request.wire
+    items: list[Row] = []
+    if reply.reasoning:
+        content = [{"type": "reasoning_text", "text": reply.reasoning}]
+        item: Row = {"type": "reasoning", "id": f"rs_{served.id}", "summary": [], "content": content}
+        if wire.get("encrypted"):
+            text = reply.reasoning.encode("utf-8", "replace")
+            item["encrypted_content"] = MARK + base64.b64encode(text).decode()
+        items.append({**item, "status": "completed"})
+    if reply.text or not (reply.tool_calls or reply.reasoning):
+        part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        items.append(
+            {
+                "type": "message",
+                "id": f"msg_{served.id}",
+                "role": "assistant",
+                "content": [part],
+                "status": _status(reply),
+            }
+        )
+    for number, call in enumerate(reply.tool_calls or ()):
+        items.append(_call_item(call, f"fc_{served.id}_{number}", wire))
+    return items
+
+
+def _call_item(call: Row, identity: str, wire: Row) -> Row:
+    name = name_of(call)
+    item: Row = {"type": "function_call", "id": identity, "call_id": call.get("id"), "name": name}
+    if name in wire["custom"]:
+        value = arguments_of(call)
+        text = value.get("input")
+        item |= {"type": "custom_tool_call", "input": text if isinstance(text, str) else argument_text(call)}
+    else:
+        item["arguments"] = argument_text(call)
+        if name in wire["spaces"]:
+            item["namespace"], item["name"] = wire["spaces"][name]
+    return {**item, "status": "completed"}
+
+
+def _item_events(item: Row) -> Iterator[tuple[str, Row]]:
+    """Yield the events between the beginning and the end of an item: kind, fields."""
+    kind = item["type"]
+    if kind == "reasoning":
+        text = item["content"][0]["text"]
+        for piece in pieces(text):
+            yield "response.reasoning_text.delta", {"content_index": 0, "delta": piece}
+        yield "response.reasoning_text.done", {"content_index": 0, "text": text}
+    elif kind == "message":
+        part = item["content"][0]
+        yield "response.content_part.added", {"content_index": 0, "part": {**part, "text": ""}}
+        for piece in pieces(part["text"]):
+            yield "response.output_text.delta", {"content_index": 0, "delta": piece, "logprobs": []}
+        yield "response.output_text.done", {"content_index": 0, "text": part["text"], "logprobs": []}
+        yield "response.content_part.done", {"content_index": 0, "part": part}
+    elif kind == "function_call":
+        for piece in pieces(item["arguments"]):
+            yield "response.function_call_arguments.delta", {"delta": piece}
+        done = {"arguments": item["arguments"], "name": item["name"]}
+        yield "response.function_call_arguments.done", done
+    else:
+        for piece in pieces(item["input"]):
+            yield "response.custom_tool_call_input.delta", {"delta": piece}
+        yield "response.custom_tool_call_input.done", {"input": item["input"]}
+
+
+class _History:
+    """Items of `input` as messages: neighbours that the model has written are one message."""
+
+    def __init__(self, request: ProgramRequest) -> None:
+        self._request = request
+        self._messages: list[Message] = []
+
+    def read(self, value: Any) -> list[Message]:
+        """Return the messages. Raises GatewayProblem."""
+        if isinstance(value, str):
+            return [Message(role="user", content=value)]
+        for item in shapes.rows(value, "input"):
+            kind = shapes.text(item.get("type"), "an item's type") or ("message" if "role" in item else "")
+            if kind == "message":
+                self._message(item)
+            elif kind in ("function_call", "custom_tool_call"):
+                self._call(item, kind)
+            elif kind in ("function_call_output", "custom_tool_call_output"):
+                self._output(item)
+            elif kind == "reasoning":
+                self._reasoning(item)
+            elif kind in IGNORED:
+                self._request.note(f"dropped an item of type {kind}")
+            else:
+                raise refuse(f"input: items of type '{str(kind)[:100]}' are not supported.")
+        return self._messages
+
+    def _assistant(self) -> Message:
+        """Return the message of the model that the next item belongs to."""
+        if not self._messages or self._messages[-1].role != "assistant":
+            self._messages.append(Message(role="assistant", content=""))
+        return self._messages[-1]
+
+    def _message(self, item: Row) -> None:
+        role = shapes.text(item.get("role"), "a message's role")
+        content = item.get("content")
+        if role not in ("user", "assistant", "system", "developer"):
+            raise refuse(f"input: the role '{role[:100]}' is not supported.")
+        if not isinstance(content, str):
+            content = shapes.content([self._part(part) for part in shapes.rows(content, "a message's content")])
+        if role == "assistant" and isinstance(content, str):
+            message = self._assistant()
+            message.content = f"{message.content or ''}{content}"
+        else:
+            self._messages.append(Message(role="system" if role == "developer" else role, content=content))
+
+    def _part(self, part: Row) -> Row:
+        kind = part.get("type")
+        if kind in ("input_text", "output_text", "text"):
+            return {"type": "text", "text": shapes.text(part.get("text"), "a part's text")}
+        if kind == "refusal":
+            return {"type": "text", "text": shapes.text(part.get("refusal"), "a part's refusal")}
+        if kind == "input_image" and part.get("image_url"):
+            return shapes.image(shapes.text(part["image_url"], "image_url"), part.get("detail"))
+        raise refuse(f"input: parts of type '{str(kind)[:100]}' are not supported (images: by image_url).")
+
+    def _call(self, item: Row, kind: str) -> None:
+        name = shapes.text(item.get("name"), f"{kind}.name")
+        if item.get("namespace") is not None:
+            name = flat_name(shapes.text(item["namespace"], "namespace"), name)
+        if kind == "custom_tool_call":
+            arguments = encode({"input": shapes.text(item.get("input"), f"{kind}.input")}).decode()
+        else:
+            arguments = shapes.text(item.get("arguments"), f"{kind}.arguments")
+        message = self._assistant()
+        calls = message.tool_calls or []
+        message.tool_calls = [*calls, shapes.call(shapes.text(item.get("call_id"), "call_id"), name, arguments)]
+
+    def _output(self, item: Row) -> None:
+        output, pictures = item.get("output"), list[Row]()
+        if not isinstance(output, str):
+            parts = [self._part(part) for part in shapes.rows(output, "output")]
+            pictures = [part for part in parts if part["type"] != "text"]
+            output = "\n".join(part["text"] for part in parts if part["type"] == "text")
+        identity = shapes.text(item.get("call_id"), "call_id")
+        self._messages.append(Message(role="tool", content=output, tool_call_id=identity))
+        if pictures:
+            self._messages.append(Message(role="user", content=pictures))
+
+    def _reasoning(self, item: Row) -> None:
+        hidden = item.get("encrypted_content")
+        if isinstance(hidden, str) and hidden.startswith(MARK):
+            try:
+                text = base64.b64decode(hidden.removeprefix(MARK), validate=True).decode("utf-8", "replace")
+            except ValueError as error:
+                raise refuse("reasoning.encrypted_content is not what this gateway has sent.") from error
+        else:
+            parts = shapes.rows(item.get("content"), "reasoning.content")
+            parts = parts or shapes.rows(item.get("summary"), "reasoning.summary")
+            text = "\n\n".join(shapes.text(part.get("text"), "reasoning: a text") for part in parts)
+        if text:
+            # reasoning begins a reply, so it never belongs to the message before it
+            self._messages.append(Message(role="assistant", content="", reasoning_content=text))
+
+
+def flat_name(space: str, name: str) -> str:
+    """Return the name by which a model calls a tool of a namespace."""
+    return f"{space}__{name}"
+
+
+def _read_tool(offered: Row, where: str, request: ProgramRequest) -> None:
+    """Add a tool to the request, or a note that it is dropped. A tool that takes free text becomes a function with
+    one text."""
+    kind, name = offered.get("type"), offered.get("name")
+    if kind == "function":
+        request.tools.append(shapes.tool(name, offered.get("description"), offered.get("parameters"), where))
+    elif kind == "custom":
+        request.tools.append(shapes.tool(name, _with_grammar(offered), FREE_TEXT, where))
+        request.wire["custom"].append(name)
+    elif kind == "namespace":
+        space = shapes.text(name, f"{where}.name")
+        for number, inner in enumerate(shapes.rows(offered.get("tools"), f"{where}.tools")):
+            inner_name = shapes.text(inner.get("name"), f"{where}.tools[{number}].name")
+            if inner.get("type") != "function":
+                request.note(f"dropped a tool of type {str(inner.get('type'))[:100]}")
+                continue
+            flat = flat_name(space, inner_name)
+            request.tools.append(shapes.tool(flat, inner.get("description"), inner.get("parameters"), where))
+            request.wire["spaces"][flat] = [space, inner_name]
+    else:
+        request.note(f"dropped a tool of type {str(kind)[:100]}")
+
+
+def _with_grammar(offered: Row) -> str:
+    """Return the description of a tool that takes free text, with the grammar of that text, if it has one."""
+    description = shapes.text(offered.get("description"), "a tool's description")
+    grammar = shapes.row(offered.get("format"), "a tool's format")
+    if grammar.get("type") != "grammar":
+        return description
+    definition = shapes.text(grammar.get("definition"), "a tool's grammar")
+    return f"{description}\n\nThe input follows this grammar:\n{definition}"
+
+
+def _format(text: Row) -> Row | None:
+    form = shapes.row(text.get("format"), "text.format")
+    if form.get("type") == "json_object":
+        return {"type": "json_object"}
+    if form.get("type") != "json_schema":
+        return None
+    schema = {
+        name: form[name] for name in ("name", "schema", "strict", "description") if form.get(name) is not None
+    }
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _choice(value: Any, parallel: Any) -> ToolChoice:
+    together = parallel if isinstance(parallel, bool) else None
+    if value in (None, "auto", "none"):
+        return ToolChoice(mode="none" if value == "none" else "auto", parallel=together)
+    if value == "required":
+        return ToolChoice(mode="any", parallel=together)
+    named = shapes.row(value, "tool_choice")
+    if named.get("type") in ("function", "custom"):
+        return ToolChoice(mode="any", name=shapes.text(named.get("name"), "tool_choice.name"), parallel=together)
+    raise refuse(f"tool_choice: '{str(named.get('type'))[:100]}' cannot be required here.")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns gateway` does: any program before any model, recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError
+from newskills.base.protocols import Tokenizer
+from newskills.base.records import Inference, Request, Row
+from newskills.base.registry import load_function
+from newskills.base.terminal import printable
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, explain, resolve
+from newskills.gateway.form import ToolChoice
+from newskills.gateway.tasks import Backend, GatewayTask, Prices, TaskLimits
+from newskills.models import MODELS, check_inference, make_model
+from newskills.models.config import ServerConfig, key_of, without_keys
+from newskills.models.tokenizer import make_tokenizer
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.models import ModelChoice, choose_model
+from newskills.pipelines.options import ModelOptions
+from newskills.pipelines.serving.gateway_options import DEFAULT_TOKEN_ENV, GatewayKeys, GatewayOptions
+from newskills.pipelines.serving.token import check_reach, token_of, who
+from newskills.run.gateway_server.model import LastingEndpoint
+from newskills.run.gateway_server.serving import GatewaySettings, serve_gateway
+from newskills.run.hosting.servers import running_server
+
+LEFT_TO_PROGRAMS = ("inference.temperature", "inference.top_p", "inference.random_seed")
+USUALLY_FORCED = frozenset({"reasoning_effort"})
+"""Settings that a program does not decide unless it is told to: agents ask for efforts that their own models have."""
+LARGEST_LIMIT = frozenset({"tokens_to_generate"})
+"""Settings that are the upper limit of what a program may ask for."""
+
+
+def run(parsed: Parsed[GatewayOptions]) -> int:
+    options = parsed.options
+    choice = choose_model(_model_options(options), parsed.overrides)
+    left = Layer("left to programs", dict.fromkeys(LEFT_TO_PROGRAMS))
+    resolved = resolve(GatewayKeys, [left, choice.layer, Layer("command line", parsed.overrides)])
+    if parsed.explain:
+        for key, value, source in explain(resolved):
+            sys.stdout.write(f"++{key} = {value}  ({source})\n")
+        return 0
+    keys = resolved.value
+    token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
+    check_reach(options.host, token, open_to_all=options.open)
+    settings = GatewaySettings(
+        host=options.host,
+        port=options.port,
+        folder=Path(options.output_dir).expanduser().absolute(),
+        socket=Path(options.socket).expanduser().absolute() if options.socket else None,
+        token=token,
+    )
+    request = _request(keys, options)
+    forced = _forced(parsed)
+    _check(keys, options, choice, request)
+    if options.dry_run:
+        where = keys.server.base_url or keys.server.server_type
+        if choice.host is not None:
+            where = f"a server that is started ({choice.host.name})"
+        steps = [
+            ("asks", keys.server.model or "", where),
+            ("listens", f"{options.host}:{options.port or 'a free port'}", who(token)),
+            ("writes", settings.folder, "gateway.jsonl, output.jsonl"),
+            ("decides", ", ".join(sorted(forced)), "whatever programs say"),
+        ]
+        show_dry_run(steps)
+        return 0
+    with _server(choice, options, keys.server, settings.folder) as server:
+        tokenizer = _tokenizer(server)
+        limits = TaskLimits(
+            requests=options.max_requests,
+            tokens=options.max_tokens,
+            cost=options.max_cost,
+            seconds=options.max_seconds,
+        )
+        backend = _backend(server, request.inference)
+        prices = Prices(read=server.price_per_million_input_tokens, written=server.price_per_million_output_tokens)
+
+        async def serve() -> None:
+            model = LastingEndpoint(
+                server,
+                keys.max_concurrent_requests,
+                os.environ,
+                say=_say,
+                patience=keys.endpoint_patience,
+                tokenizer=tokenizer,
+            )
+
+            def make(name: str) -> GatewayTask:
+                return GatewayTask(
+                    model=model,
+                    request=request,
+                    name=name,
+                    forced=forced,
+                    limits=limits,
+                    prices=prices,
+                    backend=backend,
+                    keeps_replies=False,
+                )
+
+            await serve_gateway(model, make, settings, say=_say, tokenizer=tokenizer)
+
+        aio.run(serve)
+    return 0
+
+
+def _model_options(options: GatewayOptions) -> ModelOptions:
+    def listed(value: object) -> list[object]:
+        return [] if value is None else [value]
+
+    chosen: Row = {
+        name: listed(getattr(options, name)) for name in ("model", "server_type", "server_address", "server_gpus")
+    }
+    arguments = [options.server_args] if options.server_args else []
+    return ModelOptions(**chosen, server_args=arguments, server_timeout=options.server_timeout)
+
+
+def _request(keys: GatewayKeys, options: GatewayOptions) -> Request:
+    """Return the settings of each request. Raises ConfigError for an endpoint without messages."""
+    inference = keys.inference
+    if inference.endpoint_type == "text":
+        raise ConfigError("A gateway needs an endpoint with messages.", hint="Set ++inference.endpoint_type=chat.")
+    extra: Row = {}
+    if options.logprobs:
+        dialect = MODELS.properties(keys.server.server_type).dialect
+        if inference.top_logprobs is None:
+            inference = msgspec.structs.replace(inference, top_logprobs=1)  # llama.cpp takes 0 for none
+        extra = dict.fromkeys(dialect.token_ids if dialect is not None else (), True)
+    return Request(inference=inference, extra_body=extra)
+
+
+def _forced(parsed: Parsed[GatewayOptions]) -> frozenset[str]:
+    """Return the settings that hold whatever programs say: those that are set by ++inference.*."""
+    begin = "inference."
+    names = {key.removeprefix(begin) for key in parsed.overrides if key.startswith(begin)}
+    return USUALLY_FORCED.union(names) - LARGEST_LIMIT
+
+
+def _check(keys: GatewayKeys, options: GatewayOptions, choice: ModelChoice, request: Request) -> None:
+    """Raise ConfigError, AuthError for what no request could be served with."""
+    server = keys.server
+    prices = (server.price_per_million_input_tokens, server.price_per_million_output_tokens)
+    if options.max_cost and None in prices:
+        raise ConfigError(
+            "--max_cost needs prices.",
+            hint="Give ++server.price_per_million_input_tokens=PRICE and "
+            "++server.price_per_million_output_tokens=PRICE.",
+        )
+    if choice.host is None:
+        # programs may leave out a limit that the service needs; they are told then
+        limited = msgspec.structs.replace(
+            request.inference, tokens_to_generate=request.inference.tokens_to_generate or 1
+        )
+        check_inference(make_model(server, concurrency=1, environ=os.environ), limited, tools=True)
+
+
+def _backend(server: ServerConfig, inference: Inference) -> Backend:
+    properties = MODELS.properties(server.server_type)
+    keys_of_choice = load_function(properties.tool_choice)
+    responses = inference.endpoint_type == "responses"
+
+    def choice(choice: ToolChoice) -> Row:
+        keys: Row = keys_of_choice(choice.mode, choice.name, choice.parallel, responses)
+        return keys
+
+    return Backend(choice=choice, blocks=properties.blocks)
+
+
+@contextlib.contextmanager
+def _server(
+    choice: ModelChoice, options: GatewayOptions, server: ServerConfig, folder: Path
+) -> Iterator[ServerConfig]:
+    """Yield the endpoint; a server is started for it where it has none. Raises ServerStartError."""
+    if choice.host is None:
+        yield server
+        return
+    key = key_of(server, os.environ)[0] or secrets.token_hex(16)
+    with running_server(choice.host, folder / "server.log", options.server_timeout, key=key) as started:
+        own_key = {"api_key": started.key} if started.key else {}
+        yield msgspec.structs.replace(server, base_url=started.base_url, model=started.model_name, **own_key)
+
+
+def _tokenizer(server: ServerConfig) -> Tokenizer | None:
+    """Return what counts tokens; None where there is nothing, and counts are estimated."""
+    try:
+        return make_tokenizer(None, server, os.environ)
+    except ConfigError:
+        return None
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody reads any more; programs go on
+        sys.stdout.write(f"{time.strftime('%H:%M:%S')} {printable(without_keys(text))}\n")
+        sys.stdout.flush()
