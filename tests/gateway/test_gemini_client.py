@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from google import genai
-from google.genai import errors, types
+from google.genai import Client, errors, types
 from tests.gateway.scripted import RunningGateway, ScriptedModel, call, running
 
 from newskills.base.errors import ContextLimitError, RateLimitError, ServerError
@@ -30,7 +29,7 @@ LOOK = types.FunctionDeclaration(
 @contextmanager
 def client(served: RunningGateway, prefix: str = "/t1") -> Iterator[Any]:
     options = types.HttpOptions(base_url=f"{served.url}{prefix}", timeout=60_000)
-    with genai.Client(api_key="x", http_options=options) as made:
+    with Client(api_key="x", http_options=options) as made:
         yield made
 
 
