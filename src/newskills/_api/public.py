@@ -136,6 +136,12 @@ PUBLIC = {
         purpose="rewards in other trainers (`pkg://newskills.rewards`)",
         names=("ClientOptions", "RewardClient", "compute_score", "trl_reward"),
     ),
+    "newskills.gateway.recording": PublicModule(
+        purpose="scripts: the log of a gateway", names=("GatewayLog", "read_log")
+    ),
+    "newskills.gateway.segments": PublicModule(
+        purpose="scripts: token sequences of a gateway's log", names=("TokenSegment", "token_segments")
+    ),
     "newskills.solve.chat": PublicModule(purpose="solvers", names=("ChatSolver", "MAIN", "ask")),
     "newskills.solve.dialogue": PublicModule(
         purpose="solvers of several turns", names=("continued", "with_budget")
