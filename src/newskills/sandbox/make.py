@@ -45,7 +45,7 @@ def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
 
 
 def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
-    """`config` with what `environ` says of sessions where it says nothing itself. Raises ConfigError."""
+    """Return `config` with what `environ` says of sessions where it says nothing itself. Raises ConfigError."""
     if config.data_dir and not Path(config.data_dir).is_dir():
         raise ConfigError(f"The sandbox's data_dir is not a folder: {config.data_dir}.")
     text = environ.get(SESSION_TIMEOUT_VARIABLE, "")
@@ -61,7 +61,7 @@ def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
 
 
 def port_of(port: int | None, environ: Mapping[str, str]) -> int:
-    """`port`, else the variable's, else 6000. Raises ConfigError."""
+    """Return `port`, else the variable's, else 6000. Raises ConfigError."""
     text = environ.get(PORT_VARIABLE, "")
     if port is not None or not text:
         return DEFAULT_PORT if port is None else port

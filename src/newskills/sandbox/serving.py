@@ -21,7 +21,8 @@ INSTALL = "pip install 'newskills[sandbox]' installs them."
 async def serve_until_stopped(
     config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], *, say: Callable[[str], None]
 ) -> None:
-    """Until SIGINT or SIGTERM, after which every session has ended. `say` hears of the address, and of what is missing.
+    """Serve until SIGINT or SIGTERM, after which every session has ended. `say` hears of the address, and of what is
+    missing.
 
     Raises ConfigError, SandboxError where the code cannot be isolated, ServerStartError for a port that is taken.
     """

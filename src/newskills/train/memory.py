@@ -67,7 +67,7 @@ class TrainingPlan(Struct, frozen=True, kw_only=True):
 
 
 def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, float]:
-    """Bytes of one device, by what they are for."""
+    """Return the bytes of one device, by what they are for."""
     moments, gradients, weights = (
         plan.devices if plan.split in stages else 1
         for stages in (
@@ -115,7 +115,7 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
 
 
 def _activations(shape: ModelShape, plan: TrainingPlan) -> float:
-    """Bytes of a token."""
+    """Return the bytes of a token."""
     layer = _layer(shape, plan)
     if not plan.checkpointing:
         return shape.layers * layer
@@ -124,8 +124,8 @@ def _activations(shape: ModelShape, plan: TrainingPlan) -> float:
 
 
 def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
-    """Bytes of a token in a layer: inputs of norms and projections, queries, keys, values, outputs of attention, and
-    four times the width of the feed-forward layer (three without gate).
+    """Return the bytes of a token in a layer: inputs of norms and projections, queries, keys, values, outputs of
+    attention, and four times the width of the feed-forward layer (three without gate).
     """
     inner = (4 if shape.gated else 3) * (shape.inner * max(1, shape.active) + shape.shared)
     inside = 3 * shape.attention + 2 * shape.kv + inner
@@ -135,7 +135,7 @@ def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
 
 
 def needed_line(needed: Mapping[str, float], capacity: float | None, device: str) -> str:
-    """`needs about 61 GB of 80 GB on each GPU: weights 28.1, optimizer 14.2, …`."""
+    """Return `needs about 61 GB of 80 GB on each GPU: weights 28.1, optimizer 14.2, …`."""
     largest = sorted(needed.items(), key=lambda part: -part[1])
     shown = ", ".join(f"{name} {_gb(size)}" for name, size in largest if size >= 0.005 * sum(needed.values()))
     of = "" if capacity is None else f" of {_gb(capacity)} GB"
@@ -198,7 +198,9 @@ def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, Train
 
 
 def step_size(sequences: int, micro: int, devices: int, length: int, scored: int, *, sampled: int = 0) -> StepSize:
-    """Of a step of `sequences` over all devices, `micro` at once on each (0 = all); `sampled` of them are sampled."""
+    """Return the size of a step of `sequences` over all devices, `micro` at once on each (0 = all); `sampled` of them
+    are sampled.
+    """
     share = ceil(sequences / devices)
     return StepSize(
         sequences=min(micro, share) if micro else share,

@@ -51,7 +51,7 @@ class ModelShape(Struct, frozen=True, kw_only=True):
         return self.kv_heads * self.head
 
     def linears(self) -> dict[str, tuple[int, int]]:
-        """(in, out) of the projections of one layer; those of its experts stand for one of them."""
+        """Return (in, out) of the projections of one layer; those of its experts stand for one of them."""
         names = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
         return {
             "q_proj": (self.hidden, self.attention),
@@ -85,7 +85,9 @@ class ModelShape(Struct, frozen=True, kw_only=True):
         return self.in_layers + self.elsewhere
 
     def pairs(self, rank: int, targets: tuple[str, ...]) -> int:
-        """Weights of LoRA pairs on the projections `targets`; experts have none, as PEFT finds no projections there."""
+        """Return the weights of LoRA pairs on the projections `targets`; experts have none, as PEFT finds no
+        projections there.
+        """
         return self.layers * sum(
             rank * (wide + narrow)
             for name, (wide, narrow) in self.linears().items()
@@ -94,7 +96,9 @@ class ModelShape(Struct, frozen=True, kw_only=True):
 
 
 def model_shape(folder: Path) -> ModelShape | None:
-    """None where its config.json names no sizes of a transformer. Raises DataError where it cannot be read."""
+    """Return the shape; None where its config.json names no sizes of a transformer. Raises DataError where it cannot
+    be read.
+    """
     path = folder / "config.json"
     try:
         config: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])

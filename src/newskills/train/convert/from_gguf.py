@@ -78,7 +78,7 @@ def _config(fields: dict[str, Any], *, tied: bool) -> dict[str, Any]:
 
 
 def _write_tokenizer(folder: Path, fields: dict[str, Any]) -> None:
-    """tokenizer.json as the library `tokenizers` reads it, and the settings that transformers expects beside it."""
+    """Write tokenizer.json as `tokenizers` reads it, and the settings that transformers expects beside it."""
     kind, pre = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
     if kind != "gpt2" or pre not in PRE_TOKENIZERS:
         raise ConfigError(

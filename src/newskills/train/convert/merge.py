@@ -61,7 +61,7 @@ class _Adapter(Struct, frozen=True):
 
 
 def merge_lora(base: Path, adapter: Path, target: Path) -> int:
-    """W + alpha / r · B A for every pair (in float32, stored as `base` stores it); returns how many pairs.
+    """Merge W + alpha / r · B A for every pair (in float32, stored as `base` stores it); return how many pairs.
 
     An adapter with the head of a reward model makes `target` one (LlamaForSequenceClassification with one label).
 

@@ -76,7 +76,7 @@ def gguf_name(name: str) -> str:
 
 
 def rotated_heads(name: str, config: dict[str, Any]) -> int | None:
-    """Heads of a projection whose rows llama.cpp keeps in another order; None for all other tensors."""
+    """Return the heads of a projection whose rows llama.cpp keeps in another order; None for all other tensors."""
     if name.endswith("q_proj.weight"):
         return int(config["num_attention_heads"])
     if name.endswith("k_proj.weight"):

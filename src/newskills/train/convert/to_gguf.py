@@ -91,7 +91,7 @@ def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any
 
 
 def _alike(left: Any, right: Any) -> bool:
-    """Whether `found` says all that `known` says."""
+    """Return whether `found` says all that `known` says."""
     if isinstance(left, dict) and isinstance(right, dict):
         return all(key in right and _alike(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):

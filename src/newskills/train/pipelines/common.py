@@ -65,7 +65,7 @@ class Wandb(Struct, frozen=True, kw_only=True):
 
 
 def clock(seconds: int) -> str:
-    """DD:HH:MM:SS, as NeMo-RL's `checkpoint_must_save_by` wants it."""
+    """Format seconds as DD:HH:MM:SS, as NeMo-RL's `checkpoint_must_save_by` wants it."""
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
@@ -73,7 +73,7 @@ def clock(seconds: int) -> str:
 
 
 def steps_of(text: str | None, option: str) -> list[int]:
-    """`100,200` → [100, 200], each once. Raises ConfigError."""
+    """Parse `100,200` → [100, 200], each once. Raises ConfigError."""
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
     if any(not part.isascii() or not part.isdigit() for part in parts):
         raise ConfigError(f"{option}={text}: expected step numbers, separated by commas.")
@@ -81,7 +81,7 @@ def steps_of(text: str | None, option: str) -> list[int]:
 
 
 def step_range(text: str) -> str:
-    """`A:B` with 1 ≤ A < B. Raises ConfigError."""
+    """Parse `A:B` with 1 ≤ A < B. Raises ConfigError."""
     first, colon, last = text.partition(":")
     if not (colon and first.isdigit() and last.isdigit() and 1 <= int(first) < int(last)):
         raise ConfigError(f"--profile_step_range={text}: expected A:B, with 1 ≤ A < B (B is not profiled).")

@@ -74,7 +74,7 @@ def glance(line: bytes, path: str, forms: tuple[str, ...]) -> DataFileFacts:
 
 
 def rows_of(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of each line that is not blank. Raises FormatError."""
+    """Yield line number and object of each line that is not blank. Raises FormatError."""
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):

@@ -156,7 +156,9 @@ def _run(options: argparse.Namespace, source: Path, target: Path) -> None:
 
 
 def gather(ready: Path, target: Path) -> None:
-    """Shards of tensors under Hugging Face's names, with an index where there are several; slices are put together."""
+    """Write shards of tensors under Hugging Face's names, with an index where there are several; slices are put
+    together.
+    """
     target.mkdir()
     shards = sorted(ready.glob("*.safetensors"))
     headers = {shard: _header(shard) for shard in shards}
@@ -183,7 +185,7 @@ def gather(ready: Path, target: Path) -> None:
 
 
 def _consolidate(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, Any]]) -> None:
-    """Slices of tensors that the processes of PyTorch's distributed checkpoints have written, as whole tensors."""
+    """Write slices of tensors, as PyTorch's distributed checkpoints have them, as whole tensors."""
     from torch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files
 
     files = {name: 1 for header in headers.values() for name in header if name != "__metadata__"}
@@ -204,7 +206,9 @@ def _header(path: Path) -> dict[str, Any]:
 
 
 def complete(target: Path, source: Path, model: str) -> None:
-    """Tokenizer and generation settings: those that were saved with the checkpoint, else those of the first model."""
+    """Copy tokenizer and generation settings: those that were saved with the checkpoint, else those of the first
+    model.
+    """
     places = [source / "policy" / "tokenizer", source / "actor" / "huggingface", Path(model)] if model else []
     for place in places:
         for name in (*TOKENIZER, "config.json"):
@@ -237,7 +241,7 @@ def _check_finite(target: Path) -> None:
 
 
 def _from_pickle(target: Path) -> None:
-    """Weights of older converters as safetensors. Nothing but tensors is unpickled. Raises StorageError."""
+    """Turn weights of older converters into safetensors. Nothing but tensors is unpickled. Raises StorageError."""
     files = sorted(target.glob("pytorch_model*.bin"))
     if not files:
         raise HarvestError(f"the converter wrote no weights to {target}.")

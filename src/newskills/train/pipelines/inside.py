@@ -93,7 +93,7 @@ def to_verl(source: Path, target: Path, prompt: Path) -> int:
 
 
 def interpreter(project: str) -> list[str]:
-    """Python of the project's own environment where uv keeps it; else the one that runs this."""
+    """Return the Python of the project's own environment where uv keeps it; else the one that runs this."""
     if project and shutil.which("uv") and os.path.isfile(os.path.join(project, "pyproject.toml")):
         return ["uv", "run", "--project", project, "python"]
     return [sys.executable]
@@ -123,7 +123,7 @@ def missing(python: Sequence[str], module: str, project: str) -> str:
 
 
 def environment(project: str | None) -> dict[str, str]:
-    """Ours, with the trainer's folder among the places where Python looks for modules."""
+    """Return our environment, with the trainer's folder among the places where Python looks for modules."""
     places = [project, os.environ.get("PYTHONPATH")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in places if place)}
 

@@ -25,7 +25,7 @@ class MegatronLm(Struct, frozen=True, kw_only=True):
     entrypoint: str = ENTRYPOINTS[0]
 
     def arguments(self) -> list[str]:
-        """Everything behind the entry point; what the user adds comes later, and the last one counts."""
+        """Return everything behind the entry point; what the user adds comes later, and the last one counts."""
         run = self.run
         words = [
             f"--pretrained-checkpoint={run.model}",
@@ -51,7 +51,7 @@ class MegatronLm(Struct, frozen=True, kw_only=True):
 
 
 def from_keys(overrides: Mapping[str, str]) -> list[str]:
-    """`++lr=1e-5 ++bf16=true` → `--lr=1e-5 --bf16`. Raises ConfigError for a nested key."""
+    """Convert `++lr=1e-5 ++bf16=true` → `--lr=1e-5 --bf16`. Raises ConfigError for a nested key."""
     words = []
     for key, value in overrides.items():
         if "." in key:

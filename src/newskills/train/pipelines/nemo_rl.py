@@ -201,7 +201,7 @@ ENV: Row = {ENVIRONMENT: {"num_workers": 8, "eval_type": "math", "eval_config": 
 
 
 def _template(form: str) -> Row:
-    """`input` and `output` are texts as they are (no template); conversations get the tokenizer's own."""
+    """Return the template: `input` and `output` are texts as they are (none); conversations get the tokenizer's own."""
     return {"policy": {"tokenizer": {"chat_template": None if form == "input_output" else "default"}}}
 
 
@@ -247,7 +247,7 @@ def _grpo(length: int, *, validated: bool) -> Row:
 
 
 def converter(backend: Backend, root: str) -> list[str]:
-    """Words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
+    """Return the words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
     name = "convert_megatron_to_hf.py" if backend == "megatron" else "convert_dcp_to_hf.py"
     weights = "{checkpoint}/policy/weights"
     if backend == "megatron":
@@ -259,7 +259,7 @@ def converter(backend: Backend, root: str) -> list[str]:
 
 
 def merged(base: Row, over: Mapping[str, Any]) -> Row:
-    """`over` laid over `base`, dictionary by dictionary."""
+    """Lay `over` over `base`, dictionary by dictionary."""
     made = dict(base)
     for key, value in over.items():
         old = made.get(key)

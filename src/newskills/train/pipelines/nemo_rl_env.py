@@ -51,7 +51,7 @@ class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """Shares over everything that this actor has graded."""
+        """Return shares over everything that this actor has graded."""
         rewards = batch["rewards"]
         lost = self._unscored / max(1, self._answers)
         return batch, {"accuracy": float(rewards.float().mean()), "unscored": lost}

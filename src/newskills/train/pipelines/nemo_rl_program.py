@@ -16,7 +16,7 @@ ACTOR = "newskills.train.pipelines.nemo_rl_env.Environment"
 
 
 def register() -> None:
-    """Tells NeMo-RL of our environment."""
+    """Tell NeMo-RL of our environment."""
     from nemo_rl.distributed.ray_actor_environment_registry import ACTOR_ENVIRONMENT_REGISTRY
     from nemo_rl.distributed.virtual_cluster import PY_EXECUTABLES
     from nemo_rl.environments.utils import register_env

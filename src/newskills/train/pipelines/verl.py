@@ -116,13 +116,13 @@ class Verl(Struct, frozen=True, kw_only=True):
 
 
 def converter(backend: str) -> Sequence[str]:
-    """Words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
+    """Return the words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
     merge = [PYTHON, "-m", "verl.model_merger", "merge", f"--backend={backend}"]
     return [*merge, "--local_dir", "{checkpoint}/actor", "--target_dir", "{target}"]
 
 
 def quoted(text: str) -> str:
-    """`text` as one value in Hydra's grammar, whatever is in it.
+    """Quote `text` as one value in Hydra's grammar, whatever is in it.
 
     https://hydra.cc/docs/advanced/override_grammar/basic/: in quotes, a backslash counts only before a quote.
     """

@@ -24,7 +24,7 @@ def compute_score(
     extra_info: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, float]:
-    """`score` and `acc`: 1.0 where the math grader finds `ground_truth` in the answer, else 0.0; `no_answer`;
+    """Return `score` and `acc`: 1.0 where the math grader finds `ground_truth` in the answer, else 0.0; `no_answer`;
     `unscored`: 1.0 for an answer that the grader could not judge. verl cannot leave such an answer out: it gets 0.0.
 
     Raises GraderError, which stops the training, where it is the grader that is broken.

@@ -147,7 +147,7 @@ class TinkerClient:
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """With the weights of this moment. Every prompt has a seed of its own, from the seed and its place."""
+        """Sample with the weights of this moment. Every prompt has a seed of its own, from the seed and its place."""
         with _told("The service refused to sample"):
             if self._sampling is None:
                 self._sampling = _of(self._learner().save_weights_and_get_sampling_client(**self._nameless()))
@@ -204,16 +204,16 @@ class TinkerClient:
         self._divides = True
 
     def save_state(self, folder: Path) -> Saved:
-        """At the service, under the folder's name; nothing is written here."""
+        """Save the state at the service, under the folder's name; nothing is written here."""
         return Saved(state_path=self.save_weights(folder.name), sampler_path=self.save_sampler(folder.name))
 
     def save_weights(self, name: str) -> str:
-        """Weights and optimizer; the tinker:// path."""
+        """Save weights and optimizer; return the tinker:// path."""
         with _told(f"The service could not save {name}"):
             return str(_of(self._learner().save_state(name)).path)
 
     def save_sampler(self, name: str, seconds: int | None = None) -> str:
-        """Weights to sample from, for so many seconds (none: for good); the tinker:// path."""
+        """Save weights to sample from, for so many seconds (none: for good); return the tinker:// path."""
         with _told(f"The service could not save {name}"):
             return str(_of(self._learner().save_weights_for_sampler(name, ttl_seconds=seconds)).path)
 
@@ -235,13 +235,13 @@ class TinkerClient:
             self._sampling = _of(self._client.create_sampling_client(model_path=path))
 
     def load_state(self, state: str) -> None:
-        """Another training run begins, with the weights and the optimizer of `state`."""
+        """Begin another training run, with the weights and the optimizer of `state`."""
         with _told(f"The service could not load {state}", kind=DataError):
             self._training = _of(self._client.create_training_client_from_state_with_optimizer(state))
         self._sampling = None
 
     def tokenizer_name(self) -> str:
-        """Where the tokenizer of the model lies: a folder, or a name on the hub."""
+        """Return where the tokenizer of the model lies: a folder, or a name on the hub."""
         data = self._learner().get_info().model_data
         return str(data.tokenizer_id or data.model_name)
 
@@ -284,7 +284,7 @@ class TinkerClient:
         return self._training
 
     def _nameless(self) -> dict[str, str]:
-        """Older clients want a name for weights that are not kept."""
+        """Return a name for weights that are not kept, where the client is older and wants one."""
         import inspect
 
         method = inspect.signature(self._learner().save_weights_and_get_sampling_client)
@@ -344,7 +344,7 @@ def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: Los
 
 
 def _sequence_gap(datum: Datum, logprobs: Sequence[float]) -> float:
-    """Mean of log p − log q over the targets that count in the ratio of a sequence."""
+    """Return the mean of log p − log q over the targets that count in the ratio of a sequence."""
     counted = datum.sampled() if datum.in_ratio is None else datum.in_ratio
     gaps = [
         logprob - before
@@ -393,7 +393,7 @@ def _download(url: str, target: Path) -> None:
 
 @contextmanager
 def _told(what: str, kind: type[NewskillsError] = TrainingError) -> Iterator[None]:
-    """Errors of the client as sentences."""
+    """Raise errors of the client as sentences of ours."""
     try:
         yield
     except (_library().TinkerError, AttributeError, ValueError, OSError, RuntimeError) as error:

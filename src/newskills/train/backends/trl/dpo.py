@@ -27,7 +27,7 @@ from newskills.train.loops.sft import prompt_and_reply
 
 class _DpoTrainer(TrlTrainerMixin, DPOTrainer):  # type: ignore[misc]
     def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
-        """Rows are token ids already."""
+        """Return the rows as they are: token ids already."""
         return dataset
 
 

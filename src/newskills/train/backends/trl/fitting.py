@@ -26,7 +26,7 @@ CGROUP = Path("/sys/fs/cgroup/memory.max")
 def check_fits(
     task: TrainingTask, sequences: int, length: int, scored: int, *, sampled: int = 0, reference: bool = False
 ) -> None:
-    """Says what each device needs, and what would make it less where that is too much.
+    """Say what each device needs, and what would make it less where that is too much.
 
     Raises ConfigError where weights, gradients and moments alone do not fit, DataError for a config.json that cannot be
     read.
@@ -62,7 +62,7 @@ def check_fits(
 
 
 def _capacity() -> tuple[float, str]:
-    """Bytes that a process of the training has, and what holds them."""
+    """Return the bytes that a process of the training has, and what holds them."""
     import torch
 
     if not on_cpu() and torch.cuda.is_available():

@@ -56,8 +56,8 @@ class _OwnPrompts:
         return [list(self.problems[int(index)].prompt) for index in prompts], None, {}
 
     def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
-        """Continuous batching draws from a seed of its own, and TRL would turn the weights that are trained to bfloat16
-        for it.
+        """Seed continuous batching, which draws from a seed of its own, and keep the weights that are trained from
+        being turned to bfloat16 by TRL.
         """
         this: Any = self
         generate: Any = super()
@@ -89,7 +89,9 @@ class _Rewards:
         self.groups: list[Group] = []
 
     def __call__(self, prompts: list[str], completion_ids: list[list[int]], **_: Any) -> list[float | None]:
-        """None for what could not be graded: TRL leaves it out of its group. All processes see all groups."""
+        """Return rewards, None for what could not be graded: TRL leaves it out of its group. All processes see all
+        groups.
+        """
         stops = set(self._scorer.stops)
         samples = [
             Sampled(tokens=ids, logprobs=[], stop_reason="stop" if ids and ids[-1] in stops else "length")
@@ -229,7 +231,7 @@ def _check_drawn_here(settings: TrainerSettings, what: str, config: GrpoConfig) 
 
 
 def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:
-    """On a CPU, room for the samples of a step: transformers would take half of the machine's memory."""
+    """Make room, on a CPU, for the samples of a step: transformers would take half of the machine's memory."""
     import torch
 
     if torch.cuda.is_available():
@@ -240,7 +242,7 @@ def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | 
 
 
 def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | None) -> dict[str, Any]:
-    """Arguments of GRPOConfig and RLOOConfig."""
+    """Return the arguments of GRPOConfig and RLOOConfig."""
     trl = settings.trl
     return {
         "num_generations": config.group_size,
@@ -266,7 +268,7 @@ def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | 
 
 
 def _only_grpo(config: GrpoConfig) -> dict[str, Any]:
-    """dapo: the mean over all completion tokens of a batch."""
+    """Return the arguments of GRPOConfig alone. dapo: the mean over all completion tokens of a batch."""
     return {
         "scale_rewards": "group" if config.scale_by_std else "none",
         "loss_type": "dapo",

@@ -26,7 +26,7 @@ from newskills.train.loops.sft import prompt_and_reply
 
 class _KtoTrainer(TrlTrainerMixin, KTOTrainer):  # type: ignore[misc]
     def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
-        """Rows are token ids already."""
+        """Return the rows as they are: token ids already."""
         return dataset
 
 

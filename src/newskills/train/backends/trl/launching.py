@@ -79,7 +79,8 @@ def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]
 
 
 def torchrun_words(settings: TrlSettings, place: NodePlace) -> list[str]:
-    """On CPUs: without mpirun accelerate launch starts one process there, however many it is told.
+    """Return the words that start processes on CPUs: without mpirun accelerate launch starts one there, however many
+    it is told.
 
     Raises ConfigError for what is to be divided where no GPU is.
     """
@@ -118,7 +119,7 @@ def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:
 
 
 def wants_launch(settings: TrlSettings, environ: Mapping[str, str]) -> bool:
-    """Whether this process is to start others, and none of them itself."""
+    """Return whether this process is to start others, and to be none of them itself."""
     if LAUNCHED in environ:
         return False
     return settings.processes > 1 or settings.split != "none" or environ.get(NODES, "1") not in ("", "1")

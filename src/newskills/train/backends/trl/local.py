@@ -158,7 +158,7 @@ CONFIGS = ("config.json", "model.safetensors.index.json")
 
 @contextmanager
 def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Variables of the environment that nobody has set, for as long as this lasts."""
+    """Set variables of the environment that nobody has set, for as long as this lasts."""
     missing = {name: value for name, value in values.items() if name not in os.environ}
     os.environ.update(missing)
     try:

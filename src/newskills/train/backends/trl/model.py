@@ -171,7 +171,7 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
 
 
 def quantised(settings: TrainerSettings) -> dict[str, Any]:
-    """Arguments of `from_pretrained` for weights in 4 bits: normal floats, products in bfloat16."""
+    """Return the arguments of `from_pretrained` for weights in 4 bits: normal floats, products in bfloat16."""
     if settings.trl.quantization == "none":
         return {}
     from transformers import BitsAndBytesConfig
@@ -186,7 +186,7 @@ def quantised(settings: TrainerSettings) -> dict[str, Any]:
 
 
 def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
-    """Only its special tokens and its decoder are used: texts reach TRL as token ids.
+    """Load the tokenizer for its special tokens and its decoder only: texts reach TRL as token ids.
 
     Raises ConfigError where it names neither a pad nor an end token.
     """
@@ -203,7 +203,7 @@ def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
 
 
 def context_of(model: Any) -> int | None:
-    """Positions that the model has."""
+    """Return how many positions the model has."""
     window: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return window
 
@@ -221,7 +221,7 @@ def check_lengths(lengths: Sequence[int], model: Any, what: str) -> None:
 
 
 def peft_of(lora: LoraSettings, head: str | None = None) -> Any:
-    """`head`: module that is trained whole, beside the pairs."""
+    """Return PEFT's settings; `head` is a module that is trained whole, beside the pairs."""
     from peft import LoraConfig
 
     return LoraConfig(
@@ -235,8 +235,8 @@ def peft_of(lora: LoraSettings, head: str | None = None) -> Any:
 
 
 def seed_pairs(model: Any, lora: LoraSettings) -> None:
-    """First values of the pairs from their own seed, whatever has drawn numbers before; in float32, which TRL leaves
-    for weights in 4 bits: a run that resumes goes on in float32.
+    """Draw the first values of the pairs from their own seed, whatever has drawn numbers before; in float32, which TRL
+    leaves for weights in 4 bits: a run that resumes goes on in float32.
     """
     import torch
     from peft.tuners.lora import LoraLayer
@@ -255,7 +255,7 @@ def seed_pairs(model: Any, lora: LoraSettings) -> None:
 def arguments(
     config: Steps, settings: TrainerSettings, sequences: int, *, output: Path, updates: int
 ) -> dict[str, Any]:
-    """Arguments of TrainingArguments for `updates` updates of the weights with `sequences` each.
+    """Return the arguments of TrainingArguments for `updates` updates of the weights with `sequences` each.
 
     Raises ConfigError where `sequences` cannot be shared out evenly.
     """

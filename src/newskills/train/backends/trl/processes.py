@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def processes() -> int:
-    """How many train together."""
+    """Return how many processes train together."""
     from accelerate import PartialState
 
     # The first who asks decides what the state is, for all who ask later.
@@ -22,8 +22,8 @@ def processes() -> int:
 
 
 def on_cpu() -> bool:
-    """Whether nothing here computes but the CPU. Apple's GPU counts where PYTORCH_ENABLE_MPS_FALLBACK=1 says that the
-    CPU does what it lacks.
+    """Return whether nothing here computes but the CPU. Apple's GPU counts where PYTORCH_ENABLE_MPS_FALLBACK=1 says
+    that the CPU does what it lacks.
     """
     import torch
 
@@ -43,7 +43,9 @@ def division() -> Split:
 
 
 def _zero_stage() -> str:
-    """As accelerate's DeepSpeedPlugin finds it: a file's word goes before the variable's, whose default is 2."""
+    """Return the stage as accelerate's DeepSpeedPlugin finds it: a file's word goes before the variable's, whose
+    default is 2.
+    """
     used = os.environ.get("ACCELERATE_USE_DEEPSPEED", "").lower() == "true"
     stage = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2" if used else "")
     config = os.environ.get("ACCELERATE_DEEPSPEED_CONFIG_FILE", "none")

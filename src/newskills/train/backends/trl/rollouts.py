@@ -23,7 +23,7 @@ UNBOUNDED = 1e30
 
 
 def no_reward(prompts: Sequence[str], **_: Any) -> list[None]:
-    """TRL wants a reward function; rollouts are rewarded before it would be asked."""
+    """Give no reward: TRL wants such a function, but rollouts are rewarded before it would be asked."""
     return [None] * len(prompts)
 
 
@@ -33,8 +33,8 @@ def level(config: GrpoConfig) -> str:
 
 
 def loss_settings(config: GrpoConfig) -> dict[str, Any]:
-    """Arguments of GRPOConfig under which its loss is that of `newskills.train.loops.grpo` on rollouts. p / q is the
-    importance weight, q of the sampler.
+    """Return the arguments of GRPOConfig under which its loss is that of `newskills.train.loops.grpo` on rollouts. p /
+    q is the importance weight, q of the sampler.
     """
     if config.loss in ("ppo", "gspo"):
         how: dict[str, Any] = {"loss_type": "dapo", "importance_sampling_level": level(config)}
@@ -66,7 +66,7 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         return [group for group in self.drawn if not group.rejected]
 
     def step_metrics(self) -> dict[str, float]:
-        """Of the last step, the same in all processes."""
+        """Return the metrics of the last step, the same in all processes."""
         config = self.rollout_config
         tokens = sum(gathered([len(sequence.datum.tokens) for sequence in self._learnt]))
         metrics = measured(self._groups) | self._of_draws | {"tokens": float(tokens)}
@@ -103,8 +103,8 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
         return {name: tensor.to(this.accelerator.device) for name, tensor in tensors.items()}
 
     def _tensors(self, learnt: Sequence[TrainingSequence]) -> dict[str, torch.Tensor]:
-        """[N, P] of prompts and [N, C] of the rest, N a multiple of the parts of a step: all processes learn as often,
-        what is missing is filled up with rows that do not count.
+        """Return [N, P] of prompts and [N, C] of the rest, N a multiple of the parts of a step: all processes learn as
+        often, what is missing is filled up with rows that do not count.
         """
         this: Any = self
         end = this._tokenizer.pad_token_id
@@ -174,7 +174,7 @@ class TurnsTrainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
 
 
 def _row(sequence: TrainingSequence) -> tuple[list[int], list[int], list[int], list[float], list[float]]:
-    """prompt, rest, whether the model wrote it, log-probabilities and advantages of the rest."""
+    """Return the prompt, the rest, whether the model wrote it, log-probabilities and advantages of the rest."""
     datum, start = sequence.datum, sequence.written[0]
     written = set(sequence.written)
     places = range(start, len(datum.targets))

@@ -71,14 +71,14 @@ class TrlSampler:
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """Only below `lead` where several processes train. Log-probabilities are those at the temperature, as TRL
-        computes them when it learns; the random numbers of the training are left as they are.
+        """Sample; only below `lead` where several processes train. Log-probabilities are those at the temperature, as
+        TRL computes them when it learns; the random numbers of the training are left as they are.
         """
         order = _Order(prompts, num_samples, params)
         return self._share(order if processes() == 1 else agreed(order))
 
     def _share(self, order: _Order) -> list[list[Sampled]]:
-        """Every process takes as many prompts as every other: weights that are split are gathered by all at once."""
+        """Give each process its prompts, as many as every other: weights that are split are gathered by all at once."""
         size = ceil(len(order.prompts) / processes())
         rank = self._trainer.accelerator.process_index
         prompts = list(order.prompts)
@@ -159,7 +159,7 @@ class _Recorder(LogitsProcessor):  # type: ignore[misc]  # of a package whose ty
         return scores
 
     def of(self, tokens: torch.Tensor) -> torch.Tensor:
-        """[N, T] of the tokens [N, T] that were generated."""
+        """Return [N, T] of the tokens [N, T] that were generated."""
         self._book(tokens[:, -1])
         return torch.stack(self._logprobs[: tokens.shape[1]], 1)
 

@@ -76,7 +76,7 @@ NEEDS_GPU = ("vllm", "vllm_server")
 
 
 def cannot_quantise() -> str | None:
-    """Why frozen weights cannot be quantised on this machine; None: they can."""
+    """Return why frozen weights cannot be quantised on this machine; None: they can."""
     if find_spec("bitsandbytes") is None:
         return "bitsandbytes is not installed (pip install bitsandbytes)"
     return None

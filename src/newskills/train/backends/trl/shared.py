@@ -47,7 +47,7 @@ class TrlTrainerMixin:
         """Write no README into a run folder."""
 
     def _send_telemetry(self) -> None:
-        """Nothing is told to others."""
+        """Tell others nothing."""
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """Create the schedule of all our trainers."""
@@ -64,7 +64,9 @@ class TrlTrainerMixin:
         return this.lr_scheduler
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """Weights that are tied are written once, also where they were gathered apart from several processes."""
+        """Save weights; those that are tied are written once, also where they were gathered apart from several
+        processes.
+        """
         this: Any = self
         tied = getattr(this.model, "all_tied_weights_keys", {})
         if state_dict is not None:
@@ -102,7 +104,7 @@ class StepRecords(TrainerCallback):  # type: ignore[misc]  # of a package whose 
         on_start: OnStart,
         more: Callable[[], dict[str, float]],
     ) -> None:
-        """`more`: metrics of the last step beside TRL's."""
+        """Keep what the steps need; `more` gives metrics of the last step beside TRL's."""
         self._monitor, self._learner, self._on_start, self._more = monitor, learner, on_start, more
         self._begun = time.monotonic()
         self.ended: bool | None = None
@@ -175,7 +177,7 @@ class TrlLearner:
     def sample(
         self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
     ) -> list[list[Sampled]]:
-        """As `newskills.train.backends.trl.sampling.TrlSampler.sample`."""
+        """Sample as `newskills.train.backends.trl.sampling.TrlSampler.sample` does."""
         return self.sampler.sample(prompts, num_samples, params)
 
 
@@ -199,7 +201,7 @@ def _check_all(check: Callable[[], None]) -> None:
 
 
 def together(hooks: Hooks) -> Hooks:
-    """Hooks for several processes: the first one decides and measures, all follow and sample with it."""
+    """Join hooks for several processes: the first one decides and measures, all follow and sample with it."""
 
     def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
         assert isinstance(client, TrlLearner)

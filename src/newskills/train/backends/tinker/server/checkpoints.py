@@ -76,7 +76,7 @@ class Checkpoints:
     """All runs below one folder."""
 
     def __init__(self, root: Path) -> None:
-        """Completes replacements that a killed server began, and removes what has expired."""
+        """Finish replacements that a killed server began, and remove what has expired."""
         self.root = root
         for kept in root.glob(f"*/*/.*{NEXT}"):
             final = kept.with_name(kept.name[1:].removesuffix(NEXT))
@@ -105,7 +105,7 @@ class Checkpoints:
     def save(
         self, address: Address, about: CheckpointInfo, write: Callable[[Path], None], *, overwrite: bool = False
     ) -> None:
-        """`write` makes the folder it is given, whole or not at all. Raises ConfigError for a name that is taken."""
+        """Let `write` make its folder, whole or not at all. Raises ConfigError for a name that is taken."""
         if not _NAME.fullmatch(address.name):
             raise ConfigError(
                 f"'{address.name[:100]}' is not a valid checkpoint name: use letters, digits, '.', '_' and '-'."
@@ -140,7 +140,7 @@ class Checkpoints:
         return _read(self._folder(address) / ABOUT, CheckpointInfo)
 
     def size(self, address: Address) -> int:
-        """Bytes on the disk."""
+        """Return the bytes on the disk."""
         return sum(file.stat().st_size for file in self._folder(address).rglob("*") if file.is_file())
 
     def remove(self, address: Address) -> None:
@@ -172,7 +172,7 @@ def now() -> datetime:
 
 
 def about(ttl_seconds: int | None, user_metadata: dict[str, str] | None) -> CheckpointInfo:
-    """Of a checkpoint that is being made."""
+    """Describe a checkpoint that is being made."""
     created = now()
     expires = created + timedelta(seconds=ttl_seconds) if ttl_seconds else None
     return CheckpointInfo(created=created, expires=expires, user_metadata=user_metadata)

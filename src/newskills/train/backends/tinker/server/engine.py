@@ -172,7 +172,7 @@ class ModelEngine:
         return asker
 
     def _trainer(self, base: BaseModel, lora: LoraConfig) -> ServedTrainer:
-        """All trainers of a model share its frozen weights."""
+        """Return a trainer; all those of a model share its frozen weights."""
         dtype = dtype_of(self._dtype)
         if base.folder not in self._weights:
             check_trainable(base.folder)
@@ -201,7 +201,7 @@ def _refuse(request: SampleRequest) -> None:
 def _params(
     request: SampleRequest, base: BaseModel, prompts: Sequence[Sequence[int]]
 ) -> tuple[SamplingParams, tuple[str, ...]]:
-    """With the texts that end a sample, if they are texts."""
+    """Return the parameters, with the texts that end a sample, if they are texts."""
     params = request.sampling_params
     stop = [params.stop] if isinstance(params.stop, str) else params.stop
     ids = base.ends if stop is None else [token_id for token_id in stop if isinstance(token_id, int)]

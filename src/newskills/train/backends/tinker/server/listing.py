@@ -22,7 +22,7 @@ class StorageListing:
         self._bases, self._saved = list({base.name: base for base in bases}.values()), saved
 
     def answer(self, request: HttpRequest, parts: Sequence[str]) -> Response:
-        """`parts`: the words of the path. Raises UnknownNameError, DataError."""
+        """Answer a request; `parts` are the words of its path. Raises UnknownNameError, DataError."""
         match [unquote(part) for part in parts]:
             case ["get_server_capabilities"]:
                 return wrong_method(request, "GET") or json_response({"supported_models": self._models()})

@@ -91,7 +91,7 @@ def fields(message: bytes | memoryview) -> Iterator[Field]:
 
 
 def entry(message: bytes | memoryview) -> tuple[str, Field | None]:
-    """Key and value of a map's entry; None where the value is left out. Raises DataError."""
+    """Return key and value of a map's entry; None where the value is left out. Raises DataError."""
     key, value = "", None
     for field in fields(message):
         if field.number == 1:
@@ -111,7 +111,7 @@ def double_field(number: int, value: float) -> bytes:
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """Bytes, text in UTF-8, or an embedded message."""
+    """Encode bytes, text in UTF-8, or an embedded message."""
     return b"".join((_encoded(number << 3 | LENGTH), _encoded(len(value)), value))
 
 

@@ -166,7 +166,9 @@ class RequestQueue:
 
 
 def _done(jobs: Sequence[QueuedCall]) -> list[Answer | RefusedRequest]:
-    """Never raises. Where several together fail, each is tried alone: one bad request takes no other with it."""
+    """Do jobs, and never raise. Where several together fail, each is tried alone: one bad request takes no other with
+    it.
+    """
     first = jobs[0]
     if first.together is None or len(jobs) == 1:
         return [_outcome(job.run) for job in jobs]

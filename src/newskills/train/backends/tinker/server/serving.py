@@ -49,7 +49,7 @@ class TinkerServerSettings(Struct, frozen=True, kw_only=True):
 async def serve_until_stopped(
     models: Mapping[str, Path], engine: ModelEngine, place: TinkerServerSettings, *, say: Callable[[str], None]
 ) -> None:
-    """`models`: folders by name. Until SIGINT or SIGTERM, then after what is being worked on.
+    """Serve `models`, folders by name, until SIGINT or SIGTERM, and end after what is being worked on.
 
     Raises DataError and ConfigError for a model that cannot be served, LockedError where another service has the same
     root, StorageError, ServerStartError.

@@ -42,7 +42,7 @@ class ServedTrainer(CpuTrainer):
             raise DataError(f"{what} has the token {wrong[0]}; the model's vocabulary has {size}.")
 
     def forward(self, data: Sequence[Datum], loss: LossName, config: LossConfig) -> LossOutput:
-        """As `forward_backward`, without gradient."""
+        """Compute what `forward_backward` does, without gradient."""
         total, logprobs = 0.0, []
         with torch.no_grad():
             for part in self._parts(data):

@@ -184,7 +184,7 @@ class PassRequest(Struct, frozen=True, kw_only=True):
 
 
 def read_json(body: bytes, kind: type[T]) -> T:
-    """Unknown keys are left out, as the API has it. Raises DataError with the sentence for the client."""
+    """Decode a body; unknown keys are left out, as the API has it. Raises DataError with a sentence for clients."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -227,7 +227,7 @@ def read_pass(body: bytes) -> PassRequest:
 
 
 def pass_answer(output: LossOutput) -> bytes:
-    """Per datum the log-probabilities of its targets; the loss as the metric `loss:sum`."""
+    """Encode the log-probabilities of the targets of each datum, with the loss as the metric `loss:sum`."""
     ends = np.cumsum([0, *map(len, output.logprobs)], dtype="<i8") * 4
     values = np.array([value for part in output.logprobs for value in part], dtype="<f4")
     batched = bytes_field(1, values.tobytes()) + bytes_field(2, ends.tobytes()) + number_field(3, FLOAT32)
@@ -240,7 +240,7 @@ def pass_answer(output: LossOutput) -> bytes:
 
 
 def sample_answer(samples: Sequence[Sampled], prompt_logprobs: Sequence[float | None] | None) -> bytes:
-    """`prompt_logprobs` None: not asked for; an element None: not computed."""
+    """Encode samples. `prompt_logprobs` None: not asked for; an element None: not computed."""
     parts = []
     for sample in samples:
         reason = number_field(1, STOPPED if sample.stop_reason == "stop" else TOO_LONG)
