@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from tests.graders.plain import plain_grader
 
+from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.graders.longfact import f1_at
 from newskills.metrics import make_metric
@@ -54,3 +55,9 @@ def test_the_metric_averages_what_was_rated() -> None:
     assert (found["precision"], found["f1_at_64"]) == (50.0, 50.0)
     assert metric.ledger().unscored == 1
     assert metric.incorrect(record("supported"))["f1_at_64"] == 0
+
+
+def test_a_share_is_one_at_most() -> None:
+    plain_grader("longfact", {"most_unrated": 1})
+    with pytest.raises(ConfigError, match="most_unrated"):
+        plain_grader("longfact", {"most_unrated": 1.5})

@@ -20,6 +20,7 @@ def outcome(identity: str, rule: str, gold: str, reply: str) -> str:
     [
         ("kor-operation-15", "2", "4or-12", "[[-12 or 4]]", "correct"),
         ("kor-operation-15", "2", "4or-12", "[[4]]", "wrong"),
+        ("kor-operation-77", "8", "\\sqrt{11}", "[[\\sqrt{11} or 3]]", "wrong"),
         ("kor-operation-77", "8", "2\\sqrt{11}", "[[\\sqrt{44}]]", "correct"),
         ("kor-operation-178", "18", "{x∣x≤0 or x≥1}", "[[x≥1 or x≤0]]", "correct"),
         ("kor-operation-181", "18", "{1,2,4}", "[[{4,2,1}]]", "correct"),

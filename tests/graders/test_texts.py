@@ -13,7 +13,14 @@ from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
 from newskills.graders.grid import grids
-from newskills.graders.reading.overlap import anls, best_pairing, drop_score, edit_distance, squad_score
+from newskills.graders.reading.overlap import (
+    anls,
+    best_pairing,
+    drop_score,
+    edit_distance,
+    squad_score,
+    squad_tokens,
+)
 from newskills.graders.short_answer import contained
 
 
@@ -286,3 +293,14 @@ def test_several_grids_and_attempts() -> None:
 def test_hostile_grids() -> None:
     for text in ("[" * 200_000, "[]" * 100_000, "[[1]," * 50_000, "1 \n" * 100_000, "[[" + "1," * 100_000 + "1]]"):
         assert grids(text, 1) == [] or len(grids(text, 1)[0]) <= 64
+
+
+def test_the_article_of_arabic_is_taken_off_in_arabic_only() -> None:
+    assert squad_tokens("\u0627\u0644\u0643\u062a\u0627\u0628", "ar") == ["\u0643\u062a\u0627\u0628"]
+    assert squad_tokens("\u0627\u0644\u0643\u062a\u0627\u0628", "fa") == ["\u0627\u0644\u0643\u062a\u0627\u0628"]
+
+
+def test_an_answer_without_words_has_nothing_in_common_with_one() -> None:
+    assert drop_score(["the"], ["dog"]) == (0.0, 0.0)
+    assert drop_score(["dog"], ["the"]) == (0.0, 0.0)
+    assert drop_score(["the"], ["a"]) == (1.0, 1.0)
