@@ -226,39 +226,14 @@ def _peers(stack: ExitStack) -> Iterator[Tool]:
         yield Tool("nsjail", _command([nsjail, "-Mo", "--really_quiet", *limits, *tree, *shown, "--", python]))
     if podman := shutil.which("podman"):
         root = stack.enter_context(_RootFolder())
-        ulimits = ["--ulimit", "nofile=256:256", "--ulimit", "nproc=1000:1000"]
-        limits = [
-            *ulimits,
-            "--memory",
-            "512m",
-            "--pids-limit",
-            "48",
-            "--tmpfs",
-            "/tmp:size=64m",
-            "--user",
-            str(USER),
-        ]
+        limits = ["--ulimit", "nofile=256:256", "--ulimit", "nproc=1000:1000", "--memory", "512m"]
+        limits += ["--pids-limit", "48", "--tmpfs", "/tmp:size=64m", "--user", str(USER)]
         safe = ["--network", "none", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges"]
-        shown = [
-            word
-            for place in SHOWN
-            if Path(place).is_dir()
-            for word in ("-v", f"{os.path.realpath(place)}:{place}:ro")
-        ]
-        argv = [
-            podman,
-            "run",
-            "--rm",
-            "-i",
-            "--ulimit",
-            "nofile=256:256",
-            *limits,
-            *safe,
-            *shown,
-            "--rootfs",
-            root,
-            python,
-        ]
+        shown = []
+        for place in SHOWN:
+            if Path(place).is_dir():
+                shown += ["-v", f"{os.path.realpath(place)}:{place}:ro"]
+        argv = [podman, "run", "--rm", "-i", *limits, *safe, *shown, "--rootfs", root, python]
         yield Tool(_version([podman, "--version"]).replace(" version", ""), _command(argv))
 
 
