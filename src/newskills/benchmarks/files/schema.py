@@ -24,6 +24,9 @@ def schema_text() -> str:
     """Return the text of the schema."""
     schema: dict[str, Any] = msgspec.json.schema(BenchmarkFile)
     definitions: dict[str, Any] = schema["$defs"]
+    for definition in definitions.values():
+        if "description" in definition:  # versions of msgspec differ in the blanks of docstrings
+            definition["description"] = " ".join(definition["description"].split())
     properties: dict[str, Any] = definitions["BenchmarkFile"]["properties"]
     meanings = "; ".join(f"{name}: {kind.meaning}" for name, kind in KINDS.items())
     properties["kind"]["description"] += f". {meanings}"
