@@ -19,7 +19,7 @@ from newskills.launch.scripts.clients import GenerationClientScript
 from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
 from newskills.launch.validate import check
 from newskills.models.kinds import LLAMACPP_KEY
-from newskills.sandbox.config import TOKEN_VARIABLE
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 BOXES = {
     "executor": "slurm",

@@ -20,7 +20,7 @@ from newskills.launch.scripts.clients import EvalScript, GenerationClientScript,
 from newskills.launch.scripts.script import BaseJobScript, Context, SandboxScript, ServerScript
 from newskills.launch.scripts.unit_clients import EvalClientScript
 from newskills.models.kinds import LLAMACPP_KEY
-from newskills.sandbox.config import TOKEN_VARIABLE
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 NONE = ClusterConfig()
 SLURM = ClusterConfig(executor="slurm", job_dir="/jobs", containers={"vllm": "/vllm.sqsh"})

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from newskills.base.http.server import Server
 from newskills.sandbox.client import HttpSandbox
-from newskills.sandbox.config import TOKEN_VARIABLE
 from newskills.sandbox.server import SandboxServer
 from newskills_sandbox.http.application import HostedSandbox, SandboxApplication
 from newskills_sandbox.http.client import SandboxClient
 from newskills_sandbox.http.exchange import PlainExchange
 from newskills_sandbox.http.server import ApiServer
 from newskills_sandbox.http.server import serve as serve_plainly
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 CARRIERS = ("ours", "the library's")
 

@@ -10,12 +10,13 @@ import pytest
 
 from newskills.base.errors import ConfigError, ExecutionRefusedError, SandboxError, boundary, suggest
 from newskills.base.protocols import Execution
-from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, Limits, SandboxConfig
+from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.sandbox.host import LocalSandbox, settings_of
 from newskills.sandbox.own_errors import own_errors
 from newskills_sandbox import errors
 from newskills_sandbox.languages import LANGUAGES, language
 from newskills_sandbox.settings import SandboxSettings, SessionLimits
+from newskills_sandbox.variables import BLOCK_NETWORK_VARIABLE
 
 
 def raised(config: SandboxConfig, execution: Execution, environ: dict[str, str] | None = None) -> BaseException:

@@ -29,7 +29,7 @@ from newskills.launch.clusters.names import looks_secret
 from newskills.launch.experiments import Experiment
 from newskills.launch.place import AttendedExecutor
 from newskills.launch.scripts.script import Context, JobScript, SandboxScript, ServerScript, ray_words
-from newskills.sandbox.config import TOKEN_VARIABLE
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 __all__ = ["Command", "CommandGroup", "HardwareConfig", "JobDict", "Pipeline", "Submission", "Submit"]
 

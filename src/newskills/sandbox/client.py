@@ -12,10 +12,10 @@ from newskills.base.http.connection import HttpResponse
 from newskills.base.http.proxy import proxy_for
 from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.codec import FAST_JSON
-from newskills.sandbox.config import TOKEN_VARIABLE
 from newskills.sandbox.own_errors import own_errors
 from newskills_sandbox.http.client import ExchangeError, ExchangeTimeoutError, SandboxClient
 from newskills_sandbox.http.messages import HeaderFields
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 CONNECTIONS = 1024
 

@@ -7,14 +7,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-HOST_VARIABLE = "NEMO_SKILLS_SANDBOX_HOST"
-PORT_VARIABLE = "NEMO_SKILLS_SANDBOX_PORT"
-BLOCK_NETWORK_VARIABLE = "NEMO_SKILLS_SANDBOX_BLOCK_NETWORK"
-SESSION_TIMEOUT_VARIABLE = "NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT"
-DISABLE_RESTORE_VARIABLE = "NEMO_SKILLS_DISABLE_SESSION_RESTORE"
-TOKEN_VARIABLE = "NEWSKILLS_SANDBOX_TOKEN"  # noqa: S105 - the name of a variable
-DEFAULT_PORT = 6000
-
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one session may use, with all its processes (`++sandbox.limits.*`)."""

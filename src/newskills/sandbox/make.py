@@ -11,17 +11,17 @@ import msgspec
 
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Sandbox
-from newskills.sandbox.config import (
+from newskills.sandbox.config import SandboxConfig
+from newskills_sandbox.replay import ReplayingSandbox
+from newskills_sandbox.variables import (
+    DEFAULT_HOST,
     DEFAULT_PORT,
     DISABLE_RESTORE_VARIABLE,
     HOST_VARIABLE,
     PORT_VARIABLE,
     SESSION_TIMEOUT_VARIABLE,
-    SandboxConfig,
 )
-from newskills_sandbox.replay import ReplayingSandbox
 
-DEFAULT_HOST = "127.0.0.1"
 OFF = ("", "0", "false", "no", "off")
 
 

@@ -9,9 +9,10 @@ import signal
 from collections.abc import Callable, Mapping
 
 from newskills.base.limits import allow_open_files
-from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
+from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.sandbox.server import SandboxServer
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 OPEN_FILES = 65536
 GRACE = 2.0

@@ -120,15 +120,35 @@ class ChatProtocol:
         yield DONE
 
     def error(self, problem: GatewayProblem) -> Row:
-        kind = ERROR_TYPES.get(problem.kind, "invalid_request_error")
-        code = problem.code or CODES.get(problem.kind)
-        return {"error": {"message": problem.message, "type": kind, "param": None, "code": code}}
+        return openai_error(problem)
 
     def error_event(self, problem: GatewayProblem) -> bytes:
-        return event(self.error(problem))
+        return event(openai_error(problem))
 
     def count(self, tokens: int) -> Row:
         return {"input_tokens": tokens}
+
+
+def openai_error(problem: GatewayProblem) -> Row:
+    """Return the body of an error, as both protocols of OpenAI have it."""
+    kind = ERROR_TYPES.get(problem.kind, "invalid_request_error")
+    code = problem.code or CODES.get(problem.kind)
+    return {"error": {"message": problem.message, "type": kind, "param": None, "code": code}}
+
+
+def choice_in_a_word(value: Any, parallel: Any) -> ToolChoice | None:
+    """Return the choice of tools that one word or nothing says, as both protocols of OpenAI have it; else None."""
+    together = parallel if isinstance(parallel, bool) else None
+    if value in (None, "auto"):
+        return ToolChoice(parallel=together)
+    if value == "none":
+        return ToolChoice(mode="none", parallel=together)
+    return ToolChoice(mode="any", parallel=together) if value == "required" else None
+
+
+def named_choice(name: str, parallel: Any) -> ToolChoice:
+    """Return the choice of one tool."""
+    return ToolChoice(mode="any", name=name, parallel=parallel if isinstance(parallel, bool) else None)
 
 
 def _called(call: Row) -> Row:
@@ -181,15 +201,12 @@ def _message(item: Row) -> Message:
 
 
 def _choice(value: Any, parallel: Any) -> ToolChoice:
-    together = parallel if isinstance(parallel, bool) else None
-    if value in (None, "auto", "none"):
-        return ToolChoice(mode="none" if value == "none" else "auto", parallel=together)
-    if value == "required":
-        return ToolChoice(mode="any", parallel=together)
+    if (choice := choice_in_a_word(value, parallel)) is not None:
+        return choice
     named = shapes.row(value, "tool_choice")
     function = shapes.row(named.get("function"), "tool_choice.function")
     if named.get("type") == "function" and isinstance(function.get("name"), str):
-        return ToolChoice(mode="any", name=function["name"], parallel=together)
+        return named_choice(function["name"], parallel)
     raise refuse(f"tool_choice: '{str(named.get('type'))[:100]}' is not supported.")
 
 

@@ -26,7 +26,13 @@ from newskills.gateway.form import (
     pieces,
     refuse,
 )
-from newskills.gateway.protocols.chat import CODES, ERROR_TYPES
+from newskills.gateway.protocols.chat import (
+    CODES,
+    ERROR_TYPES,
+    choice_in_a_word,
+    named_choice,
+    openai_error,
+)
 
 ENCRYPTED = "reasoning.encrypted_content"
 MARK = "newskills:"
@@ -97,9 +103,7 @@ class ResponsesProtocol:
         yield named(f"response.{status}", response=_response(served, status, items))
 
     def error(self, problem: GatewayProblem) -> Row:
-        kind = ERROR_TYPES.get(problem.kind, "invalid_request_error")
-        code = problem.code or CODES.get(problem.kind)
-        return {"error": {"message": problem.message, "type": kind, "param": None, "code": code}}
+        return openai_error(problem)
 
     def error_event(self, problem: GatewayProblem) -> bytes:
         code = problem.code or CODES.get(problem.kind) or ERROR_TYPES.get(problem.kind, "invalid_prompt")
@@ -376,12 +380,9 @@ def _format(text: Row) -> Row | None:
 
 
 def _choice(value: Any, parallel: Any) -> ToolChoice:
-    together = parallel if isinstance(parallel, bool) else None
-    if value in (None, "auto", "none"):
-        return ToolChoice(mode="none" if value == "none" else "auto", parallel=together)
-    if value == "required":
-        return ToolChoice(mode="any", parallel=together)
+    if (choice := choice_in_a_word(value, parallel)) is not None:
+        return choice
     named = shapes.row(value, "tool_choice")
     if named.get("type") in ("function", "custom"):
-        return ToolChoice(mode="any", name=shapes.text(named.get("name"), "tool_choice.name"), parallel=together)
+        return named_choice(shapes.text(named.get("name"), "tool_choice.name"), parallel)
     raise refuse(f"tool_choice: '{str(named.get('type'))[:100]}' cannot be required here.")

@@ -22,7 +22,7 @@ from newskills.launch.scripts.script import (
     sandbox_secrets,
     server_secrets,
 )
-from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
+from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
 GYM_PATH = "/opt/NeMo-RL/3rdparty/Gym-workspace/Gym"
 """Where NVIDIA's NeMo-RL images have NeMo Gym."""

@@ -23,7 +23,8 @@ from newskills.base.plan import Ready, Ref, Script, Word
 from newskills.launch.clusters.config import ClusterConfig, python_of
 from newskills.models.serving import ServeCommand, ServeSpec, serve_argv, server_properties
 from newskills.models.serving.spec import ANY_INTERFACE
-from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, TOKEN_VARIABLE, Limits
+from newskills.sandbox.config import Limits
+from newskills_sandbox.variables import BLOCK_NETWORK_VARIABLE, TOKEN_VARIABLE
 
 LOOPBACK = "127.0.0.1"
 FALSE = ("", "0", "false", "no", "off")

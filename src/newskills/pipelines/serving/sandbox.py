@@ -17,8 +17,9 @@ from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.serving.token import Open, TokenFile, check_reach, token_of, who
-from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
+from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.make import port_of, settled
+from newskills_sandbox.variables import TOKEN_VARIABLE
 
 SERVE = {"group": "serve"}
 CODE = {"group": "what the code may do"}

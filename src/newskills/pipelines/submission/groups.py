@@ -20,7 +20,7 @@ from newskills.pipelines.models import ROLE, one_of
 from newskills.pipelines.options import ModelOptions, PlacementOptions
 from newskills.pipelines.placement.cluster import hardware
 from newskills.run.planning.config import REPLICA
-from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
+from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
 MAIN, SERVER, SANDBOX = "main", "server", "sandbox"
 """Names of the commands of a job: those of its logs."""

@@ -13,7 +13,7 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
 from newskills.run.engine.build import grades_by_running
 from newskills.run.planning.plan import PlannedUnit
-from newskills.sandbox.config import (
+from newskills_sandbox.variables import (
     BLOCK_NETWORK_VARIABLE,
     DISABLE_RESTORE_VARIABLE,
     HOST_VARIABLE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.callbacks import PrintLine
+from newskills.base.http.stopping import close_unless_hurried, stop_signals
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Request
 from newskills.base.store import locked, write_rows
@@ -55,13 +55,7 @@ async def serve_gateway(
     Raises ConfigError, DataError, LockedError where another gateway has the folder, StorageError, ServerStartError.
     """
     ready_for_threads()
-    stop, hurry = asyncio.Event(), asyncio.Event()
-
-    def request_stop() -> None:
-        (hurry if stop.is_set() else stop).set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, request_stop)
+    stop, hurry = stop_signals()
     with locked(settings.folder / ".gateway.lock", f"The folder {settings.folder}"):
         changed = asyncio.Event()
         recorder = LogRecorder(settings.folder, changed=lambda _: changed.set())
@@ -78,7 +72,7 @@ async def serve_gateway(
             writing = asyncio.create_task(_keep_written(recorder, settings.folder / OUTPUT, changed))
             await stop.wait()
             say("Stopping: requests in progress may finish (again: stop now).")
-            await _close(gateway, hurry)
+            await close_unless_hurried(gateway.close, GRACE, hurry)
             writing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await writing
@@ -99,15 +93,6 @@ def _show(url: str, settings: GatewaySettings, model: str, say: PrintLine) -> No
     say(f"  OpenAI     OPENAI_BASE_URL={url}/demo/v1")
     say(f"  Anthropic  ANTHROPIC_BASE_URL={url}/demo")
     say(f"  Gemini     GOOGLE_GEMINI_BASE_URL={url}/demo")
-
-
-async def _close(gateway: Gateway, hurry: asyncio.Event) -> None:
-    closing, hurried = asyncio.create_task(gateway.close(GRACE)), asyncio.create_task(hurry.wait())
-    await asyncio.wait({closing, hurried}, return_when=asyncio.FIRST_COMPLETED)
-    hurried.cancel()
-    if not closing.done():
-        closing.cancel()
-        await gateway.close(0)
 
 
 async def _keep_written(recorder: LogRecorder, path: Path, changed: asyncio.Event) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import signal
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +33,8 @@ from newskills.base.http.messages import (
     not_found,
     wrong_method,
 )
-from newskills.base.http.server import Server, ServerLimits, serve
+from newskills.base.http.server import ServerLimits, serve
+from newskills.base.http.stopping import close_unless_hurried, stop_signals
 from newskills.base.records import Row
 from newskills.run.engine.threads import ready_for_threads
 from newskills.run.rewarding.graders import Count
@@ -209,13 +209,7 @@ async def serve_rewards(
     Raises ConfigError, UnknownNameError, AuthError (judge), SandboxError, ServerStartError.
     """
     ready_for_threads()
-    stop, hurry = asyncio.Event(), asyncio.Event()
-
-    def request_stop() -> None:
-        (hurry if stop.is_set() else stop).set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, request_stop)
+    stop, hurry = stop_signals()
     try:
         await grader.start()
         app = RewardServer(await grader.rewarder(config, count), grader.label, listening)
@@ -227,19 +221,10 @@ async def serve_rewards(
         say(f"Reward server at {server.url}, {what}; Ctrl-C stops it.")
         await _watch(app, stop, say)
         say("Stopping: requests in progress may finish (again: stop now).")
-        await _close(server, hurry)
+        await close_unless_hurried(server.close, GRACE, hurry)
         say(_summary(app.tally))
     finally:
         await grader.close()
-
-
-async def _close(server: Server, hurry: asyncio.Event) -> None:
-    closing, hurried = asyncio.create_task(server.close(GRACE)), asyncio.create_task(hurry.wait())
-    await asyncio.wait({closing, hurried}, return_when=asyncio.FIRST_COMPLETED)
-    hurried.cancel()
-    if not closing.done():
-        closing.cancel()
-        await server.close(0)
 
 
 async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:

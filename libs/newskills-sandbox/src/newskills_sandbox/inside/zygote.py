@@ -121,7 +121,7 @@ class ForkServer:
             for descriptor, _ in poll.poll():
                 if descriptor == self._wake.fileno():
                     processes.drain(self._wake)
-                    self._reap()
+                    processes.reap(self._ended)
                 elif not self._obey():
                     self._end_all()
                     return
@@ -162,19 +162,12 @@ class ForkServer:
             map_user(user, group, root.USER)
         return pid
 
-    def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            number = self._children.pop(pid, None)
-            if number is not None:
-                self._say({"ended": number, "status": os.waitstatus_to_exitcode(status)})
-                if self._settings["isolation_level"] != "a":
-                    self._end_orphans()
+    def _ended(self, pid: int, status: int) -> None:
+        number = self._children.pop(pid, None)
+        if number is not None:
+            self._say({"ended": number, "status": os.waitstatus_to_exitcode(status)})
+            if self._settings["isolation_level"] != "a":
+                self._end_orphans()
 
     def _say(self, message: dict[str, Any]) -> None:
         try:

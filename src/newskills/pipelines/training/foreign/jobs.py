@@ -40,9 +40,9 @@ from newskills.pipelines.training.foreign.options import RayOptions, RewardServi
 from newskills.prompts.official.table import official_folders
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.training.examples import context_of
-from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
 from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
+from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
 INSIDE, HARVEST = "newskills.train.pipelines.inside", "newskills.train.pipelines.harvest"
 JUDGE_ADDRESS, JUDGE_MODEL = "NEMO_SKILLS_JUDGE_ADDRESS", "NEMO_SKILLS_JUDGE_MODEL"
