@@ -61,7 +61,7 @@ def guess(
     """Return what the user says, completed by what the rows show. Raises UndecidedError where several readings fit,
     LookupError where none does."""
     reasons: list[str] = []
-    header = list(dict.fromkeys(name for row in rows for name in row if name != "_file"))
+    header = column_names(rows)
     columns = dict(columns)
     if kind != "free":
         columns |= _guessed_columns(header, columns, kind, reasons)
@@ -75,6 +75,11 @@ def guess(
     if answer_as is None and "options" in columns:
         answer_as = _guessed_answer_as(rows, kind, columns, reasons)
     return Guess(kind, columns, answer_as, tuple(reasons))
+
+
+def column_names(rows: Sequence[Row]) -> list[str]:
+    """Return the columns that any of the rows has, in their order."""
+    return list(dict.fromkeys(name for row in rows for name in row if name != "_file"))
 
 
 def _used(kind: Kind) -> tuple[str, ...]:
@@ -165,7 +170,7 @@ def _guessed_kind(rows: Sequence[Row], columns: Mapping[str, Columns]) -> tuple[
 
 
 def _there(rows: Sequence[Row]) -> str:
-    return f" {_names(list(dict.fromkeys(name for row in rows for name in row if name != '_file')))}"
+    return f" {_names(column_names(rows))}"
 
 
 def _names(header: Sequence[str]) -> str:

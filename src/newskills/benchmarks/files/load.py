@@ -15,11 +15,11 @@ from newskills.base.benchmark import Judge, Source
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row
 from newskills.base.registry import fold
-from newskills.benchmarks.files.asking import Asking, asking_of, check_grader, check_solver, grading_of, judge_of
+from newskills.benchmarks.files.asking import asking_of, check_grader, check_solver, grading_of, judge_of
 from newskills.benchmarks.files.describe import description_of
 from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.files.format import BenchmarkFile, Columns, Kind
-from newskills.benchmarks.files.guess import Guess, UndecidedError, guess
+from newskills.benchmarks.files.guess import Guess, UndecidedError, column_names, guess
 from newskills.benchmarks.files.kinds import KINDS, ROLES, SYNONYMS
 from newskills.benchmarks.files.names import is_table, name_of_file
 from newskills.benchmarks.files.places import examples_source, first_rows, source_of
@@ -92,7 +92,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         category="external",
         title=file.title or f"questions of {path.name}",
         sources=tuple(sources),
-        row=_with_kept(rules, asking),
+        row=msgspec.structs.replace(rules, kept=tuple(sorted(rules.used() & asking.fields))),
         prompt=asking.prompt,
         grader=grading.grader,
         grader_config=grading.grader_config,
@@ -109,17 +109,6 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         home=str(home),
         place=f"files.{file.name or _name_of_place(path)}",
         guesses=tuple(f"{path.name}: {reason}" for reason in seen.reasons),
-    )
-
-
-def _with_kept(rules: RowRules, asking: Asking) -> RowRules:
-    """Return the rules with the columns that the prompt shows under their own names."""
-    return RowRules(
-        kind=rules.kind,
-        columns=rules.columns,
-        fields=rules.fields,
-        answer_as=rules.answer_as,
-        kept=tuple(sorted(rules.used() & asking.fields)),
     )
 
 
@@ -194,7 +183,7 @@ def _typed(write: str, value: str, typed: bool) -> str:
 
 def _without_header(rows: Sequence[Row]) -> str:
     """Return what to write where the first line of a table looks like a row."""
-    names = [name for name in rows[0] if name != "_file"]
+    names = column_names(rows[:1])
     looks_like_cells = any(len(name) > 40 or name.strip().isdecimal() or name.endswith("?") for name in names)
     if not looks_like_cells:
         return ""
@@ -229,7 +218,7 @@ def _by_role(described: _Described) -> dict[str, Columns]:
 
 def _check_columns(described: _Described, rows: Sequence[Row]) -> None:
     """Raise ConfigError for a column that the first rows do not have."""
-    header = {name for row in rows for name in row if name != "_file"}
+    header = column_names(rows)
     for role, where in described.file.columns.items():
         for name in columns_of(where):
             if name not in header and name.partition(".")[0] not in header:
