@@ -32,6 +32,7 @@ from newskills.view.library import Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
+from newskills.view.pages.matrix import differences_to, matrix
 from newskills.view.pages.overview import overview
 from newskills.view.pages.sample import media_bytes, sample_page
 from newskills.view.pages.training import rollouts, training_page
@@ -79,6 +80,10 @@ class Query:
         if value is None:
             raise DataError(f"The address lacks {name}=.")
         return value
+
+    def optional(self, name: str) -> str:
+        """Return the value of this name; empty where it is missing."""
+        return self._values.get(name) or ""
 
     def number(self, name: str) -> int:
         """Return the number of this name. Raises DataError where it is missing or no number."""
@@ -128,7 +133,13 @@ def _columns(library: Library, query: Query) -> bytes:
 
 PAGES: dict[str, Answer] = {
     "state": _state,
-    "overview": lambda library, query: overview(library),
+    "matrix": lambda library, query: matrix(library),
+    "differences": lambda library, query: differences_to(
+        library, query.text("baseline"), query.text("runs").split("|")[:MOST_ROWS]
+    ),
+    "overview": lambda library, query: overview(
+        library, run=query.optional("run"), benchmark=query.optional("benchmark")
+    ),
     "benchmark": lambda library, query: benchmark_page(library, query.text("run"), query.text("benchmark")),
     "columns": _columns,
     "rows": _rows,
