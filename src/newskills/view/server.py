@@ -8,7 +8,6 @@ given folders. The page may load nothing but its own files and pictures, and run
 from __future__ import annotations
 
 import contextlib
-import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -25,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, ServerStartError, UnknownNameError
 from newskills.base.records import Row
 from newskills.view.assets import KINDS, asset
@@ -39,6 +39,7 @@ from newskills.view.pages.training import rollouts, training_page
 from newskills.view.records import brief, require
 from newskills.view.search import search
 from newskills.view.tables import encoded, samples_of
+from newskills.view.token import token_of_user
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
@@ -61,11 +62,12 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class ViewOptions(Struct, frozen=True, kw_only=True):
-    """Where the page listens; port 0: any that is free."""
+    """Where the page listens; port 0: any that is free. `new_token`: addresses of earlier days stop working."""
 
     folders: tuple[Path, ...]
     host: str = "127.0.0.1"
     port: int = 0
+    new_token: bool = False
 
 
 class Query:
@@ -250,7 +252,7 @@ def _headers(policy: str) -> dict[str, str]:
 def viewer(options: ViewOptions) -> Iterator[str]:
     """Serve the viewer inside the `with`, at the address that is yielded. Raises DataError, ServerStartError."""
     library = Library(options.folders)
-    token = secrets.token_urlsafe(24)
+    token = token_of_user(cache_folder() / "view", new=options.new_token)
     listening = _listening(options)
     config = uvicorn.Config(
         application(library, token, options.host),

@@ -52,21 +52,24 @@ def matrix(library: Library) -> Row:
     names = sorted({name for run in catalog.runs.values() for name in run.benchmarks})
     places = {name: place for place, name in enumerate(names)}
     by_run = {run.id: _summaries_of(summaries, run) for run in catalog.runs.values()}
-    settings = {run: summaries.common_settings(list(found.values())) for run, found in by_run.items()}
+    settings = {
+        run: summaries.common_settings(list(summaries_by_name.values()))
+        for run, summaries_by_name in by_run.items()
+    }
     differing = _differing(settings)
     runs = [
         {
             "id": run,
-            "began": min((found.began for found in each.values() if found.began is not None), default=None),
+            "began": min((summary.began for summary in each.values() if summary.began is not None), default=None),
             "model": _model(settings[run]),
             "step": _step(run, settings[run]),
             "size": _size(run, settings[run]),
             "settings": [settings[run].get(name, "") for name in differing],
-            "cells": [_cell(places[name], found) for name, found in sorted(each.items())],
+            "cells": [_cell(places[name], summary) for name, summary in sorted(each.items())],
         }
         for run, each in by_run.items()
     ]
-    runs.sort(key=lambda run: (math.inf if run["began"] is None else run["began"], run["id"]))
+    runs.sort(key=_order)
     return {
         "version": __version__,
         "folders": [str(root) for root in library.folders.roots],
@@ -116,10 +119,10 @@ _tests: OrderedDict[tuple[str, str], PairedTest | None] = OrderedDict()
 def _make_test(library: Library, key: tuple[str, str], place: tuple[str, str, str]) -> None:
     """Pair the samples of two runs, if all of them are indexed by now."""
     baseline, other, benchmark = place
-    sides = [read_side(library, run, benchmark) for run in (baseline, other)]
-    if any(side.indexed.progress < 1 for side in sides):
+    indexed = [library.indexed(run, benchmark, patience=0) for run in (baseline, other)]
+    if any(each.progress < 1 for each in indexed):
         return
-    scores = paired_scores(*sides)
+    scores = paired_scores(*(read_side(library, run, benchmark) for run in (baseline, other)))
     _tests[key] = None
     if len(scores) > 1:
         _tests[key] = paired_test([a for a, _ in scores], [b for _, b in scores])
@@ -160,8 +163,8 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
 
 
 def _summaries_of(summaries: Summaries, run: Run) -> dict[str, Summary]:
-    found = {name: summaries.latest(results) for name, results in run.benchmarks.items()}
-    return {name: summary for name, summary in found.items() if summary is not None}
+    summaries_by_name = {name: summaries.latest(results) for name, results in run.benchmarks.items()}
+    return {name: summary for name, summary in summaries_by_name.items() if summary is not None}
 
 
 def _differing(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -176,6 +179,12 @@ def _differing(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
     return sorted(names, key=lambda name: (len(values[name]), name))[:MOST_SETTINGS]
 
 
+def _order(run: Row) -> tuple[float, float, str]:
+    """Return the key that sorts earlier runs first, then earlier steps; what is not known comes last."""
+    began, step = run["began"], run["step"]
+    return (math.inf if began is None else began, math.inf if step is None else step, run["id"])
+
+
 def _cell(place: int, summary: Summary) -> list[float | str | None]:
     withheld = summary.status == WITHHELD
     value, low, high = (None, None, None) if withheld else (summary.value, summary.low, summary.high)
@@ -188,7 +197,11 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _metric(by_run: Mapping[str, Mapping[str, Summary]], benchmark: str) -> str:
-    metrics = [found[benchmark].metric for found in by_run.values() if benchmark in found]
+    metrics = [
+        summaries_by_name[benchmark].metric
+        for summaries_by_name in by_run.values()
+        if benchmark in summaries_by_name
+    ]
     return max(set(metrics), key=metrics.count, default="").replace("_", " ")
 
 
@@ -199,8 +212,8 @@ def _model(settings: Mapping[str, str]) -> str:
 def _step(run: str, settings: Mapping[str, str]) -> int | None:
     """Return the training step that the name of a run or of its model tells."""
     for text in (run, _model(settings)):
-        if found := _STEP.findall(text):
-            return int(found[-1])
+        if steps := _STEP.findall(text):
+            return int(steps[-1])
     return None
 
 
