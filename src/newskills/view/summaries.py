@@ -25,7 +25,7 @@ SAVE_EVERY = 5.0
 """Seconds between two times that summaries are brought to disk, while they are made."""
 
 
-class Summary(Struct, array_like=True, frozen=True):
+class CellSummary(Struct, array_like=True, frozen=True):
     """One benchmark of one run. Scores are in per cent; None where there is none. Times in seconds since 1970.
 
     settings   numbers of `name=value` texts in the table of the file
@@ -49,13 +49,13 @@ class _Kept(Struct):
     format: int = FORMAT
     version: str = ""
     texts: list[str] = []
-    summaries: dict[str, Summary] = {}
+    summaries: dict[str, CellSummary] = {}
 
 
 class Read(Struct, frozen=True, kw_only=True):
     """A summary before it is kept: settings as they are read."""
 
-    summary: Summary
+    summary: CellSummary
     settings: dict[str, str]
 
 
@@ -94,7 +94,7 @@ class Summaries:
             return len(self._waiting)
 
     def ask(self, catalog: Catalog, patience: float) -> None:
-        """Have everything read that is new or has changed, and wait at most `patience` seconds."""
+        """Read everything that is new or has changed, in the thread, and wait at most `patience` seconds."""
         with self._work:
             shown = set()
             for run in catalog.runs.values():
@@ -107,16 +107,16 @@ class Summaries:
             self._work.notify_all()
             self._work.wait_for(lambda: not self._waiting, patience)
 
-    def of(self, results: BenchmarkFiles) -> Summary | None:
+    def of(self, results: BenchmarkFiles) -> CellSummary | None:
         """Return the summary of a benchmark as its files are now; None where it is not read yet."""
         summary = self._kept.summaries.get(str(results.folder))
         return summary if summary is not None and summary.fingerprint == results.fingerprint else None
 
-    def latest(self, results: BenchmarkFiles) -> Summary | None:
+    def latest(self, results: BenchmarkFiles) -> CellSummary | None:
         """Return the last summary that was read, though the files may have changed since."""
         return self._kept.summaries.get(str(results.folder))
 
-    def common_settings(self, summaries: Sequence[Summary]) -> dict[str, str]:
+    def common_settings(self, summaries: Sequence[CellSummary]) -> dict[str, str]:
         """Return the settings that all of these benchmarks were evaluated with, as texts by name."""
         if not summaries:
             return {}
@@ -157,7 +157,7 @@ class Summaries:
                 if not self._waiting:
                     self._work.notify_all()
 
-    def _numbered(self, read: Read) -> Summary:
+    def _numbered(self, read: Read) -> CellSummary:
         numbers = []
         for name, value in read.settings.items():
             text = f"{name}={value}"
@@ -177,5 +177,5 @@ class Summaries:
                 return
 
 
-def _unreadable(results: BenchmarkFiles) -> Summary:
-    return Summary(results.fingerprint, "", None, None, None, 0, 0, 0, None, None, "unreadable", ())
+def _unreadable(results: BenchmarkFiles) -> CellSummary:
+    return CellSummary(results.fingerprint, "", None, None, None, 0, 0, 0, None, None, "unreadable", ())

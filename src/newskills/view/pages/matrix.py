@@ -17,7 +17,7 @@ from newskills.view.files import number, table
 from newskills.view.library import Library
 from newskills.view.pages.comparison import paired_scores, read_side
 from newskills.view.pages.overview import cell, settings_of
-from newskills.view.summaries import Read, Summaries, Summary
+from newskills.view.summaries import CellSummary, Read, Summaries
 
 LONGEST_VALUE = 200
 """Characters of a setting's value."""
@@ -52,10 +52,7 @@ def matrix(library: Library) -> Row:
     names = sorted({name for run in catalog.runs.values() for name in run.benchmarks})
     places = {name: place for place, name in enumerate(names)}
     by_run = {run.id: _summaries_of(summaries, run) for run in catalog.runs.values()}
-    settings = {
-        run: summaries.common_settings(list(summaries_by_name.values()))
-        for run, summaries_by_name in by_run.items()
-    }
+    settings = {run: summaries.common_settings(list(each.values())) for run, each in by_run.items()}
     differing = _differing(settings)
     runs = [
         {
@@ -145,7 +142,7 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
     shown = cell(library, run, results)
     score = table(shown["score"])
     settings = {name: value[:LONGEST_VALUE] for name, value in settings_of(library, results).items()}
-    summary = Summary(
+    summary = CellSummary(
         results.fingerprint,
         str(score.get("metric") or ""),
         number(score.get("value")),
@@ -162,7 +159,7 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
     return Read(summary=summary, settings=settings)
 
 
-def _summaries_of(summaries: Summaries, run: Run) -> dict[str, Summary]:
+def _summaries_of(summaries: Summaries, run: Run) -> dict[str, CellSummary]:
     summaries_by_name = {name: summaries.latest(results) for name, results in run.benchmarks.items()}
     return {name: summary for name, summary in summaries_by_name.items() if summary is not None}
 
@@ -185,7 +182,7 @@ def _order(run: Row) -> tuple[float, float, str]:
     return (math.inf if began is None else began, math.inf if step is None else step, run["id"])
 
 
-def _cell(place: int, summary: Summary) -> list[float | str | None]:
+def _cell(place: int, summary: CellSummary) -> list[float | str | None]:
     withheld = summary.status == WITHHELD
     value, low, high = (None, None, None) if withheld else (summary.value, summary.low, summary.high)
     lost = (summary.total, summary.unscored, summary.truncated)
@@ -196,7 +193,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def _metric(by_run: Mapping[str, Mapping[str, Summary]], benchmark: str) -> str:
+def _metric(by_run: Mapping[str, Mapping[str, CellSummary]], benchmark: str) -> str:
     metrics = [
         summaries_by_name[benchmark].metric
         for summaries_by_name in by_run.values()

@@ -24,7 +24,10 @@ _TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split",
 
 
 def overview(library: Library, *, run: str = "", benchmark: str = "") -> Row:
-    """Return the overview of all runs and benchmarks, of one run, or of one benchmark; all but records is read."""
+    """Return the overview of all runs and benchmarks, of one run, or of one benchmark; all but records is read.
+
+    Raises UnknownNameError for a run or a benchmark that is not there.
+    """
     catalog = library.catalog()
     shown = [library.run(run)] if run else list(catalog.runs.values())
     runs: list[Row] = []
