@@ -104,6 +104,80 @@ def test_the_overview_leads_to_samples_and_the_reason_in_three_clicks(browser: B
     assert not browser.messages
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty checkpoints of two models on twelve benchmarks, one of them with a hostile name."""
+    names = ["sums", *(f"a-rather-long-benchmark-name-{n}" for n in range(11))]
+    models = ("tuned-with-a-long-name-of-its-own-1.7b", "<img src=x onerror=pwned=1>-135m")
+    return checkpoints(tmp_path_factory.mktemp("many"), models, names)
+
+
+def checkpoints(root: Path, models: tuple[str, str], names: list[str]) -> Path:
+    for number in range(40):
+        for place, name in enumerate(names[: 2 if number > 15 else None]):
+            right = 3 + number // 8 + place % 3
+            rows = mixed(100, right, shift=number)
+            if place % 3 == 1:
+                rows[:4] = [record(n, outcome="unscored") for n in range(4)]
+            benchmark(root / models[number % 2] / f"step-{100 * (number // 2)}", name, [rows])
+    return root
+
+
+def test_many_runs_are_a_matrix_of_one_screen(browser: Browser, many: Path, shown: Callable[..., str]) -> None:
+    browser.size(1280, 900)
+    browser.messages.clear()
+    address = shown(many)
+    browser.open(address)
+    browser.wait("document.querySelectorAll('.matrix .score').length > 20")
+    browser.wait("!document.querySelector('p[role=status]').innerText.includes('Reading')")
+    assert "40 runs on 12 benchmarks" in browser.text()
+    assert browser.run("document.body.scrollHeight") < 1_150
+    assert browser.run("document.querySelectorAll('.mbody .mrow').length") < 40
+    unharmed(browser)
+    sums = "document.querySelector('button[aria-label=\"Sort by sums\"]').click()"
+    scores = (
+        "[...document.querySelectorAll('.mbody .mrow')]"
+        ".map((row) => parseFloat(row.querySelectorAll('.mcell')[11].innerText))"
+    )
+    browser.run(sums)
+    falling = browser.run(scores)
+    assert falling == sorted(falling, reverse=True)
+    browser.run(sums)
+    rising = browser.run(scores)
+    assert rising == sorted(rising)
+    assert rising[0] < falling[0]
+    typed = (
+        "(() => { const box = document.querySelector('input[name=%s]'); box.value = '%s';"
+        " box.dispatchEvent(new Event('input')); })()"
+    )
+    browser.run(typed % ("q", "1.7b step-3"))
+    assert browser.run("document.querySelector('p[role=status]').innerText").startswith("1 run of 40")
+    browser.run(typed % ("q", ""))
+    browser.run(typed % ("columns", "sums"))
+    assert browser.run("document.querySelectorAll('.mhead .mcell').length") == 1
+    assert "columns=sums" in browser.run("location.hash")
+    assert not browser.messages
+
+
+def test_a_pinned_run_shows_what_is_significant(browser: Browser, many: Path, shown: Callable[..., str]) -> None:
+    browser.size(390, 844)
+    browser.messages.clear()
+    address = shown(many)
+    baseline = quote("tuned-with-a-long-name-of-its-own-1.7b/step-0", safe="")
+    browser.open(f"{address}#/?baseline={baseline}&sort=b:sums&order=down&columns=sums&group=model")
+    browser.wait("[...document.querySelectorAll('.matrix .diff')].some((node) => node.innerText.includes('▲'))")
+    browser.wait("[...document.querySelectorAll('.matrix .diff')].every((node) => !node.innerText.includes('…'))")
+    assert browser.run("document.querySelector('.matrix .diff.better').title").count("(p = ") == 1
+    assert browser.run("document.documentElement.scrollWidth") == 390
+    assert browser.run("document.querySelectorAll('.mgroup').length") >= 1
+    browser.run("document.querySelector('details.curves').open = true")
+    browser.wait("document.querySelectorAll('.curves svg.plot').length === 1")
+    browser.click(".matrix .diff.better")
+    browser.wait("document.querySelector('main').dataset.page === 'compare'")
+    unharmed(browser)
+    assert not browser.messages
+
+
 def test_filters_are_in_the_address_and_the_list(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/samples?{SUMS}")
     browser.wait("document.querySelectorAll('a.row').length === 50")
@@ -373,7 +447,9 @@ RENAME = """(() => {
 
 
 @pytest.mark.nightly
-def test_pictures_for_the_documentation(browser: Browser, folder: Path, page: str, tmp_path: Path) -> None:
+def test_pictures_for_the_documentation(
+    browser: Browser, folder: Path, page: str, shown: Callable[..., str], tmp_path: Path
+) -> None:
     target = Path(os.environ.get("NEWSKILLS_SCREENSHOTS", tmp_path))
     places = {
         "view-overview": ("#/", 620),
@@ -382,6 +458,16 @@ def test_pictures_for_the_documentation(browser: Browser, folder: Path, page: st
         "view-comparison": ("#/compare?benchmark=sums&first=base&second=tuned", 700),
         "view-training": ("#/training", 560),
     }
+    names = ["gsm8k", "math-500", "ifeval", "mmlu-pro", "humaneval", "bfcl_v3"]
+    many = checkpoints(tmp_path / "many", ("smollm2-1.7b-math", "smollm2-135m-math"), names)
+    baseline = quote("smollm2-1.7b-math/step-0", safe="")
+    matrix = shown(many)
+    browser.open(f"{matrix}#/?baseline={baseline}")
+    browser.wait("[...document.querySelectorAll('.matrix .diff')].some((node) => node.innerText.includes('▲'))")
+    browser.wait("[...document.querySelectorAll('.matrix .diff')].every((node) => !node.innerText.includes('…'))")
+    browser.run(RENAME % (json.dumps(str(many)), json.dumps(NEUTRAL)))
+    browser.size(1080, 800)
+    browser.picture(target / "view-matrix.png", height=780)
     for name, (place, height) in places.items():
         browser.size(1080, 800)
         browser.open(page + place)

@@ -475,8 +475,11 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path, shown: Callable[..., Clien
         pass
 
 
-def test_tokens_are_random(tmp_path: Path, shown: Callable[..., Client]) -> None:
-    paths = {shown(tmp_path).path for _ in range(3)}
+def test_tokens_are_random(tmp_path: Path, shown: Callable[..., Client], monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = set()
+    for user in range(3):
+        monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / f"cache-{user}"))
+        paths.add(shown(tmp_path).path)
     assert len(paths) == 3
     assert all(len(path) > 30 for path in paths)
 

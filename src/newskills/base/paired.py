@@ -54,6 +54,24 @@ class PairedDifference(Struct, frozen=True, kw_only=True):
     minimum_detectable: float
 
 
+class PairedTest(Struct, frozen=True, kw_only=True):
+    """The part of a `PairedDifference` that needs no bootstrap."""
+
+    difference: float
+    p_value: float
+    n: int
+
+
+def paired_test(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> PairedTest:
+    """Compare two systems as `paired_difference` does, without intervals, in a fiftieth of its time. Raises ValueError
+    if fewer than two problems are common."""
+    pairs = _common_pairs(before, after)
+    differences = _differences(pairs)
+    counts = Counter(differences)
+    p_value = mcnemar(counts[-1.0], counts[1.0]) if _is_single(pairs) else _t_test(differences)
+    return PairedTest(difference=mean_std(differences)[0], p_value=p_value, n=len(pairs))
+
+
 def paired_difference(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], *, seed: int = 0
 ) -> PairedDifference:
@@ -63,12 +81,9 @@ def paired_difference(
     Problems without a score on either side are left out. The same input gives the same figures. Raises ValueError if
     fewer than two problems are left.
     """
-    pairs = [(a, b) for a, b in zip(before, after, strict=True) if a and b]
-    if len(pairs) < 2:
-        raise ValueError("at least two common problems are needed for a comparison")
-    differences = [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in pairs]
-    binary = all(score in (0, 1) for score in chain.from_iterable(chain.from_iterable(pairs)))
-    single = binary and all(len(a) == len(b) == 1 for a, b in pairs)
+    pairs = _common_pairs(before, after)
+    differences = _differences(pairs)
+    binary, single = _is_binary(pairs), _is_single(pairs)
     counts = Counter(differences)
     weights: dict[float, float] = dict(counts.items())
     if binary:
@@ -93,6 +108,29 @@ def paired_difference(
         smallest_significant=significant,
         minimum_detectable=significant + Z80 * error,
     )
+
+
+_Pairs = list[tuple[Sequence[float], Sequence[float]]]
+
+
+def _common_pairs(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> _Pairs:
+    pairs = [(a, b) for a, b in zip(before, after, strict=True) if a and b]
+    if len(pairs) < 2:
+        raise ValueError("at least two common problems are needed for a comparison")
+    return pairs
+
+
+def _differences(pairs: _Pairs) -> list[float]:
+    return [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in pairs]
+
+
+def _is_binary(pairs: _Pairs) -> bool:
+    return all(score in (0, 1) for score in chain.from_iterable(chain.from_iterable(pairs)))
+
+
+def _is_single(pairs: _Pairs) -> bool:
+    """Return whether each problem has one sample on either side, right or wrong: what McNemar's test takes."""
+    return all(len(a) == len(b) == 1 for a, b in pairs) and _is_binary(pairs)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

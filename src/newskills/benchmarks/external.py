@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import msgspec
 
 from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError
-from newskills.base.registry import fold, load_module
+from newskills.base.registry import entry_points_of, fold, load_module
 from newskills.benchmarks.constants import changed_fields, changed_judge, load_group
 from newskills.benchmarks.listing import BenchmarkPlaces
 from newskills.graders import GRADERS
@@ -26,14 +24,7 @@ _GRADERS_BY_METRIC = {"math": "math", "multichoice": "multichoice"}
 
 def installed(group: str, name: str) -> list[EntryPoint]:
     """Return the entry points of installed packages that carry `name`."""
-    return [point for point in _points(group, tuple(sys.path)) if fold(point.name) == fold(name)]
-
-
-@lru_cache(maxsize=4)
-def _points(group: str, places: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return the entry points of all packages in `places`, the import path; cached, since reading them takes a
-    while."""
-    return tuple(entry_points(group=group))
+    return [point for point in entry_points_of(group) if fold(point.name) == fold(name)]
 
 
 def extra_folders(name: str, extra: object = None) -> list[Path]:

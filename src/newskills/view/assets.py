@@ -14,6 +14,7 @@ SCRIPTS = (
     "plot.js",
     "text.js",
     "columns.js",
+    "matrix.js",
     "overview.js",
     "benchmark.js",
     "samples.js",

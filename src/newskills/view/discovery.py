@@ -22,6 +22,8 @@ DEEPEST = 9
 MOST_FOLDERS = 50_000
 """Folders that are walked through; what lies beyond is left out, and said."""
 METRICS_LINES = "metrics.jsonl"
+RUN_STATE = ".run.json"
+FACTS = ("metrics.json", "metrics_extended.json", "benchmark.json")
 SKIPPED = ("checkpoint-", "global_step", "wandb", "tensorboard", "__pycache__", "node_modules")
 
 
@@ -42,11 +44,15 @@ class OutputFile(Struct, frozen=True, kw_only=True):
 
 
 class BenchmarkFiles(Struct, frozen=True, kw_only=True):
-    """The output files of one benchmark in one run, in the order of their seeds."""
+    """The output files of one benchmark in one run, in the order of their seeds.
+
+    `fingerprint` changes when one of them does, or one of the small files that tell of them.
+    """
 
     name: str
     folder: Path
     files: tuple[OutputFile, ...]
+    fingerprint: str = ""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -104,15 +110,17 @@ class _Walk:
 
     def _files(self, folder: Path, entries: list[os.DirEntry[str]]) -> None:
         files = {}
+        own = hashlib.blake2b(digest_size=8)
         for entry in entries:
-            if _is_output(entry.name) or entry.name in ("metrics.json", METRICS_LINES, "samples.jsonl"):
+            if _is_output(entry.name) or _is_about_outputs(entry.name):
                 if not self._inside(entry) or not entry.is_file():
                     continue
                 status = entry.stat()
                 files[entry.name] = status
-                self.digest.update(
-                    f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace")
-                )
+                own.update(f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace"))
+        if not files:
+            return
+        self.digest.update(own.digest())
         if METRICS_LINES in files:
             self.trainings.append(folder)
         outputs = tuple(_outputs(folder, files))
@@ -126,7 +134,7 @@ class _Walk:
         if not any(run.is_relative_to(root) for root in self.folders.roots):
             run = next(root for root in self.folders.roots if folder.is_relative_to(root))
         self.results.setdefault(run, []).append(
-            BenchmarkFiles(name=benchmark_name(folder), folder=folder, files=outputs)
+            BenchmarkFiles(name=benchmark_name(folder), folder=folder, files=outputs, fingerprint=own.hexdigest())
         )
 
 
@@ -159,6 +167,10 @@ def _is_output(name: str) -> bool:
         return False
     stem = name.removesuffix(ASYNC)
     return stem.endswith(".jsonl") and (stem in SEEDLESS or "-rs" in stem or "chunk" in stem)
+
+
+def _is_about_outputs(name: str) -> bool:
+    return name in (METRICS_LINES, "samples.jsonl", *FACTS) or name.endswith(RUN_STATE)
 
 
 def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:

@@ -25,6 +25,7 @@ from newskills.view.assets import asset, bundle
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
+from newskills.view.pages.matrix import matrix
 from newskills.view.pages.overview import overview
 from newskills.view.pages.sample import media_bytes, sample_page
 from newskills.view.pages.training import rollouts, training_page
@@ -93,10 +94,14 @@ class _Writer:
         (self._folder / "static").mkdir()
         page = overview(self._library)
         self._answer("overview", {}, page)
+        self._answer("matrix", {}, matrix(self._library))
         for run in page["runs"]:
+            self._answer("overview", {"run": run["id"]}, overview(self._library, run=run["id"]))
             for benchmark in run["benchmarks"]:
                 self._benchmark(run["id"], benchmark)
         for benchmark in page["benchmarks"]:
+            at = {"benchmark": benchmark}
+            self._answer("overview", at, overview(self._library, benchmark=benchmark))
             self._comparisons(benchmark, [run["id"] for run in page["runs"] if benchmark in run["benchmarks"]])
         self._trainings(page["trainings"])
         self._script("manifest", {"answers": self._answers, "samples": self._sets, "chunk": CHUNK})

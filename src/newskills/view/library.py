@@ -10,16 +10,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from newskills._version import __version__
 from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.view.discovery import BenchmarkFiles, Catalog, OutputFile, Run, Training, discover_all
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
+from newskills.view.summaries import Reader, Summaries
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at the folders, while somebody asks."""
+LOOK_SHARE = 10
+"""Times that a look took must pass before the next one: large folders, and those behind a network, are looked at less
+often."""
 PATIENCE = 0.3
 """Seconds that a page waits for records to be indexed; then it shows what there is."""
+QUICK_LOOK = 0.3
+"""Seconds of a look at the folders that a page waits for."""
+WHOLE = 86_400.0
+"""Seconds that an export waits."""
 MOST_INDEXES = 256
 """Of files that were asked for last; others are loaded again when they are asked for."""
 
@@ -51,7 +60,10 @@ class Library:
         self._cache = cache_folder() / "view"
         self._lock = threading.Lock()
         self._catalog: Catalog | None = None
-        self._looked = 0.0
+        self._look_again = 0.0
+        self._look_seconds = 0.0
+        self._look_wanted = True
+        self._summaries: Summaries | None = None
         self._indexes: OrderedDict[Path, FileIndex] = OrderedDict()
         self._waiting: dict[Path, FileIndex] = {}
         self._work = threading.Condition(self._lock)
@@ -64,15 +76,32 @@ class Library:
         with self._work:
             self._closed = True
             self._work.notify_all()
+        if self._summaries is not None:
+            self._summaries.close()
 
     def catalog(self) -> Catalog:
-        """Return the catalog, at most LOOK_EVERY seconds old."""
+        """Return the catalog, at most LOOK_EVERY seconds old; of large folders the last one, while a thread looks
+        again."""
+        with self._work:
+            self._work.wait_for(lambda: self._catalog is not None or self._closed)
+            if time.monotonic() > self._look_again:
+                if self._catalog is None or self._look_seconds < QUICK_LOOK:
+                    return self._look()
+                self._look_wanted = True
+                self._work.notify_all()
+            return self._catalog or self._look()
+
+    def summaries(self, reader: Reader) -> Summaries:
+        """Return the summaries of all benchmarks, which `reader` reads; the same ones every time."""
         with self._lock:
-            now = time.monotonic()
-            if self._catalog is None or now - self._looked > LOOK_EVERY:
-                self._catalog = discover_all(self.folders)
-                self._looked = time.monotonic()
-            return self._catalog
+            if self._summaries is None:
+                self._summaries = Summaries(self._cache, self.folders.roots, __version__, reader)
+            return self._summaries
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a page waits for what is being read."""
+        return WHOLE if self._wait else PATIENCE
 
     def run(self, name: str) -> Run:
         """Return the run of this name. Raises UnknownNameError."""
@@ -112,9 +141,19 @@ class Library:
 
     @property
     def indexing(self) -> bool:
-        """Whether some file waits to be indexed."""
+        """Whether some file waits to be indexed, or some result to be summarized."""
         with self._lock:
-            return bool(self._waiting)
+            return bool(self._waiting or (self._summaries is not None and self._summaries.pending))
+
+    def _look(self) -> Catalog:
+        began = time.monotonic()
+        catalog = discover_all(self.folders)
+        ended = time.monotonic()
+        self._look_seconds = ended - began
+        self._look_again = ended + max(LOOK_EVERY, LOOK_SHARE * self._look_seconds)
+        self._look_wanted = False
+        self._catalog = catalog
+        return catalog
 
     def _index(self, file: OutputFile) -> FileIndex:
         with self._work:
@@ -133,10 +172,17 @@ class Library:
     def _keep_up(self) -> None:
         while True:
             with self._work:
-                while not self._waiting and not self._closed:
+                while not self._waiting and not self._closed and not self._look_wanted:
                     self._work.wait()
                 if self._closed:
                     return
+                wanted = self._look_wanted
+            if wanted:
+                self._look()
+                with self._work:
+                    self._work.notify_all()
+                continue
+            with self._work:
                 path, index = next(iter(self._waiting.items()))
             try:
                 index.update()

@@ -8,7 +8,6 @@ given folders. The page may load nothing but its own files and pictures, and run
 from __future__ import annotations
 
 import contextlib
-import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -25,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, ServerStartError, UnknownNameError
 from newskills.base.records import Row
 from newskills.view.assets import KINDS, asset
@@ -32,12 +32,14 @@ from newskills.view.library import Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
+from newskills.view.pages.matrix import differences_to, matrix
 from newskills.view.pages.overview import overview
 from newskills.view.pages.sample import media_bytes, sample_page
 from newskills.view.pages.training import rollouts, training_page
 from newskills.view.records import brief, require
 from newskills.view.search import search
 from newskills.view.tables import encoded, samples_of
+from newskills.view.token import token_of_user
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
@@ -60,11 +62,12 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class ViewOptions(Struct, frozen=True, kw_only=True):
-    """Where the page listens; port 0: any that is free."""
+    """Where the page listens; port 0: any that is free. `new_token`: addresses of earlier days stop working."""
 
     folders: tuple[Path, ...]
     host: str = "127.0.0.1"
     port: int = 0
+    new_token: bool = False
 
 
 class Query:
@@ -79,6 +82,10 @@ class Query:
         if value is None:
             raise DataError(f"The address lacks {name}=.")
         return value
+
+    def optional(self, name: str) -> str:
+        """Return the value of this name; empty where it is missing."""
+        return self._values.get(name) or ""
 
     def number(self, name: str) -> int:
         """Return the number of this name. Raises DataError where it is missing or no number."""
@@ -128,7 +135,13 @@ def _columns(library: Library, query: Query) -> bytes:
 
 PAGES: dict[str, Answer] = {
     "state": _state,
-    "overview": lambda library, query: overview(library),
+    "matrix": lambda library, query: matrix(library),
+    "differences": lambda library, query: differences_to(
+        library, query.text("baseline"), query.text("runs").split("|")[:MOST_ROWS]
+    ),
+    "overview": lambda library, query: overview(
+        library, run=query.optional("run"), benchmark=query.optional("benchmark")
+    ),
     "benchmark": lambda library, query: benchmark_page(library, query.text("run"), query.text("benchmark")),
     "columns": _columns,
     "rows": _rows,
@@ -239,7 +252,7 @@ def _headers(policy: str) -> dict[str, str]:
 def viewer(options: ViewOptions) -> Iterator[str]:
     """Serve the viewer inside the `with`, at the address that is yielded. Raises DataError, ServerStartError."""
     library = Library(options.folders)
-    token = secrets.token_urlsafe(24)
+    token = token_of_user(cache_folder() / "view", new=options.new_token)
     listening = _listening(options)
     config = uvicorn.Config(
         application(library, token, options.host),

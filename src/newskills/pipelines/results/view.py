@@ -39,6 +39,9 @@ class ViewCommandOptions(Struct, frozen=True, kw_only=True):
         str,
         doc("address to listen on; with any other than this machine's own, everybody who knows the token gets in"),
     ] = "127.0.0.1"
+    new_token: Annotated[
+        bool, doc("make a new token for the address: earlier addresses and bookmarks stop working")
+    ] = False
     open: Annotated[bool, doc("also open the page in this machine's browser")] = False
     dry_run: DryRun = False
 
@@ -68,7 +71,7 @@ def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> int:
         )
     from newskills.view.server import ViewOptions, viewer
 
-    place = ViewOptions(folders=folders, host=options.host, port=options.port)
+    place = ViewOptions(folders=folders, host=options.host, port=options.port, new_token=options.new_token)
     try:
         with viewer(place) as address:
             sys.stdout.write(f"{address}\n")

@@ -7,8 +7,10 @@ A line that cannot be read is counted, a benchmark that is not finished is left 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +18,14 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
+from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
 from newskills.base.registry import fold
 from newskills.base.store import LONGEST_LINE, bounded_lines, open_for_reading
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark, list_benchmarks
+from newskills.benchmarks.external import FOLDERS_VARIABLES, MAP_VARIABLES
 from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
@@ -267,15 +271,24 @@ def read_facts(folder: Path) -> Row:
 
 def _metric_for(facts: Row) -> MetricFor:
     def metric_for(benchmark: str) -> tuple[str, dict[str, Any]]:
-        try:
-            entry = get_benchmark(benchmark)
-        except UnknownNameError:
-            if (own := str(facts.get("metric"))) in METRICS:
-                return own, {}
-            raise
-        return entry.metric, entry.metric_config
+        entry = _entry(benchmark, *map(os.environ.get, (*MAP_VARIABLES, *FOLDERS_VARIABLES)))
+        if not isinstance(entry, UnknownNameError):
+            return entry.metric, entry.metric_config
+        if (own := str(facts.get("metric"))) in METRICS:
+            return own, {}
+        raise entry.with_traceback(None)
 
     return metric_for
+
+
+@lru_cache(maxsize=1024)
+def _entry(benchmark: str, *places: str | None) -> Benchmark | UnknownNameError:
+    """Return the benchmark, or the error that there is none: looking for similar names takes long, and a folder of many
+    runs asks thousands of times. `places`: the values of the variables that add benchmarks."""
+    try:
+        return get_benchmark(benchmark)
+    except UnknownNameError as error:
+        return error
 
 
 def _warnings(records: BenchmarkRecords) -> Iterator[str]:

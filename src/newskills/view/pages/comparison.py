@@ -30,7 +30,9 @@ _kept: WeakKeyDictionary[FileIndex, dict[tuple[int, int], Story]] = WeakKeyDicti
 """Stories that were read, by inode of the file and number of the record."""
 
 
-class _Side(NamedTuple):
+class ComparedSide(NamedTuple):
+    """One of two runs: its samples, and of each problem how many are right and scored."""
+
     indexed: IndexedBenchmark
     samples: Samples
     right: Any
@@ -51,7 +53,7 @@ class _Flip(NamedTuple):
 def comparison_page(library: Library, first: str, second: str, benchmark: str) -> Row:
     """Compare a benchmark of `first` with that of `second`. Raises UnknownNameError, DataError, and says what is
     missing on either side."""
-    sides = [_side(library, name, benchmark) for name in (first, second)]
+    sides = [read_side(library, name, benchmark) for name in (first, second)]
     a, b = sides
     common = [identity for identity in a.place if identity in b.place]
     scores_of, score = _pairing(a, b)
@@ -114,7 +116,15 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
     }
 
 
-def _side(library: Library, name: str, benchmark: str) -> _Side:
+def paired_scores(a: ComparedSide, b: ComparedSide) -> list[Scores]:
+    """Return the scores of each problem that has a verdict on both sides."""
+    scores_of, _ = _pairing(a, b)
+    both = (scores_of(identity) for identity in a.place if identity in b.place)
+    return [(left, right) for left, right in both if left and right]
+
+
+def read_side(library: Library, name: str, benchmark: str) -> ComparedSide:
+    """Read a benchmark of a run, as far as it is indexed. Raises UnknownNameError, DataError."""
     run = library.run(name)
     if benchmark not in run.benchmarks:
         raise UnknownNameError(f"benchmark in {name}", benchmark, run.benchmarks)
@@ -122,13 +132,14 @@ def _side(library: Library, name: str, benchmark: str) -> _Side:
     samples = samples_of(indexed)
     right, scored = by_problem(samples)
     place = {identity: number for number, identity in enumerate(samples.ids)}
-    return _Side(indexed, samples, right, scored, place, graded_scores(indexed.results))
+    return ComparedSide(indexed, samples, right, scored, place, graded_scores(indexed.results))
 
 
-_Scores = tuple[list[float], list[float]]
+Scores = tuple[list[float], list[float]]
+"""Of one problem on both sides."""
 
 
-def _pairing(a: _Side, b: _Side) -> tuple[Callable[[int], _Scores], str]:
+def _pairing(a: ComparedSide, b: ComparedSide) -> tuple[Callable[[int], Scores], str]:
     """Return the lookup from identity to the scores of a problem on both sides, and the name of the score, empty
     for right and wrong."""
     same_seeds = len(a.samples.sizes) == len(b.samples.sizes)
@@ -140,7 +151,7 @@ def _pairing(a: _Side, b: _Side) -> tuple[Callable[[int], _Scores], str]:
     return lambda identity: (_scores(a, identity), _scores(b, identity)), ""
 
 
-def _graded_pair(a: _Side, b: _Side, identity: int, same_seeds: bool) -> _Scores:
+def _graded_pair(a: ComparedSide, b: ComparedSide, identity: int, same_seeds: bool) -> Scores:
     left, right = _of_files(a, identity), _of_files(b, identity)
     if not same_seeds:
         return [x for x in left if x is not None], [y for y in right if y is not None]
@@ -148,7 +159,7 @@ def _graded_pair(a: _Side, b: _Side, identity: int, same_seeds: bool) -> _Scores
     return [x for x, _ in both], [y for _, y in both]
 
 
-def _of_files(side: _Side, identity: int) -> Sequence[float | None]:
+def _of_files(side: ComparedSide, identity: int) -> Sequence[float | None]:
     """Return the score of a problem in each file; 1 and 0 on a side whose verdicts are right and wrong."""
     if side.graded is not None:
         return side.graded.by_problem.get(identity, [])
@@ -156,14 +167,14 @@ def _of_files(side: _Side, identity: int) -> Sequence[float | None]:
     return [float(outcome == CORRECT) if outcome in SCORED else None for outcome in outcomes]
 
 
-def _scores(side: _Side, identity: int) -> list[float]:
+def _scores(side: ComparedSide, identity: int) -> list[float]:
     """Return 1 and 0 for the scored samples of a problem."""
     number = side.place[identity]
     right, scored = side.right[number], side.scored[number]
     return [1.0] * right + [0.0] * (scored - right)
 
 
-def _paired(a: _Side, b: _Side, identity: int) -> tuple[list[float], list[float]]:
+def _paired(a: ComparedSide, b: ComparedSide, identity: int) -> tuple[list[float], list[float]]:
     """Return the scores, as `_scores` does, of the seeds that have a verdict on both sides."""
     left, right = a.place[identity], b.place[identity]
     seeds = len(a.samples.sizes)
@@ -177,7 +188,7 @@ def _paired(a: _Side, b: _Side, identity: int) -> tuple[list[float], list[float]
     return [float(first == CORRECT) for first, _ in both], [float(second == CORRECT) for _, second in both]
 
 
-def _outcomes(side: _Side, problem: int) -> list[int]:
+def _outcomes(side: ComparedSide, problem: int) -> list[int]:
     """Return the outcome of each file; 0 where it has no sample of the problem."""
     outcomes, start = [], 0
     for size in side.samples.sizes:
@@ -197,7 +208,7 @@ def _direction(before: float, after: float, kind: ChangeKind) -> str:
     return "gain" if after > before else "loss"
 
 
-def _sample(side: _Side, identity: int, failing: bool) -> tuple[int, int]:
+def _sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int, int]:
     """Return (file, number) of the first sample of a problem that is not right, or is; of the lowest or highest
     score."""
     wanted, start, first = side.place[identity], 0, (0, 0)
@@ -230,7 +241,7 @@ def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
         return None
 
 
-def _shown(flip: _Flip, story: Story, sides: Sequence[_Side]) -> Row:
+def _shown(flip: _Flip, story: Story, sides: Sequence[ComparedSide]) -> Row:
     files = flip.first_sample[0], flip.second_sample[0]
     return {
         "direction": "gain" if flip.second > flip.first else "loss",
@@ -243,7 +254,7 @@ def _shown(flip: _Flip, story: Story, sides: Sequence[_Side]) -> Row:
     }
 
 
-def _stories(a: _Side, b: _Side, flips: Sequence[_Flip]) -> Iterator[Story]:
+def _stories(a: ComparedSide, b: ComparedSide, flips: Sequence[_Flip]) -> Iterator[Story]:
     """Yield the failure reason of the sample of each flip that is not right. Records are read where the index does
     not tell, once."""
     failed = [(a, *flip.first_sample) if flip.second > flip.first else (b, *flip.second_sample) for flip in flips]
@@ -257,7 +268,7 @@ def _stories(a: _Side, b: _Side, flips: Sequence[_Flip]) -> Iterator[Story]:
         yield story or read[side.indexed.indexes[file]][number]
 
 
-def _ending(side: _Side, file: int, number: int) -> tuple[str, Story | None]:
+def _ending(side: ComparedSide, file: int, number: int) -> tuple[str, Story | None]:
     place = sum(side.samples.sizes[:file]) + number
     outcome = OUTCOMES[side.samples.outcome[place]]
     cause = side.samples.causes[side.samples.cause[place]]

@@ -18,6 +18,7 @@ from newskills.view.rows import identity
 _PROBED = 200
 """Records of a file that tell whether its scores are only 0 and 1."""
 _MOST_KEPT = 8
+_MOST_BINARY = 20_000
 _LINE = "line "
 
 
@@ -29,18 +30,29 @@ class GradedScores(NamedTuple):
 
 
 _Stamp = tuple[str, tuple[tuple[Path, int, int], ...]]
-_kept: OrderedDict[_Stamp, GradedScores | None] = OrderedDict()
+_kept: OrderedDict[_Stamp, GradedScores] = OrderedDict()
+_binary: OrderedDict[_Stamp, None] = OrderedDict()
+"""Results whose samples are right or wrong."""
 
 
 def graded_scores(results: BenchmarkFiles) -> GradedScores | None:
     """Return the graded scores; None where samples are right or wrong and nothing between, or have no score of
     their own."""
     stamp = (results.name, tuple((file.path, file.size, file.changed) for file in results.files))
-    if stamp not in _kept:
-        _kept[stamp] = _read(results)
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
-    return _kept[stamp]
+    if stamp in _binary:
+        return None
+    if stamp in _kept:
+        return _kept[stamp]
+    scores = _read(results)
+    if scores is None:
+        _binary[stamp] = None
+        while len(_binary) > _MOST_BINARY:
+            _binary.popitem(last=False)
+        return None
+    _kept[stamp] = scores
+    while len(_kept) > _MOST_KEPT:
+        _kept.popitem(last=False)
+    return scores
 
 
 def _read(results: BenchmarkFiles) -> GradedScores | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from newskills._version import __version__
+from newskills.base.errors import UnknownNameError
 from newskills.base.records import Row
 from newskills.base.stats import wilson
 from newskills.run.planning.spec import RUN_FILE
@@ -22,24 +23,28 @@ NOT_SCORES |= {"prompt", "judge_prompt"}
 _TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split", "model", "system")
 
 
-def overview(library: Library) -> Row:
-    """Return the overview; everything but records is read, so that hundreds of runs are shown in a moment."""
+def overview(library: Library, *, run: str = "", benchmark: str = "") -> Row:
+    """Return the overview of all runs and benchmarks, of one run, or of one benchmark; all but records is read.
+
+    Raises UnknownNameError for a run or a benchmark that is not there.
+    """
     catalog = library.catalog()
-    runs: list[Row] = [
-        {
-            "id": run.id,
-            "folder": str(run.folder),
-            "benchmarks": {name: cell(library, run, results) for name, results in sorted(run.benchmarks.items())},
-        }
-        for run in catalog.runs.values()
-    ]
+    shown = [library.run(run)] if run else list(catalog.runs.values())
+    runs: list[Row] = []
+    for each in shown:
+        names = sorted(name for name in each.benchmarks if benchmark in ("", name))
+        if names:
+            cells = {name: cell(library, each, each.benchmarks[name]) for name in names}
+            runs.append({"id": each.id, "folder": str(each.folder), "benchmarks": cells})
+    if benchmark and not runs:
+        raise UnknownNameError("benchmark", benchmark, {name for each in shown for name in each.benchmarks})
     runs.sort(key=_began)
     return {
         "version": __version__,
         "folders": [str(root) for root in library.folders.roots],
         "runs": runs,
-        "benchmarks": sorted({name for run in catalog.runs.values() for name in run.benchmarks}),
-        "differences": differences(library, [catalog.runs[run["id"]] for run in runs]),
+        "benchmarks": sorted({name for each in runs for name in each["benchmarks"]}),
+        "differences": differences(library, [catalog.runs[each["id"]] for each in runs], benchmark),
         "trainings": sorted(catalog.trainings),
         "notes": catalog.notes,
     }
@@ -195,11 +200,11 @@ def _status(states: Sequence[Row], running: bool) -> str:
     return "done" if statuses <= {"done"} else next(iter(statuses - {"done"}))
 
 
-def differences(library: Library, runs: Sequence[Run]) -> list[Row]:
+def differences(library: Library, runs: Sequence[Run], only: str = "") -> list[Row]:
     """Return the settings that are not the same in all runs that have a benchmark: rows of benchmark, setting, run →
-    value."""
+    value. `only`: of this benchmark."""
     rows: list[Row] = []
-    for benchmark in sorted({name for run in runs for name in run.benchmarks}):
+    for benchmark in sorted({name for run in runs for name in run.benchmarks if only in ("", name)}):
         having = [run for run in runs if benchmark in run.benchmarks]
         if len(having) < 2:
             continue

@@ -5,12 +5,12 @@ import { benchmarkPage } from "./benchmark.js";
 import { comparisonPage } from "./comparison.js";
 import { h, replace } from "./dom.js";
 import { jobPage, jobsPage } from "./jobs.js";
-import { overviewPage } from "./overview.js";
+import { overviewPage, scoresPage } from "./overview.js";
 import { samplePage } from "./sample.js";
 import { samplesPage } from "./samples.js";
 import { trainingPage } from "./training.js";
 
-const PAGES = { "": overviewPage, benchmark: benchmarkPage, samples: samplesPage, sample: samplePage, compare: comparisonPage, training: trainingPage, jobs: jobsPage, job: jobPage };
+const PAGES = { "": overviewPage, scores: scoresPage, benchmark: benchmarkPage, samples: samplesPage, sample: samplePage, compare: comparisonPage, training: trainingPage, jobs: jobsPage, job: jobPage };
 const NAV = [["", "Overview", "o"], ["compare", "Compare", "c"], ["training", "Training", "t"], ["jobs", "Jobs", "b"]];
 const KEYS = [["j, k", "next, previous sample or row"], ["Enter", "open the row"], ["u", "up: back to the list"], ["/", "search"], ["r", "text as written, or with formulas set"], ["g o, g c, g t, g b", "overview, compare, training, jobs"], ["?", "these keys"]];
 const LOOK_EVERY = 2500;
@@ -44,6 +44,10 @@ class Context {
   width(columns) {
     const whole = Math.min(main.clientWidth, 1180) - 34;
     return Math.max(280, Math.floor(whole >= 720 ? (whole - 50) / columns : whole - 8));
+  }
+
+  narrow() {
+    return window.innerWidth < 720;
   }
 
   crumbs(steps) {

@@ -2,12 +2,26 @@
 // Benchmarks × runs.
 import { get } from "./api.js";
 import { h, table } from "./dom.js";
+import { matrixPart } from "./matrix.js";
 import { parts } from "./plot.js";
 import { OUTCOMES, count, interval, link, percent, plural, seconds, share, short } from "./words.js";
 
-export async function overviewPage(context) {
-  const page = await get("overview", {});
+const FEW = 2;
+
+// Up to two runs have a table for each benchmark; more are a matrix.
+export async function overviewPage(context, parameters) {
+  const all = await get("matrix", {});
   context.title("Overview");
+  if (all.runs.length > FEW) {
+    return [
+      h("h1", {}, "Overview"),
+      h("p", { class: "quiet" }, all.folders.join(", ")),
+      matrixPart(context, all, parameters),
+      all.trainings.length ? trainings(all.trainings) : null,
+      notes(all.notes),
+    ];
+  }
+  const page = await get("overview", {});
   const { runs } = page;
   if (!runs.length && !page.trainings.length) return [h("h1", {}, "Nothing to see yet"), empty(page)];
   return [
@@ -18,6 +32,21 @@ export async function overviewPage(context) {
     differences(page),
     page.trainings.length ? trainings(page.trainings) : null,
     notes(page.notes),
+  ];
+}
+
+// Everything about one benchmark, or about one run.
+export async function scoresPage(context, parameters) {
+  const { run, benchmark } = parameters;
+  const page = await get("overview", run ? { run } : { benchmark });
+  const title = run || benchmark;
+  context.title(title);
+  return [
+    context.crumbs([["Overview", "#/"], [title, null]]),
+    h("h1", {}, title, h("small", {}, run ? ` ${plural(page.benchmarks.length, "benchmark")}` : ` ${plural(page.runs.length, "run")}`)),
+    benchmark && page.runs.length > 1 ? compareBox(page.runs) : null,
+    ...page.benchmarks.map((name) => section(name, page.runs.filter((one) => one.benchmarks[name]))),
+    differences(page),
   ];
 }
 

@@ -68,6 +68,19 @@ export function plural(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+// A day as 2026-11-29, of seconds since 1970.
+export function day(began) {
+  return new Date(began * 1000).toISOString().slice(0, 10);
+}
+
+// A long name without its middle: both ends tell names apart.
+export function middle(text, most) {
+  const letters = [...String(text)];
+  if (letters.length <= most) return String(text);
+  const head = Math.ceil((most - 1) / 2);
+  return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
+}
+
 // The last part of a path or name: what readers tell runs apart by.
 export function lastPart(text) {
   return String(text).split("/").filter(Boolean).pop() || String(text);

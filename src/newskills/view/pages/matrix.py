@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs × benchmarks as one matrix: scores, what was lost, and what is significant beside a run that is pinned."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from newskills._version import __version__
+from newskills.base.paired import LEVEL, PairedTest, holm, paired_test
+from newskills.base.records import Row
+from newskills.view.discovery import BenchmarkFiles, Run
+from newskills.view.files import number, table
+from newskills.view.library import Library
+from newskills.view.pages.comparison import paired_scores, read_side
+from newskills.view.pages.overview import cell, settings_of
+from newskills.view.summaries import CellSummary, Read, Summaries
+
+LONGEST_VALUE = 200
+"""Characters of a setting's value."""
+MOST_SETTINGS = 40
+"""Settings that runs may be grouped by."""
+WITHHELD = "withheld"
+TURN_SECONDS = 0.8
+"""Time of one answer about differences; what is not there by then is asked for again."""
+MOST_TESTS = 50_000
+_STEP = re.compile(
+    r"(?:^|[/_.-])(?:global_?)?(?:step|checkpoint|ckpt|iter)[_=-]?(\d+)(?![\d.]*[bm])", re.IGNORECASE
+)
+_SIZE = re.compile(r"(?<![a-z\d.])(\d+(?:\.\d+)?)\s?([bm])(?![a-z\d])", re.IGNORECASE)
+_BILLIONS = {"b": 1.0, "m": 1e-3}
+_MODEL = ("server.model", "model")
+_NOT_COMPARED = ("data", "seeds")
+"""Settings of a benchmark rather than of a run."""
+
+
+def matrix(library: Library) -> Row:
+    """Return scores of all runs on all benchmarks, as far as they are read; `pending` says of how many they are not.
+
+    A cell is [number of the benchmark, score, low, high (per cent), samples, unscored, truncated, state].
+    """
+    catalog = library.catalog()
+
+    def reader(run: Run, results: BenchmarkFiles) -> Read:
+        return _read(library, run, results)
+
+    summaries = library.summaries(reader)
+    summaries.ask(catalog, library.patience)
+    names = sorted({name for run in catalog.runs.values() for name in run.benchmarks})
+    places = {name: place for place, name in enumerate(names)}
+    by_run = {run.id: _summaries_of(summaries, run) for run in catalog.runs.values()}
+    settings = {run: summaries.common_settings(list(each.values())) for run, each in by_run.items()}
+    differing = _differing(settings)
+    runs = [
+        {
+            "id": run,
+            "began": min((summary.began for summary in each.values() if summary.began is not None), default=None),
+            "model": _model(settings[run]),
+            "step": _step(run, settings[run]),
+            "size": _size(run, settings[run]),
+            "settings": [settings[run].get(name, "") for name in differing],
+            "cells": [_cell(places[name], summary) for name, summary in sorted(each.items())],
+        }
+        for run, each in by_run.items()
+    ]
+    runs.sort(key=_order)
+    return {
+        "version": __version__,
+        "folders": [str(root) for root in library.folders.roots],
+        "benchmarks": [{"name": name, "metric": _metric(by_run, name)} for name in names],
+        "settings": differing,
+        "runs": runs,
+        "pending": summaries.pending,
+        "trainings": sorted(catalog.trainings),
+        "notes": catalog.notes,
+    }
+
+
+def differences_to(library: Library, baseline: str, others: Sequence[str]) -> Row:
+    """Return what is significant between a run and others, from samples of the same problems.
+
+    `runs`: name → benchmark → [points more than the baseline, p-value adjusted by Holm's method over the benchmarks of
+    the run, problems, verdict]. `pending`: samples are still being read; ask again. Raises UnknownNameError.
+    """
+    ends = time.monotonic() + (TURN_SECONDS if library.patience < 1 else math.inf)
+    first = library.run(baseline)
+    tests: dict[str, dict[str, PairedTest]] = {}
+    pending = False
+    for name in others:
+        other = library.run(name)
+        tests[name] = {}
+        for benchmark in first.benchmarks:
+            if benchmark not in other.benchmarks or name == baseline:
+                continue
+            key = (first.benchmarks[benchmark].fingerprint, other.benchmarks[benchmark].fingerprint)
+            if key not in _tests and time.monotonic() < ends:
+                _make_test(library, key, (baseline, name, benchmark))
+            test = _tests.get(key)
+            pending = pending or key not in _tests
+            if test is not None:
+                tests[name][benchmark] = test
+    return {
+        "baseline": baseline,
+        "runs": {name: _judged(each) for name, each in tests.items()},
+        "pending": pending,
+    }
+
+
+_tests: OrderedDict[tuple[str, str], PairedTest | None] = OrderedDict()
+"""Of two benchmarks by their fingerprints; None where they have fewer than two problems in common."""
+
+
+def _make_test(library: Library, key: tuple[str, str], place: tuple[str, str, str]) -> None:
+    """Pair the samples of two runs, if all of them are indexed by now."""
+    baseline, other, benchmark = place
+    indexed = [library.indexed(run, benchmark, patience=0) for run in (baseline, other)]
+    if any(each.progress < 1 for each in indexed):
+        return
+    scores = paired_scores(*(read_side(library, run, benchmark) for run in (baseline, other)))
+    _tests[key] = None
+    if len(scores) > 1:
+        _tests[key] = paired_test([a for a, _ in scores], [b for _, b in scores])
+    while len(_tests) > MOST_TESTS:
+        _tests.popitem(last=False)
+
+
+def _judged(tests: Mapping[str, PairedTest]) -> Row:
+    adjusted = holm([test.p_value for test in tests.values()])
+    judged = {}
+    for (benchmark, test), p_value in zip(tests.items(), adjusted, strict=True):
+        verdict = "not significant"
+        if p_value < LEVEL:
+            verdict = "better" if test.difference > 0 else "worse"
+        judged[benchmark] = [100 * test.difference, p_value, test.n, verdict]
+    return judged
+
+
+def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
+    shown = cell(library, run, results)
+    score = table(shown["score"])
+    settings = {name: value[:LONGEST_VALUE] for name, value in settings_of(library, results).items()}
+    summary = CellSummary(
+        results.fingerprint,
+        str(score.get("metric") or ""),
+        number(score.get("value")),
+        number(score.get("low")),
+        number(score.get("high")),
+        shown["total"],
+        shown["counts"]["unscored"],
+        shown["truncated"],
+        shown["output_tokens"],
+        shown["began"],
+        WITHHELD if shown["withheld"] else shown["status"],
+        (),
+    )
+    return Read(summary=summary, settings=settings)
+
+
+def _summaries_of(summaries: Summaries, run: Run) -> dict[str, CellSummary]:
+    summaries_by_name = {name: summaries.latest(results) for name, results in run.benchmarks.items()}
+    return {name: summary for name, summary in summaries_by_name.items() if summary is not None}
+
+
+def _differing(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return names of settings that are not the same in all runs, those with the fewest values first."""
+    values: dict[str, set[str]] = {}
+    for each in settings.values():
+        for name in each:
+            values.setdefault(name, set())
+    for name, seen in values.items():
+        seen.update(each.get(name, "") for each in settings.values())
+    names = [name for name, seen in values.items() if len(seen) > 1 and name not in (*_MODEL, *_NOT_COMPARED)]
+    return sorted(names, key=lambda name: (len(values[name]), name))[:MOST_SETTINGS]
+
+
+def _order(run: Row) -> tuple[float, float, str]:
+    """Return the key that sorts earlier runs first, then earlier steps; what is not known comes last."""
+    began, step = run["began"], run["step"]
+    return (math.inf if began is None else began, math.inf if step is None else step, run["id"])
+
+
+def _cell(place: int, summary: CellSummary) -> list[float | str | None]:
+    withheld = summary.status == WITHHELD
+    value, low, high = (None, None, None) if withheld else (summary.value, summary.low, summary.high)
+    lost = (summary.total, summary.unscored, summary.truncated)
+    return [place, _rounded(value), _rounded(low), _rounded(high), *lost, summary.status]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+def _metric(by_run: Mapping[str, Mapping[str, CellSummary]], benchmark: str) -> str:
+    metrics = [
+        summaries_by_name[benchmark].metric
+        for summaries_by_name in by_run.values()
+        if benchmark in summaries_by_name
+    ]
+    return max(set(metrics), key=metrics.count, default="").replace("_", " ")
+
+
+def _model(settings: Mapping[str, str]) -> str:
+    return next((settings[name] for name in _MODEL if settings.get(name)), "")
+
+
+def _step(run: str, settings: Mapping[str, str]) -> int | None:
+    """Return the training step that the name of a run or of its model tells."""
+    for text in (run, _model(settings)):
+        if steps := _STEP.findall(text):
+            return int(steps[-1])
+    return None
+
+
+def _size(run: str, settings: Mapping[str, str]) -> float | None:
+    """Return the size in billions of weights that the name of a model or run tells."""
+    for text in (_model(settings), run):
+        if match := _SIZE.search(text):
+            return float(match[1]) * _BILLIONS[match[2].lower()]
+    return None
