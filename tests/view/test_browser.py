@@ -178,6 +178,65 @@ def test_a_pinned_run_shows_what_is_significant(browser: Browser, many: Path, sh
     assert not browser.messages
 
 
+def test_samples_of_each_kind_have_their_own_face(
+    browser: Browser, tmp_path: Path, shown: Callable[..., str]
+) -> None:
+    """Hostile texts stand in every field that a face shows."""
+    hidden = HOSTILE.replace("\n", " ")
+    report = {"patch_exists": True, "resolved": False}
+    steps = [
+        {"command": "ls", "status": "completed", "exit_code": 0, "seconds": 0.1},
+        {"command": hidden, "status": hidden, "exit_code": 2, "seconds": 1.5},
+    ]
+    talk = [{"role": role, "content": hidden} for role in ("user", "assistant", "tool", "assistant", "tool")]
+    failed = {
+        "number": 2,
+        "total": 3,
+        "input": hidden,
+        "expected": hidden,
+        "actual": hidden,
+        "error": "",
+        "why": hidden,
+    }
+    calls = [{"name": hidden, "arguments": {"a": hidden}}]
+    rows = [
+        record(0, outcome="wrong", completion=f"def f(x):\n    return 1  # {hidden}", failed_test=failed),
+        record(1, outcome="wrong", instruction_id_list=[hidden], strict_eval={"follow_instruction_list": [False]}),
+        record(
+            2, outcome="wrong", problem=f"Which?\nA. one\nB. {hidden}", expected_answer="B", predicted_answer="A"
+        ),
+        record(3, outcome="wrong", check="calls", ground_truth=[{hidden: {"a": [hidden]}}], tool_calls=calls),
+        record(4, judgement=hidden, judge_correct=True),
+        {"id": "p5", "outcome": "wrong", "model_patch": f"--- a\n+++ b\n@@ 1 @@\n-{hidden}\n+y", "steps": steps}
+        | {"conversation": talk, "swe-bench-metrics": report, "test_output": hidden, "exit_status": hidden},
+    ]
+    benchmark(tmp_path / "results/base", "faces", [rows])
+    browser.messages.clear()
+    address = shown(tmp_path / "results")
+    kinds = [
+        ["code", "test"],
+        ["checks"],
+        ["options"],
+        ["calls"],
+        ["judgements"],
+        ["checks", "output", "diff", "steps"],
+    ]
+    for number, wanted in enumerate(kinds):
+        for width in (1280, 390):
+            browser.size(width, 900)
+            browser.open(f"{address}#/sample?run=base&benchmark=faces&file=0&number={number}")
+            browser.wait("document.querySelector('main').dataset.page === 'sample'")
+            drawn = browser.run("[...document.querySelectorAll('[class*=face-]')].map((node) => node.className)")
+            assert drawn == [f"card face-{kind}" for kind in wanted]
+            assert browser.run("document.documentElement.scrollWidth") == width
+            unharmed(browser)
+            if target := os.environ.get("NEWSKILLS_SCREENSHOTS_OF_TESTS"):
+                browser.picture(Path(target) / f"face-{number}-{width}.png")
+    browser.click(".face-steps button")
+    assert browser.run("document.querySelector('.step.failed').open")
+    assert not browser.messages
+
+
 def test_filters_are_in_the_address_and_the_list(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/samples?{SUMS}")
     browser.wait("document.querySelectorAll('a.row').length === 50")

@@ -13,6 +13,7 @@ SCRIPTS = (
     "api.js",
     "plot.js",
     "text.js",
+    "faces.js",
     "columns.js",
     "matrix.js",
     "overview.js",

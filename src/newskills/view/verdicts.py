@@ -59,6 +59,7 @@ def verdict_of(row: Row, reply: str) -> Row:
         "why": why,
         "taken_from": HOW.get(how or "", ""),
         "rule": RULES.get(rule.removesuffix(", in prose"), ""),
+        "has_answer": "predicted_answer" in row,
         "answer": answer if row.get("predicted_answer") is not None else None,
         "gold": gold[1] if gold else None,
         "gold_field": gold[0] if gold else "",

@@ -46,6 +46,8 @@ _os._exit(0)
 
 
 _UNPACKED = 1 << 29
+_SHOWN = 1_000
+"""Characters kept of each text of a failed test."""
 
 
 class Cases(Struct, frozen=True, kw_only=True):
@@ -77,7 +79,8 @@ class LiveCodeBenchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class LiveCodeBenchGrader(CodeGrader):
     """Row: `tests`: {inputs, outputs}, `function` where one is called; or the same `packed`.
 
-    Fields written: `graded_list`, with one verdict. All tests must be passed; the first failure ends.
+    Fields written: `graded_list`, with one verdict; `failed_test`: the first test that was not passed. All tests must
+    be passed; the first failure ends.
     """
 
     name: ClassVar[str] = "livecodebench"
@@ -104,11 +107,14 @@ class LiveCodeBenchGrader(CodeGrader):
             if (finding := not_built(ran)) is not None:
                 return finding
             for number, run in enumerate(ran.runs, done):
-                if not run.well:
-                    syntax = run.err.rstrip().rpartition("\n")[2].startswith(("SyntaxError", "IndentationError"))
-                    return CodeFinding(passed=False, why=f"test {number + 1} of {total}: {run}", unread=syntax)
-                if not self._right(run, tests.outputs[number], tests):
-                    return CodeFinding(passed=False, why=f"test {number + 1} of {total}: another output")
+                if run.well and self._right(run, tests.outputs[number], tests):
+                    continue
+                why = "another output" if run.well else str(run)
+                last = run.err.rstrip().rpartition("\n")[2]
+                syntax = not run.well and last.startswith(("SyntaxError", "IndentationError"))
+                failed = _failed_test(number, total, tests, run, why)
+                why = f"test {number + 1} of {total}: {why}"
+                return CodeFinding(passed=False, why=why, unread=syntax, fields={"failed_test": failed})
             done += len(part)
         return CodeFinding(passed=True)
 
@@ -155,6 +161,20 @@ class LiveCodeBenchGrader(CodeGrader):
             return same_value(run.out, expected)
         tolerance = self.config.float_tolerance
         return same_text(run.out, expected, tolerance, words=bool(tolerance))
+
+
+def _failed_test(number: int, total: int, tests: Cases, run: ProgramRun, why: str) -> Row:
+    """Return what a reader needs to see of the first test that failed; long texts keep their beginning."""
+    return {
+        "number": number + 1,
+        "total": total,
+        "input": tests.inputs[number][:_SHOWN],
+        "expected": tests.outputs[number][:_SHOWN],
+        "actual": run.out[:_SHOWN],
+        "error": run.err[-_SHOWN:],
+        "why": why,
+        "seconds": round(run.wall, 3),
+    }
 
 
 class LiveBenchCodingGrader(LiveCodeBenchGrader):

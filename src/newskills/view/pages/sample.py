@@ -3,21 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.reading.reply_text import split_thinking
 from newskills.base.records import Row
+from newskills.view.faces import face_of, votes
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
-from newskills.view.records import LONGEST_TEXT, as_text, messages_in, read_record, require, shortened
+from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shortened
 from newskills.view.rows import NO_TOKENS, OUTCOMES
 from newskills.view.sent import prompt_sent
 from newskills.view.verdicts import verdict_of
 
 SHOWN_APART = {"generation", "reasoning_content", "conversation", "messages", "serialized_output", "tools"}
+MOST_VOTES = 256
+LONGEST_ANSWER = 2_000
 _REASONING = ("reasoning_content", "_reasoning", "thinking")
 
 
@@ -55,10 +59,24 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "tools": shortened(row.get("tools") or []),
         "media": [item.summary() for item in media_in(sent.messages, row)],
         "verdict": shortened(verdict_of(row, reply[:LONGEST_TEXT])),
+        "face": shortened([*face_of(row), *_votes(indexed, page["siblings"], row)]),
         "tokens": row.get("num_generated_tokens"),
         "finish": row.get("finish_reason"),
         "fields": shortened(fields, 20_000),
     }
+
+
+def _votes(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) -> list[Row]:
+    """Return the answers of all samples of the problem as a block, where it has several."""
+    if not 1 < len(samples) <= MOST_VOTES:
+        return []
+    answers = []
+    for sample in samples:
+        other = read_record(indexed.indexes[sample["file"]], sample["number"]).row or {}
+        answer = other.get("predicted_answer")
+        answers.append(None if answer is None else as_text(answer)[:LONGEST_ANSWER])
+    gold = gold_of(row)
+    return votes(answers, gold[1] if gold else None)
 
 
 def reply_of(row: Row) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import { exported, get, media } from "./api.js";
 import { FILTERS, columns, filtered, place, rowOf } from "./columns.js";
 import { h } from "./dom.js";
+import { copyButton, faces } from "./faces.js";
 import { rich, visible } from "./text.js";
 import { badge, bytes, count, link, plural } from "./words.js";
 
@@ -17,7 +18,7 @@ export async function samplePage(context, parameters) {
   const crumbs = context.crumbs([["Overview", "#/"], [run, null], [benchmark, link("benchmark", at)], ["samples", link("samples", { ...at, ...kept })], [page.id || "damaged line", null]]);
   const turn = h("nav", { class: "pager", "aria-label": "Neighbours" },
     step(to(around.previous), "Previous (k)"), h("span", { class: "quiet" }, around.place), step(to(around.next), "Next (j)"),
-    h("button", { type: "button", "aria-pressed": String(context.raw), on: { click: () => context.toggleRaw() } }, context.raw ? "Set formulas (r)" : "As written (r)"));
+    h("button", { type: "button", "aria-pressed": String(context.raw), on: { click: () => context.toggleRaw() } }, context.raw ? "Rendered (r)" : "Raw (r)"));
   if (page.damaged) {
     return [crumbs, h("h1", {}, "A line that is no record"), turn, h("p", { class: "note warn" }, page.damaged),
       h("pre", { class: "code" }, visible(page.raw)), source(page)];
@@ -27,17 +28,25 @@ export async function samplePage(context, parameters) {
     crumbs,
     h("h1", {}, badge(verdict.outcome), " ", visible(page.id), page.seed === null ? null : h("small", {}, ` seed ${page.seed}`)),
     turn, siblings(page, at, kept),
-    why(verdict, context),
+    why(verdict, context, page.face.some((block) => block.kind === "judgements")),
+    faces(page.face, context),
     section("Prompt", page.prompt.exact ? page.prompt.note : `Not certain: ${page.prompt.note}`,
-      page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, context)) : question(page, context)),
+      page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, { raw: true })) : question(page)),
     page.media.length ? section("Images and sound", "", page.media.map((one, item) => medium(one, item, page, at))) : null,
     page.reasoning ? h("details", { class: "card" }, h("summary", {}, `Reasoning (${plural(page.reasoning.length, "character")})`), rich(page.reasoning, { raw: context.raw })) : null,
     page.turns.length ? section("Reply, in turns", "", page.turns.map((one) => message(one, context)))
-      : section("Reply", length(page), [rich(page.reply, { raw: context.raw, marks: marks(verdict) })]),
+      : section("Reply", length(page), [copyButton(page.reply), rich(page.reply, { raw: context.raw, marks: marks(verdict) })]),
     page.tools.length ? h("details", { class: "card" }, h("summary", {}, `Tools that it could call (${page.tools.length})`), h("pre", { class: "code" }, visible(JSON.stringify(page.tools, null, 1)))) : null,
     h("details", { class: "card" }, h("summary", {}, "All fields of the record"), fields(page.fields)),
+    rawRecord(page),
     source(page),
   ];
+}
+
+// The record as JSON, without what is too long to be shown.
+function rawRecord(page) {
+  const text = JSON.stringify({ ...page.fields, generation: page.reply }, null, 2);
+  return h("details", { class: "card" }, h("summary", {}, "Raw record (JSON)"), copyButton(text), h("pre", { class: "code" }, visible(text)));
 }
 
 async function neighbours({ run, benchmark, file, number, ...filters }) {
@@ -63,31 +72,33 @@ function section(title, note, children) {
 
 function length(page) {
   const tokens = page.tokens === null || page.tokens === undefined ? "" : plural(page.tokens, "token");
-  return [tokens, page.finish ? `ended by: ${page.finish}` : ""].filter(Boolean).join(", ");
+  return [tokens, page.finish ? `finish reason: ${page.finish}` : ""].filter(Boolean).join(", ");
 }
 
 export function marks(verdict) {
   const found = [];
-  if (verdict.answer_span) found.push({ start: verdict.answer_span[0], end: verdict.answer_span[1], kind: verdict.outcome === "correct" ? "taken right" : "taken", title: "taken as the answer" });
-  if (verdict.gold_span) found.push({ start: verdict.gold_span[0], end: verdict.gold_span[1], kind: "gold", title: "the right answer stands here" });
+  if (verdict.answer_span) found.push({ start: verdict.answer_span[0], end: verdict.answer_span[1], kind: verdict.outcome === "correct" ? "taken right" : "taken", title: "read as the answer" });
+  if (verdict.gold_span) found.push({ start: verdict.gold_span[0], end: verdict.gold_span[1], kind: "gold", title: "the expected answer" });
   return found.sort((a, b) => a.start - b.start);
 }
 
-export function why(verdict, context) {
+// `judged`: the judge's reply is shown apart.
+export function why(verdict, context, judged = false) {
   const cell = (name, value, kind) => h("div", { class: `answer ${kind}` }, h("span", { class: "quiet" }, name),
-    value === null || value === undefined || value === "" ? h("i", {}, "none") : rich(asMath(value), { raw: context.raw }));
+    rich(asMath(value), { raw: context.raw }));
   const told = [];
   if (verdict.cause) told.push(`Cause: ${verdict.cause}.`);
   if (verdict.taken_from) told.push(`The answer was taken from ${verdict.taken_from}.`);
   if (verdict.rule) told.push(`How it was compared: ${verdict.rule}.`);
+  if (verdict.has_answer && verdict.answer === null) told.push("No answer was found in the reply.");
   if (verdict.answer && !verdict.answer_span) told.push("The answer does not stand in the reply in these very characters.");
   return h("section", { class: "card why" }, h("h2", {}, "Why the grader decided so"),
-    h("div", { class: "two" }, cell("answer taken from the reply", verdict.answer, verdict.outcome === "correct" ? "right" : "wrong"),
-      cell(verdict.gold_field ? `right answer (${verdict.gold_field})` : "right answer", verdict.gold, "gold")),
+    verdict.answer || verdict.gold ? h("div", { class: "two" }, verdict.answer ? cell("answer in the reply", verdict.answer, verdict.outcome === "correct" ? "right" : "wrong") : null,
+      verdict.gold ? cell(verdict.gold_field ? `expected answer (${verdict.gold_field})` : "expected answer", verdict.gold, "gold") : null) : null,
     told.length ? h("p", {}, told.join(" ")) : null,
-    h("p", { class: "quiet" }, [verdict.grader ? `grader ${verdict.grader}` : "no grader is recorded", verdict.why ? `, its words: ${visible(verdict.why)}` : ""]),
+    h("p", { class: "quiet" }, [verdict.grader ? `grader ${verdict.grader}` : "no grader is recorded", verdict.why ? `, reason: ${visible(verdict.why)}` : ""]),
     verdict.error ? h("p", { class: "note warn" }, visible(verdict.error)) : null,
-    verdict.judgement ? h("details", { open: true }, h("summary", {}, "The judge's words"), rich(verdict.judgement, { raw: context.raw })) : null);
+    verdict.judgement && !judged ? h("details", { open: true }, h("summary", {}, "Reply of the judge"), rich(verdict.judgement, { raw: context.raw })) : null);
 }
 
 // An answer without dollar signs that is plainly a formula is set as one.
@@ -95,10 +106,10 @@ function asMath(text) {
   return /\\[a-zA-Z]+|[_^]\{?/.test(text) && !/\$|\n/.test(text) && text.length < 500 && !/[A-Za-z]{4,}\s+[A-Za-z]{3,}/.test(text) ? `$${text}$` : text;
 }
 
-function question(page, context) {
+function question(page) {
   const names = ["problem", "question", "instruction", "input", "prompt"];
   const name = names.find((one) => typeof page.fields[one] === "string");
-  return name ? [h("p", { class: "quiet" }, `The field ${name} of the record:`), rich(page.fields[name], { raw: context.raw })] : h("p", { class: "quiet" }, "The record has no text of the prompt.");
+  return name ? [h("p", { class: "quiet" }, `The field ${name} of the record:`), rich(page.fields[name], { raw: true })] : h("p", { class: "quiet" }, "The record has no text of the prompt.");
 }
 
 function message(one, context) {

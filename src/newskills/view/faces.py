@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record tells of its grading beside one answer: programs, instructions, options, calls, judges, votes, steps.
+
+A face is a list of blocks that the page knows how to draw, each `{"kind": …, "title": …}` with fields of its kind. They
+come from fields of the record alone; what is not there, or has another form, gives no block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from newskills.base.records import Row
+from newskills.graders.tool_calls.calls import answered_calls, api_name
+from newskills.view.records import as_text, messages_in
+
+MOST_STEPS = 500
+MOST_ITEMS = 200
+LONGEST_OUTPUT = 20_000
+LONGEST_PART = 2_000
+_OPTION = re.compile(r"^\s*\(?([A-Z])[.):]\s+(\S.*)$", re.MULTILINE)
+_OPTION_FIELDS = ("options", "choices", "problem", "question")
+_REPORTS = ("swe-bench-metrics", "task-tests")
+_HUNK = re.compile(r"^(?:diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
+
+
+def face_of(row: Row) -> list[Row]:
+    """Return the blocks of a record."""
+    makers = (
+        _program,
+        _failed_test,
+        _test_classes,
+        _instructions,
+        _options,
+        _calls,
+        _judgements,
+        _tests,
+        _patch,
+        _steps,
+    )
+    return [block for make in makers for block in make(row)]
+
+
+def votes(answers: Sequence[str | None], gold: str | None) -> list[Row]:
+    """Return the block of the answers of several samples of a problem, those with most votes first; none for one
+    sample or where none has an answer."""
+    if len(answers) < 2 or not any(answers):
+        return []
+    groups = [
+        {"answer": answer, "count": count, "gold": answer is not None and answer == gold}
+        for answer, count in Counter(answers).most_common(MOST_ITEMS)
+    ]
+    return [{"kind": "votes", "title": "Answers of all seeds", "groups": groups, "total": len(answers)}]
+
+
+def _program(row: Row) -> Iterator[Row]:
+    code = row.get("completion")
+    if isinstance(code, str) and code.strip():
+        suspicious = row.get("suspicious")
+        warning = f"Suspicious: {as_text(suspicious)}" if suspicious else ""
+        yield {"kind": "code", "title": "Program that was tested", "text": code, "note": warning}
+
+
+def _failed_test(row: Row) -> Iterator[Row]:
+    """Yield the first test that failed: number, input, expected and actual output, time."""
+    failed = row.get("failed_test")
+    if isinstance(failed, dict):
+        names = ("input", "expected", "actual", "error")
+        parts = [{"name": name, "text": as_text(failed[name])} for name in names if failed.get(name) is not None]
+        number, total = failed.get("number"), failed.get("total")
+        yield {
+            "kind": "test",
+            "title": f"Test {number} of {total} failed",
+            "parts": parts,
+            "note": as_text(failed.get("why")),
+        }
+
+
+def _test_classes(row: Row) -> Iterator[Row]:
+    passed = row.get("test_classes_passed")
+    if isinstance(passed, dict) and passed:
+        items = [{"text": str(name), "passed": bool(value), "note": ""} for name, value in passed.items()]
+        yield {"kind": "checks", "title": "Tests", "items": items[:MOST_ITEMS]}
+
+
+def _instructions(row: Row) -> Iterator[Row]:
+    """Yield the instructions of IFEval's kind, and which of them were followed."""
+    names, strict = row.get("instruction_id_list"), row.get("strict_eval")
+    followed = strict.get("follow_instruction_list") if isinstance(strict, dict) else None
+    if not isinstance(names, list) or not isinstance(followed, list) or len(names) != len(followed):
+        return
+    loose = row.get("loose_eval")
+    loosely = loose.get("follow_instruction_list") if isinstance(loose, dict) else None
+    arguments = row.get("kwargs")
+    items = []
+    for place, (name, kept) in enumerate(zip(names, followed, strict=True)):
+        values = arguments[place] if isinstance(arguments, list) and place < len(arguments) else None
+        actual_values = {k: v for k, v in values.items() if v is not None} if isinstance(values, dict) else {}
+        note = ", ".join(f"{key}={as_text(value)}" for key, value in actual_values.items())
+        if not kept and isinstance(loosely, list) and place < len(loosely) and loosely[place]:
+            note = f"{note}; followed by the loose reading".removeprefix("; ")
+        items.append({"text": str(name), "passed": bool(kept), "note": note[:LONGEST_PART]})
+    yield {"kind": "checks", "title": "Instructions", "items": items[:MOST_ITEMS]}
+
+
+def _options(row: Row) -> Iterator[Row]:
+    """Yield the options of a multiple-choice question, with the expected and the chosen one."""
+    gold, chosen = row.get("expected_answer"), row.get("predicted_answer")
+    if not isinstance(gold, str) or not re.fullmatch(r"[A-Z]", gold.strip()):
+        return
+    for name in _OPTION_FIELDS:
+        if options := _listed_options(row.get(name)):
+            items = [
+                {"label": label, "text": text, "chosen": label == chosen, "gold": label == gold.strip()}
+                for label, text in options
+            ]
+            yield {"kind": "options", "title": "Options", "items": items}
+            return
+
+
+def _listed_options(value: Any) -> list[tuple[str, str]]:
+    """Return (letter, text) of options that are a list, a table, or lines that begin with A, B, C …; else none."""
+    if isinstance(value, list) and 1 < len(value) <= 26 and all(isinstance(item, str) for item in value):
+        return [(chr(ord("A") + place), item) for place, item in enumerate(value)]
+    if isinstance(value, dict) and value and all(re.fullmatch(r"[A-Z]", str(key)) for key in value):
+        return [(str(key), as_text(text)) for key, text in value.items()]
+    if not isinstance(value, str):
+        return []
+    lines = _OPTION.findall(value)
+    while lines and lines[0][0] != "A":
+        lines.pop(0)
+    count = sum(1 for place, (letter, _) in enumerate(lines) if ord(letter) - ord("A") == place)
+    return lines if count == len(lines) > 1 else []
+
+
+def _calls(row: Row) -> Iterator[Row]:
+    """Yield the calls that were expected beside those that were made, argument by argument."""
+    wanted = row.get("ground_truth")
+    if (
+        row.get("check") != "calls"
+        or not isinstance(wanted, list)
+        or not all(isinstance(goal, dict) for goal in wanted)
+    ):
+        return
+    made, readable = answered_calls(row)
+    left = list(made)
+    rows = []
+    for goal in wanted[:MOST_ITEMS]:
+        for name, arguments in goal.items():
+            call = next(
+                (call for call in left if api_name(call.name) == api_name(name)), left[0] if left else None
+            )
+            if call is not None:
+                left.remove(call)
+            rows.append(_call_row(name, arguments, call))
+    rows += [_call_row(None, {}, call) for call in left[:MOST_ITEMS]]
+    note = "" if readable else "A call of the reply cannot be read."
+    yield {"kind": "calls", "title": "Calls", "rows": rows, "note": note}
+
+
+def _call_row(name: str | None, accepted: Any, call: Any) -> Row:
+    values = accepted if isinstance(accepted, dict) else {}
+    actual_values = dict(call.arguments) if call is not None else {}
+    arguments = []
+    for argument in dict.fromkeys([*values, *actual_values]):
+        wanted = values.get(argument)
+        expected = " or ".join(as_text(value) or '""' for value in wanted) if isinstance(wanted, list) else ""
+        actual = as_text(actual_values[argument])[:LONGEST_PART] if argument in actual_values else None
+        arguments.append({"name": argument, "expected": expected[:LONGEST_PART], "actual": actual})
+    return {"expected": name, "actual": None if call is None else call.name, "arguments": arguments}
+
+
+def _judgements(row: Row) -> Iterator[Row]:
+    """Yield what judges wrote, with the verdict that was read of it; both orders of a comparison."""
+    texts = {name: row[name] for name in row if name == "judgement" or name.startswith("judgement-")}
+    items = [
+        {
+            "title": name.removeprefix("judgement").removeprefix("-").replace("-", " "),
+            "text": text[:LONGEST_OUTPUT],
+        }
+        for name, text in texts.items()
+        if isinstance(text, str) and text.strip()
+    ]
+    if items:
+        yield {"kind": "judgements", "title": "Judge", "items": items[:MOST_ITEMS], "note": _read_verdict(row)}
+
+
+def _read_verdict(row: Row) -> str:
+    """Return how the judges' texts were read, where the record says so."""
+    for name in ("judge_correct", "arena_games", "ratings", "verdict", "rating", "score"):
+        if row.get(name) is not None:
+            return f"{name.replace('_', ' ')}: {as_text(row[name])}"
+    return ""
+
+
+def _tests(row: Row) -> Iterator[Row]:
+    """Yield the report of a task's own tests, and the end of their output."""
+    report = next((row[name] for name in _REPORTS if isinstance(row.get(name), dict)), None)
+    if report is None:
+        return
+    items = []
+    for name, value in report.items():
+        if name == "tests_timed_out" and isinstance(value, bool):
+            items.append({"text": "tests ended in time", "passed": not value, "note": ""})
+        elif isinstance(value, bool):
+            items.append({"text": name.replace("_", " "), "passed": value, "note": ""})
+    if items:
+        yield {"kind": "checks", "title": "Tests of the task", "items": items}
+    output = row.get("test_output") or report.get("output")
+    if isinstance(output, str) and output.strip():
+        yield {"kind": "output", "title": "Output of the tests", "text": output[-LONGEST_OUTPUT:]}
+
+
+def _patch(row: Row) -> Iterator[Row]:
+    patch = row.get("model_patch")
+    if isinstance(patch, str) and _HUNK.search(patch):
+        yield {"kind": "diff", "title": "Patch", "text": patch[: 10 * LONGEST_OUTPUT]}
+
+
+def _steps(row: Row) -> Iterator[Row]:
+    """Yield the steps of an agent: thought, command, output, exit code, seconds."""
+    steps = row.get("steps")
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
+        return
+    turns = list(_turns_with_commands(messages_in(row)))
+    items = []
+    for place, step in enumerate(steps[:MOST_STEPS]):
+        thought, output = turns[place] if place < len(turns) else ("", "")
+        code = step.get("exit_code")
+        items.append(
+            {
+                "number": place + 1,
+                "thought": thought[:LONGEST_PART],
+                "command": as_text(step.get("command"))[:LONGEST_OUTPUT],
+                "output": output[:LONGEST_OUTPUT],
+                "status": as_text(step.get("status")),
+                "exit_code": code,
+                "seconds": step.get("seconds"),
+                "failed": bool(code) or step.get("status") not in (None, "completed", "ok", "done"),
+            }
+        )
+    left = len(steps) - len(items)
+    note = f"{left:,} more steps are not shown." if left else ""
+    yield {
+        "kind": "steps",
+        "title": "Steps",
+        "items": items,
+        "note": note,
+        "ended": as_text(row.get("exit_status")),
+    }
+
+
+def _turns_with_commands(messages: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Yield (what the model wrote, what it was turns) of each turn of a conversation that something followed."""
+    for place, message in enumerate(messages):
+        if message.get("role") != "assistant":
+            continue
+        after = []
+        for reply in messages[place + 1 :]:
+            if reply.get("role") == "assistant":
+                break
+            after.append(as_text(reply.get("content")))
+        if after:
+            yield as_text(message.get("reasoning_content") or message.get("content")), "\n".join(after)
