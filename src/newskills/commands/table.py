@@ -111,8 +111,9 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
 }
 """Commands of two words → their name in Python, which is accepted as well."""
-APPLICATIONS = {"aimo": "newskills_aimo"}
-"""First word of a family → the package with its commands, which is an application: a distribution of its own."""
+APPLICATIONS = {"aimo": "newskills_aimo", "tinker": "newskills_tinker", "serve_tinker": "newskills_tinker"}
+"""Command of one word, or first word of a family → the package with it, which is an application: a distribution of its
+own."""
 
 
 def command_names() -> list[str]:
@@ -135,7 +136,7 @@ def module_of(name: str) -> str:
     room = next(room for room, commands in GROUPS.items() if name in commands)
     words = shown(name).split()
     if words[0] in APPLICATIONS:
-        return ".".join((APPLICATIONS[words[0]], "commands", *words[1:]))
+        return f"{APPLICATIONS[words[0]]}.commands.{words[-1]}"
     if iskeyword(words[-1]):
         words[-1] += "_"
     return ".".join(("newskills.commands", room, *words))
