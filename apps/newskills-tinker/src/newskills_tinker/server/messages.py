@@ -9,7 +9,6 @@ empty; integers have 64 bits here, so that a number that is too large is refused
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
@@ -56,7 +55,7 @@ MESSAGES: dict[str, dict[str, tuple[int, FieldType]]] = {
     "SampledSequence": {"stop_reason": (1, INTEGER), "tokens": (2, BYTES), "logprobs": (3, BYTES)},
     "SampleResponse": {"sequences": (1, ["SampledSequence"]), "prompt_logprobs": (2, BYTES)},
 }
-"""Message → field → (number, type). A message comes after those that its fields hold."""
+"""Message → field → (number, type)."""
 
 
 def parse_request(body: bytes) -> Any:
@@ -67,48 +66,45 @@ def parse_request(body: bytes) -> Any:
         raise DataError("The message is cut off or damaged, or it is no ForwardBackwardRequest.") from error
 
 
-def _file(messages: Mapping[str, Mapping[str, tuple[int, FieldType]]]) -> FileDescriptorProto:
+def _describe_messages() -> FileDescriptorProto:
     file = FileDescriptorProto(name=f"{PACKAGE}.proto", package=PACKAGE, syntax="proto3")
-    for name, fields in messages.items():
-        _add_fields(file.message_type.add(name=name), fields, messages)
+    for name, fields in MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field_name, (number, kind) in fields.items():
+            _describe_field(message, message.field.add(name=field_name, number=number), kind)
     return file
 
 
-def _add_fields(message: Any, fields: Mapping[str, tuple[int, FieldType]], messages: Mapping[str, Any]) -> None:
-    """Describe the fields of a message; those that are not repeated have presence."""
-    for name, (number, kind) in fields.items():
-        field = message.field.add(name=name, number=number)
-        if isinstance(kind, dict):
-            ((key, value),) = kind.items()
-            entry_name = f"{name.title().replace('_', '')}Entry"
-            entry = message.nested_type.add(name=entry_name)
-            entry.options.map_entry = True
-            _set_type(entry.field.add(name="key", number=1), key, messages)
-            _set_type(entry.field.add(name="value", number=2), value, messages)
-            field.label = FieldDescriptorProto.LABEL_REPEATED
-            field.type = FieldDescriptorProto.TYPE_MESSAGE
-            field.type_name = f".{PACKAGE}.{message.name}.{entry_name}"
-        elif isinstance(kind, list):
-            _set_type(field, kind[0], messages)
-            field.label = FieldDescriptorProto.LABEL_REPEATED
-        else:
-            _set_type(field, kind, messages)
-            field.proto3_optional = True
-            field.oneof_index = len(message.oneof_decl)
-            message.oneof_decl.add(name=f"_{name}")
-
-
-def _set_type(field: Any, kind: str, messages: Mapping[str, Any]) -> None:
-    field.label = FieldDescriptorProto.LABEL_OPTIONAL
-    if kind in messages:
-        field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{PACKAGE}.{kind}"
+def _describe_field(message: Any, field: Any, kind: FieldType) -> None:
+    if isinstance(kind, dict):
+        ((key, value),) = kind.items()
+        entry = message.nested_type.add(name=f"{field.name.title().replace('_', '')}Entry")
+        entry.options.map_entry = True
+        _set_type(entry.field.add(name="key", number=1), key)
+        _set_type(entry.field.add(name="value", number=2), value)
+        _set_type(field, f"{message.name}.{entry.name}")
+        field.label = FieldDescriptorProto.LABEL_REPEATED
+    elif isinstance(kind, list):
+        _set_type(field, kind[0])
+        field.label = FieldDescriptorProto.LABEL_REPEATED
     else:
+        _set_type(field, kind)
+        field.proto3_optional = True  # which is a oneof of its own
+        field.oneof_index = len(message.oneof_decl)
+        message.oneof_decl.add(name=f"_{field.name}")
+
+
+def _set_type(field: Any, kind: str) -> None:
+    field.label = FieldDescriptorProto.LABEL_OPTIONAL
+    if kind.startswith("TYPE_"):
         field.type = FieldDescriptorProto.Type.Value(kind)
+    else:
+        field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{PACKAGE}.{kind}"
 
 
 _POOL = DescriptorPool()
 """Of its own: the client, which may be in the same process, describes these messages in the common one."""
-_POOL.Add(_file(MESSAGES))
+_POOL.Add(_describe_messages())
 
 
 def message_class(name: str) -> Any:
