@@ -53,6 +53,7 @@ ALLOWED = {
     "train/pipelines/verl.py: self.backend == 'megatron'": NEMO_RL,
     "pipelines/evaluation/judges.py: kind in MEASURES": "kind of a judge",
     "commands/shell/completion.py: words[0] in FAMILIES": "first word of a command",
+    "commands/table.py: words[0] in APPLICATION_COMMANDS": "first word of a command",
     "launch/containers/images.py: scheme not in SCHEMES": "scheme of an image's address (docker://)",
     "interop/suites/places.py: kind not in ENGINES": "word of NeMo Evaluator's suites",
     "train/backends/trl/model.py: sampler in NEEDS_GPU": SAMPLER,

@@ -125,27 +125,50 @@ def test_applications_are_distributions_beside_newskills(
     assert import_module(package).__version__ == __version__
 
 
-def test_an_application_adds_its_commands_and_names(dist: Path, python: Path, tmp_path: Path) -> None:
-    """And before it is installed, they say which distribution they come with."""
-    ns = python.with_name("ns")
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    words = [str(ns), "aimo", "train", "--help"]
-    lacking = subprocess.run(words, capture_output=True, text=True, cwd="/", env=environ, check=False)
-    assert (lacking.returncode, "pip install newskills-aimo" in lacking.stderr) == (2, True)
-    assert "Traceback" not in lacking.stderr
-    run(python, "-m", "venv", "--without-pip", tmp_path)
-    own = tmp_path / "bin/python"
-    packages = next(tmp_path.glob("lib/python*/site-packages"))
+LINES = {
+    "newskills_aimo": {"aimo train --stage=rl --base-model=smollm2 --dry_run": "ns grpo --model="},
+    "newskills_tinker": {
+        "serve_tinker --model=smollm2 --output_dir=states --dry_run": "training runs and their checkpoints",
+        "tinker sft model_name=m log_dir=out dataset_name=rows.jsonl --dry_run": "LoRA of rank 64",
+    },
+}
+"""Application → `ns` lines that work where nothing but it and newskills is installed, with part of what they print."""
+
+
+@pytest.fixture(scope="module")
+def applications(
+    dist: Path, python: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, str]]:
+    """A Python with the wheels of the applications beside what `python` has, and the variables that it needs."""
+    folder = tmp_path_factory.mktemp("applications")
+    run(python, "-m", "venv", "--without-pip", folder)
+    packages = next(folder.glob("lib/python*/site-packages"))
     theirs = next(python.parents[1].glob("lib/python*/site-packages"))
-    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", packages)
-    run(python, *install, wheel_of(dist), wheel_of(dist, "newskills_aimo"))
-    paths = {"PYTHONPATH": f"{packages}{os.pathsep}{theirs}"}
-    shown = run(
-        own, "-m", "newskills", "aimo", "train", "--stage=rl", "--base-model=smollm2", "--dry_run", **paths
-    )
-    assert "ns grpo --model=" in shown.stdout
+    wheels = [wheel_of(dist), *(wheel_of(dist, package) for package in APPLICATIONS.values())]
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", packages, *wheels)
+    return folder / "bin/python", {"PYTHONPATH": f"{packages}{os.pathsep}{theirs}"}
+
+
+def test_applications_add_their_commands_and_names(
+    python: Path, applications: tuple[Path, dict[str, str]]
+) -> None:
+    own, paths = applications
+    for lines in LINES.values():
+        for line, printed in lines.items():
+            assert printed in run(own, "-m", "newskills", *line.split(), **paths).stdout
     said = run(own, "-c", "from newskills.aimo import verify_answer as v; print(v('#### 7', '7'))", **paths)
     assert said.stdout == "True\n"
+
+
+@pytest.mark.parametrize("package", LINES)
+def test_commands_of_an_application_say_what_to_install(python: Path, package: str) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    for line in LINES[package]:
+        words = [str(python.with_name("ns")), *line.split()]
+        lacking = subprocess.run(words, capture_output=True, text=True, cwd="/", env=environ, check=False)
+        install = f"pip install {package.replace('_', '-')}"
+        assert (lacking.returncode, install in lacking.stderr) == (2, True), lacking.stderr
+        assert "Traceback" not in lacking.stderr
 
 
 ALONE = {

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package depends on: newskills of its own version."""
+"""What the package depends on: newskills of its own version, and what pyproject.toml adds."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
@@ -14,7 +12,4 @@ class SameVersion(MetadataHookInterface):
     """Takes the version from the package, so that it stands in one place."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        text = Path(self.root, "src/newskills_aimo/_version.py").read_text(encoding="utf-8")
-        version = re.search(r'__version__ = "([^"]+)"', text)
-        assert version is not None
-        metadata["dependencies"] = [f"newskills=={version[1]}"]
+        metadata["dependencies"] = [f"newskills=={metadata['version']}", *self.config.get("dependencies", [])]

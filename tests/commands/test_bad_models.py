@@ -14,8 +14,8 @@ from tests import forkserver
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import write_rows
-from newskills.train.backends.tinker.server.engine import BaseModel
-from newskills.train.backends.tinker.server.serving import all_names
+from newskills_tinker.server.engine import BaseModel
+from newskills_tinker.server.serving import all_names
 
 DOWN = "model.layers.1.mlp.down_proj.weight"
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4", "++steps=1", "++batch_size=2"]

@@ -37,7 +37,7 @@ WITHOUT = """
 import sys
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name == "newskills_aimo":
+        if name in ("newskills_aimo", "newskills_tinker"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Without())
 """
@@ -68,7 +68,13 @@ def test_a_package_adds_a_command(path: str, word: str) -> None:
 
 def test_entry_points_are_read_only_for_a_word_that_no_command_has(path: str) -> None:
     assert "entry points read: True" in started(path, "say_hello", "you").stdout
-    for words in (["--help"], ["list", "benchmarks"], ["sft", "--help"], ["aimo", "train", "--help"]):
+    for words in (
+        ["--help"],
+        ["list", "benchmarks"],
+        ["sft", "--help"],
+        ["aimo", "train", "--help"],
+        ["serve_tinker", "--help"],
+    ):
         done = started(path, *words)
         assert done.returncode == 0, done.stderr
         assert "entry points read: False" in done.stdout, words
@@ -81,11 +87,21 @@ def test_another_word_is_as_unknown_as_before(path: str, tmp_path: Path) -> None
     assert "ns --help" in done.stderr
 
 
-def test_an_application_that_is_not_installed_is_named(tmp_path: Path) -> None:
-    program = f"{WITHOUT}{LOADED}"
-    words = ["aimo", "evaluate", "--model=m"]
-    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    ("line", "distribution"),
+    [
+        ("aimo evaluate --model=m", "newskills-aimo"),
+        ("serve_tinker --model=m --output_dir=out", "newskills-tinker"),
+        ("tinker_sft model_name=m", "newskills-tinker"),
+        ("tinker rl --help", "newskills-tinker"),
+    ],
+)
+def test_an_application_that_is_not_installed_is_named(line: str, distribution: str) -> None:
+    program = [sys.executable, "-c", f"{WITHOUT}{LOADED}"]
+    done = subprocess.run([*program, *line.split()], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "newskills-aimo, which is not installed" in done.stderr
-    assert "pip install newskills-aimo" in done.stderr
-    assert "usage: ns COMMAND" in ns("ns --help", cwd=tmp_path).stdout
+    assert f"{distribution}, which is not installed" in done.stderr
+    assert f"pip install {distribution}" in done.stderr
+    overview = subprocess.run([*program, "--help"], capture_output=True, text=True, check=False)
+    assert "usage: ns COMMAND" in overview.stdout
+    assert "serve_tinker" in overview.stdout

@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from newskills.commands.table import APPLICATIONS, canonical, module_of
+from newskills.commands.table import APPLICATION_COMMANDS, canonical, module_of
 
 if TYPE_CHECKING:
     from newskills.commands.command import Command
@@ -48,7 +48,7 @@ def _import(module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name not in APPLICATIONS.values():
+        if error.name not in APPLICATION_COMMANDS.values():
             raise
         from newskills.base.errors import ConfigError
 

@@ -111,8 +111,8 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
 }
 """Commands of two words → their name in Python, which is accepted as well."""
-APPLICATIONS = {"aimo": "newskills_aimo"}
-"""First word of a family → the package with its commands, which is an application: a distribution of its own."""
+APPLICATION_COMMANDS = {"aimo": "newskills_aimo", "tinker": "newskills_tinker", "serve_tinker": "newskills_tinker"}
+"""First word of a command → the application that has it: the package of a distribution of its own."""
 
 
 def command_names() -> list[str]:
@@ -134,8 +134,8 @@ def module_of(name: str) -> str:
     """Return the module of the command called `name`: its room, and the words that are typed."""
     room = next(room for room, commands in GROUPS.items() if name in commands)
     words = shown(name).split()
-    if words[0] in APPLICATIONS:
-        return ".".join((APPLICATIONS[words[0]], "commands", *words[1:]))
+    if words[0] in APPLICATION_COMMANDS:
+        return f"{APPLICATION_COMMANDS[words[0]]}.commands.{words[-1]}"
     if iskeyword(words[-1]):
         words[-1] += "_"
     return ".".join(("newskills.commands", room, *words))

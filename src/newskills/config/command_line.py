@@ -58,10 +58,10 @@ def parse(
     """
     reader = _OptionReader(leaves(cls), dict(aliases or {}), command, tuple(keys))
     reader.open_ended = open_ended
-    reader.read(list(argv))
+    reader.read_words(list(argv))
     if reader.help:
         words = {name: list(map(str, reader.values.get(name, []))) for name in reader.positionals if open_ended}
-        return Parsed(_blank(cls), reader.overrides, frozenset(), help=reader.help, more=words)
+        return Parsed(_with_empty_required(cls), reader.overrides, frozenset(), help=reader.help, more=words)
     options = build(cls, reader.values, command=command)
     return Parsed(options, reader.overrides, frozenset(reader.values), explain=reader.explain, more=reader.more)
 
@@ -72,14 +72,16 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
     done = {}
     for name, value in values.items():
         leaf = leaves_by_name[name]
-        value = list(value) if is_sequence(value) else value
-        texts = value if isinstance(value, list) else [value]
+        if is_sequence(value):
+            texts = value = list(value)
+        else:
+            texts = [value]
         if leaf.is_list and all(isinstance(text, Text) for text in texts):
             done[name] = _list_value([str(text) for text in texts], leaf)
         elif leaf.is_list:
-            done[name] = convert(texts, leaf, f"--{name} {_plain(value)}")
+            done[name] = convert(texts, leaf, f"--{name} {_display_text(value)}")
         else:
-            done[name] = convert(_as_text(value, leaf), leaf, f"--{name} {_plain(value)}")
+            done[name] = convert(_as_text(value, leaf), leaf, f"--{name} {_display_text(value)}")
     missing = [name for name, leaf in leaves_by_name.items() if leaf.required and name not in done]
     if missing:
         first = leaves_by_name[missing[0]]
@@ -108,7 +110,7 @@ class _OptionReader:
         """The option with values separated by commas that was read last, and its text."""
         self.positionals = [name for name, leaf in leaves_by_name.items() if leaf.extra.get("positional")]
 
-    def read(self, words: list[str]) -> None:
+    def read_words(self, words: list[str]) -> None:
         while words:
             word = words.pop(0)
             if word in ("--help", "-h"):
@@ -119,28 +121,28 @@ class _OptionReader:
                 self.explain = True
             elif word == "--":
                 for rest in words:
-                    self.place(rest)
+                    self.place_positional(rest)
                 words.clear()
             elif word.startswith("--"):
-                self.option(word, words)
+                self.read_option(word, words)
             elif _OVERRIDE.match(word):
                 key, _, value = word.lstrip("+").partition("=")
                 self.overrides[key] = Text(value)
             elif word.startswith("+"):
                 raise ConfigError(f"{word} has no value; write {word}=VALUE.")
             elif word.startswith("-") and len(word) > 1 and not word[1].isdigit():
-                self.short(word, words)
+                self.read_short_option(word, words)
             else:
-                self.place(word)
+                self.place_positional(word)
 
-    def short(self, word: str, words: list[str]) -> None:
+    def read_short_option(self, word: str, words: list[str]) -> None:
         for name, leaf in self.known.items():
             if leaf.extra.get("short") == word:
-                self.option(f"--{name}", words)
+                self.read_option(f"--{name}", words)
                 return
-        raise UnknownNameError("option", word, [f"--{name}" for name in self.known], hint=self.see())
+        raise UnknownNameError("option", word, [f"--{name}" for name in self.known], hint=self.help_hint())
 
-    def place(self, word: str) -> None:
+    def place_positional(self, word: str) -> None:
         for name in self.positionals:
             if self.known[name].is_list:
                 self.values.setdefault(name, []).append(Text(word))
@@ -148,16 +150,19 @@ class _OptionReader:
             if name not in self.values:
                 self.values[name] = Text(word)
                 return
-        hint = self.see()
+        hint = self.help_hint()
         if self.listing:
             name, value = self.listing
             hint = f"Several values of --{name} are separated by commas: --{name}={value},{word}"
         raise ConfigError(f"ns {self.command}: unexpected word '{word}'.", hint=hint)
 
-    def option(self, word: str, words: list[str]) -> None:
+    def read_option(self, word: str, words: list[str]) -> None:
         flag, equals, value = word[2:].partition("=")
-        if self.open_ended and not self.knows(flag):
-            self.keep(flag, [value] if equals else self.words_behind(words))
+        if self.open_ended and not self.is_known(flag):
+            if equals:
+                self.keep_unknown(flag, [value])
+            else:
+                self.keep_unknown(flag, self.words_behind(words))
             return
         name, negated = self.name_of(flag)
         leaf = self.known[name]
@@ -166,13 +171,14 @@ class _OptionReader:
         elif leaf.is_bool and not equals:
             self.values[name] = True
         elif equals:
-            self.add(name, [value])
+            self.add_texts(name, [value])
         else:
-            self.add(name, self.words_for(word, leaf, words))
-        is_listing = not leaf.is_list and any(mark in leaf.description for mark in _LISTING)
-        self.listing = (name, str(self.values[name])) if is_listing else None
+            self.add_texts(name, self.words_for(word, leaf, words))
+        self.listing = None
+        if not leaf.is_list and any(mark in leaf.description for mark in _LISTING):
+            self.listing = (name, str(self.values[name]))
 
-    def keep(self, flag: str, texts: list[str]) -> None:
+    def keep_unknown(self, flag: str, texts: list[str]) -> None:
         self.more.setdefault(flag.replace("-", "_"), []).extend(texts)
 
     def words_behind(self, words: list[str]) -> list[str]:
@@ -181,14 +187,14 @@ class _OptionReader:
             taken.append(words.pop(0))
         return taken
 
-    def knows(self, flag: str) -> bool:
+    def is_known(self, flag: str) -> bool:
         try:
             self.name_of(flag)
         except (UnknownNameError, ConfigError):
             return False
         return True
 
-    def add(self, name: str, texts: list[str]) -> None:
+    def add_texts(self, name: str, texts: list[str]) -> None:
         if self.known[name].is_list:
             self.values.setdefault(name, []).extend(Text(text) for text in texts)
         else:
@@ -203,7 +209,7 @@ class _OptionReader:
         if not words or self.is_option(words[0]):
             if "bare" in leaf.extra:
                 return [str(leaf.extra["bare"])]
-            raise ConfigError(f"{word} needs a value ({leaf.description}).", hint=self.see())
+            raise ConfigError(f"{word} needs a value ({leaf.description}).", hint=self.help_hint())
         taken = [words.pop(0)]
         while leaf.is_list and words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):
             taken.append(words.pop(0))
@@ -214,7 +220,7 @@ class _OptionReader:
             return True
         if not word.startswith("--") or any(ch.isspace() for ch in word):
             return False
-        return self.open_ended or self.knows(word[2:].partition("=")[0])
+        return self.open_ended or self.is_known(word[2:].partition("=")[0])
 
     def name_of(self, flag: str) -> tuple[str, bool]:
         name = flag.replace("-", "_")
@@ -234,10 +240,10 @@ class _OptionReader:
             key = next(key for key in self.keys if key == name or key.endswith(f".{name}"))
             raise UnknownNameError("option", f"--{flag}", [], hint=f"Did you mean ++{key}=VALUE?")
         raise UnknownNameError(
-            "option", f"--{flag}", [f"--{option_name}" for option_name in self.known], hint=self.see()
+            "option", f"--{flag}", [f"--{option_name}" for option_name in self.known], hint=self.help_hint()
         )
 
-    def see(self) -> str:
+    def help_hint(self) -> str:
         return f"See: ns {self.command} --help"
 
 
@@ -260,7 +266,9 @@ def _as_text(value: Any, leaf: Leaf) -> Any:
         return value
     if isinstance(value, list):
         return ",".join(str(item) for item in value)
-    return msgspec.json.encode(value).decode() if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return msgspec.json.encode(value).decode()
+    return value
 
 
 def _list_value(texts: list[str], leaf: Leaf) -> Any:
@@ -269,10 +277,10 @@ def _list_value(texts: list[str], leaf: Leaf) -> Any:
     return convert(texts, leaf, f"--{leaf.path} {' '.join(texts)}")
 
 
-def _blank(cls: type[S]) -> S:
+def _with_empty_required(cls: type[S]) -> S:
     required = {name: None for name, leaf in leaves(cls).items() if leaf.required}
     return cls(**required)
 
 
-def _plain(value: Any) -> str:
+def _display_text(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)

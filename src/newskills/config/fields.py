@@ -41,7 +41,7 @@ class Leaf(Struct, frozen=True, kw_only=True):
 
     @property
     def type_name(self) -> str:
-        return " | ".join(_name(t) for t in alternatives(self.type))
+        return " | ".join(_type_name(t) for t in alternatives(self.type))
 
 
 def strip_meta(annotation: Any) -> Any:
@@ -60,11 +60,11 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
 
 def leaves(cls: type[Struct], prefix: str = "") -> dict[str, Leaf]:
     """Return path → Leaf, nested structs flattened, in order of declaration."""
-    return _leaves(cls, prefix)
+    return _cached_leaves(cls, prefix)
 
 
 @functools.cache
-def _leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
+def _cached_leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
     hints = typing.get_type_hints(cls, include_extras=True)
     leaves_by_name: dict[str, Leaf] = {}
     for field in msgspec.structs.fields(cls):
@@ -74,7 +74,7 @@ def _leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
         if nested:
             leaves_by_name |= leaves(nested[0], f"{path}.")
             continue
-        description, extra = _meta(annotation)
+        description, extra = _description_and_extra(annotation)
         default = field.default
         if default is NODEFAULT and field.default_factory is not NODEFAULT:
             default = field.default_factory()
@@ -91,24 +91,25 @@ def branches(cls: type[Struct]) -> frozenset[str]:
     return frozenset(".".join(names[:cut]) for names in parts for cut in range(1, len(names)))
 
 
-def _meta(annotation: Any) -> tuple[str, dict[str, Any]]:
+def _description_and_extra(annotation: Any) -> tuple[str, dict[str, Any]]:
     description = ""
     extra: dict[str, Any] = {}
-    for item in get_args(annotation)[1:] if get_origin(annotation) is typing.Annotated else ():
-        if isinstance(item, Meta):
-            description = item.description or description
-            extra |= item.extra or {}
+    if get_origin(annotation) is typing.Annotated:
+        for item in get_args(annotation)[1:]:
+            if isinstance(item, Meta):
+                description = item.description or description
+                extra |= item.extra or {}
     return description, extra
 
 
-def _name(annotation: Any) -> str:
+def _type_name(annotation: Any) -> str:
     if annotation is type(None):
         return "null"
     if get_origin(annotation) is Literal:
         return "|".join(str(value) for value in get_args(annotation))
     if get_origin(annotation) in (list, tuple):
         inner = [a for a in get_args(annotation) if a is not Ellipsis]
-        return f"list[{_name(strip_meta(inner[0]))}]" if inner else "list"
+        return f"list[{_type_name(strip_meta(inner[0]))}]" if inner else "list"
     if get_origin(annotation) is dict or annotation is dict:
         return "dict"
     return getattr(annotation, "__name__", str(annotation))

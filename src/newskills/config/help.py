@@ -33,37 +33,42 @@ def command_help(
     """
     leaves_shown = sorted(leaves(options).values(), key=lambda leaf: not leaf.required)
     keys = list(leaves(config).values()) if config is not None else []
-    words = " ".join(
-        f"{leaf.path.upper()}{'…' if leaf.is_list else ''}"
-        for leaf in leaves_shown
-        if leaf.extra.get("positional")
-    )
-    usage = f"usage: ns {command} {words} [options]{' [++key=value …]' if config else ''}".replace("  ", " ")
-    parts = [usage, "", *textwrap.wrap(summary, WIDTH)]
+    parts = [_usage_line(command, leaves_shown, has_keys=config is not None), "", *textwrap.wrap(summary, WIDTH)]
     for title, group in by_group([leaf for leaf in leaves_shown if not only or leaf.path in only]):
-        parts += ["", f"{title}:", *_rows([(_flag(leaf), leaf.description, leaf) for leaf in group])]
-    parts += ["", "general:", *_rows(_general(all_shown=not only))]
+        parts += ["", f"{title}:", *_row_lines([(_flag_text(leaf), leaf.description, leaf) for leaf in group])]
+    parts += ["", "general:", *_row_lines(_general_rows(all_shown=not only))]
     if shown := [leaf for leaf in keys if not only or f"++{leaf.path}" in only]:
         parts += ["", "++ keys (sub-keys with a dot; lists [a,b]; dictionaries {a:1}):"]
-        parts += _rows([(f"  ++{leaf.path}", leaf.description, leaf) for leaf in shown])
+        parts += _row_lines([(f"  ++{leaf.path}", leaf.description, leaf) for leaf in shown])
     if examples:
-        parts += ["", "examples:", *(part for line in examples for part in _example(line))]
+        parts += ["", "examples:", *(part for line in examples for part in _example_lines(line))]
     if only:
-        parts += [
-            "",
-            f"All {len(leaves_shown)} options{f' and {len(keys)} ++ keys' if keys else ''}: ns {command} --help=all",
-        ]
+        total = f"{len(leaves_shown)} options"
+        if keys:
+            total += f" and {len(keys)} ++ keys"
+        parts += ["", f"All {total}: ns {command} --help=all"]
     return "\n".join(parts) + "\n"
 
 
-def _general(*, all_shown: bool) -> list[tuple[str, str, None]]:
+def _usage_line(command: str, all_leaves: Iterable[Leaf], *, has_keys: bool) -> str:
+    words = ["usage: ns", command]
+    for leaf in all_leaves:
+        if leaf.extra.get("positional"):
+            words.append(leaf.path.upper() + ("…" if leaf.is_list else ""))
+    words.append("[options]")
+    if has_keys:
+        words.append("[++key=value …]")
+    return " ".join(words)
+
+
+def _general_rows(*, all_shown: bool) -> list[tuple[str, str, None]]:
     rows: list[tuple[str, str, None]] = [("  --help, -h", "show this page", None)]
     if not all_shown:
         rows.append(("  --help=all", "show all options and ++ keys", None))
     return [*rows, ("  --explain", "show where each value comes from, and stop", None)]
 
 
-def _example(line: str) -> list[str]:
+def _example_lines(line: str) -> list[str]:
     """Wrap `line` as a shell takes it, in lines of a page's width where its words allow that."""
     lines = textwrap.wrap(
         line, WIDTH - 4, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
@@ -79,14 +84,18 @@ def by_group(all_leaves: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
     return sorted(groups.items(), key=lambda group: (group[0] != OWN, group[0].startswith(LAST)))
 
 
-def _flag(leaf: Leaf) -> str:
+def _flag_text(leaf: Leaf) -> str:
     if leaf.extra.get("positional"):
         return f"  {leaf.path.upper()}"
-    short = f"{leaf.extra['short']}, " if "short" in leaf.extra else ""
-    return f"  {short}--{leaf.path}{'' if leaf.is_bool else ' ' + leaf.type_name.replace(' | null', '')}"
+    text = f"--{leaf.path}"
+    if "short" in leaf.extra:
+        text = f"{leaf.extra['short']}, {text}"
+    if not leaf.is_bool:
+        text += f" {leaf.type_name.replace(' | null', '')}"
+    return f"  {text}"
 
 
-def _rows(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
+def _row_lines(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
     lines: list[str] = []
     for flag, text, leaf in rows:
         if leaf is not None and leaf.required:
@@ -95,7 +104,7 @@ def _rows(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
             text += f" (default {render(leaf.default)})"
         wrapped = textwrap.wrap(text, WIDTH - COLUMN) or [""]
         if len(flag) > COLUMN - 2:
-            lines += _choices(flag)
+            lines += _flag_lines(flag)
             lines += [" " * COLUMN + line for line in wrapped]
         else:
             lines.append(f"{flag:<{COLUMN}}{wrapped[0]}")
@@ -103,7 +112,7 @@ def _rows(rows: Iterable[tuple[str, str, Leaf | None]]) -> list[str]:
     return lines
 
 
-def _choices(flag: str) -> list[str]:
+def _flag_lines(flag: str) -> list[str]:
     """Wrap `flag` in lines of a page's width, broken behind a `|` between its choices."""
     first, *more = flag.split("|")
     lines = [first]

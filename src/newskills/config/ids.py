@@ -17,9 +17,9 @@ def parse_ids(ids: str | Sequence[int], option: str) -> list[int]:
         if "," in ids:
             raise ConfigError(f"{option} '{ids}': write either 1,2,5 or 0..4, not both.")
         first, _, last = ids.partition("..")
-        id_list = list(range(_whole(first, ids, option), _whole(last, ids, option) + 1))
+        id_list = list(range(_whole_number(first, ids, option), _whole_number(last, ids, option) + 1))
     else:
-        id_list = [_whole(part, ids, option) for part in ids.split(",")]
+        id_list = [_whole_number(part, ids, option) for part in ids.split(",")]
     if len(set(id_list)) != len(id_list):
         raise ConfigError(f"{option} '{ids}': an id is given twice.")
     if not id_list:
@@ -27,7 +27,7 @@ def parse_ids(ids: str | Sequence[int], option: str) -> list[int]:
     return id_list
 
 
-def _whole(text: str, ids: str, option: str) -> int:
+def _whole_number(text: str, ids: str, option: str) -> int:
     if not text.strip().isdecimal():
         raise ConfigError(f"{option} '{ids}': '{text.strip()}' is not a whole number; write 1,2,5 or 0..4.")
     return int(text)

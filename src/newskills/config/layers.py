@@ -47,17 +47,18 @@ def resolve(
     tree: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for layer in layers:
-        for key, value in _flatten(layer.values, branches(cls), aliases or {}):
+        for key, value in _flatten_values(layer.values, branches(cls), aliases or {}):
             if key in (removed or {}):
                 raise ConfigError(f"++{key}: {(removed or {})[key]}")
-            path, leaf, rest = _find(key, leaves_by_name, aliases or {})
+            path, leaf, rest = _find_leaf(key, leaves_by_name, aliases or {})
             shown = f"++{key}={value}" if isinstance(value, Text) else f"{key} of {layer.source}"
             if rest:
-                value = parse_value(value) if isinstance(value, Text) else value
+                if isinstance(value, Text):
+                    value = parse_value(value)
                 check_finite(value, shown)
-                _put(tree, [*path.split("."), *rest], value, leaves_by_name)
+                _put_value(tree, [*path.split("."), *rest], value, leaves_by_name)
             else:
-                _put(tree, path.split("."), convert(value, leaf, shown), leaves_by_name)
+                _put_value(tree, path.split("."), convert(value, leaf, shown), leaves_by_name)
             origin[".".join([path, *rest])] = layer.source
     try:
         return Resolved(msgspec.convert(tree, cls, strict=True), origin)
@@ -85,13 +86,15 @@ def render(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return value if value else '""'
+        return value or '""'
     if isinstance(value, int | float):
         return repr(value)
     return msgspec.json.encode(value).decode()
 
 
-def _find(key: str, leaves_by_name: Mapping[str, Leaf], aliases: Mapping[str, str]) -> tuple[str, Leaf, list[str]]:
+def _find_leaf(
+    key: str, leaves_by_name: Mapping[str, Leaf], aliases: Mapping[str, str]
+) -> tuple[str, Leaf, list[str]]:
     names = key.replace("-", "_").split(".")
     for cut in range(len(names), 0, -1):
         head = ".".join(names[:cut])
@@ -102,7 +105,7 @@ def _find(key: str, leaves_by_name: Mapping[str, Leaf], aliases: Mapping[str, st
     raise UnknownNameError("option", f"++{key}", [f"++{path}" for path in (*leaves_by_name, *aliases)])
 
 
-def _flatten(
+def _flatten_values(
     values: Mapping[str, Any], inner_keys: Collection[str], aliases: Mapping[str, str], prefix: str = ""
 ) -> list[tuple[str, Any]]:
     flat: list[tuple[str, Any]] = []
@@ -112,7 +115,7 @@ def _flatten(
         if inner and isinstance(value, Text):
             value = parse_value(value)
         if inner and isinstance(value, Mapping):
-            flat += _flatten(value, inner_keys, aliases, f"{key}.")
+            flat += _flatten_values(value, inner_keys, aliases, f"{key}.")
         elif inner:
             raise ConfigError(f"++{key}={value}: this key has sub-keys; write ++{key}.name=value or a {{…}}.")
         else:
@@ -120,12 +123,14 @@ def _flatten(
     return flat
 
 
-def _put(tree: dict[str, Any], path: Sequence[str], value: Any, leaves_by_name: Mapping[str, Leaf]) -> None:
+def _put_value(tree: dict[str, Any], path: Sequence[str], value: Any, leaves_by_name: Mapping[str, Leaf]) -> None:
     for at, name in enumerate(path[:-1], 1):
         inner = tree.get(name)
         if not isinstance(inner, dict):
             leaf = leaves_by_name.get(".".join(path[:at]))
-            inner = dict(leaf.default) if leaf is not None and isinstance(leaf.default, dict) else {}
+            inner = {}
+            if leaf is not None and isinstance(leaf.default, dict):
+                inner = leaf.default
         tree[name] = dict(inner)
         tree = tree[name]
     tree[path[-1]] = value

@@ -30,13 +30,13 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
     """Convert `value` to the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and what is
     expected."""
     if isinstance(value, Text):
-        value = _interpret(value, leaf)
+        value = _interpreted_text(value, leaf)
     try:
         converted = msgspec.convert(value, leaf.type, strict=False, str_keys=True)
         check_finite(converted, shown)
         return converted
     except msgspec.ValidationError as error:
-        if (choices := _choices(leaf)) and isinstance(value, str):
+        if (choices := _literal_choices(leaf)) and isinstance(value, str):
             raise ConfigError(f"{shown}: this is not one of the choices{suggest(value, choices)}") from error
         raise ConfigError(f"{shown}: {type_fault(error, value)}.") from error
 
@@ -50,20 +50,22 @@ def check_finite(value: Any, shown: str) -> None:
     """Raise ConfigError naming `shown` where a number in `value` is inf or nan: bounds do not catch every one."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{shown}: expected a finite number, got {value}.")
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    for item in inner:
-        check_finite(item, shown)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            check_finite(item, shown)
 
 
-def _choices(leaf: Leaf) -> list[str]:
+def _literal_choices(leaf: Leaf) -> list[str]:
     """Return the words of the `Literal` types that a key may have."""
     return [
         str(word) for kind in alternatives(leaf.type) if get_origin(kind) is Literal for word in get_args(kind)
     ]
 
 
-def _interpret(text: Text, leaf: Leaf) -> Any:
-    if (word := unquote(text)) in _choices(leaf):
+def _interpreted_text(text: Text, leaf: Leaf) -> Any:
+    if (word := unquote(text)) in _literal_choices(leaf):
         return word  # also where it would be read as null or a number
     kinds = alternatives(leaf.type)
     structured = text[:1] in "[{" and any(leaf_kind not in (str, type(None)) for leaf_kind in kinds)
@@ -80,8 +82,8 @@ def _interpret(text: Text, leaf: Leaf) -> Any:
 def parse_value(text: str) -> Any:
     """Read one value. Raises ConfigError where brackets or quotes do not close, or text follows the value."""
     parser = _ValueParser(text)
-    value = parser.value(stops="")
-    parser.skip()
+    value = parser.read_value(stops="")
+    parser.skip_spaces()
     if parser.at < len(text):
         raise ConfigError(f"Cannot read the value {text!r}: unexpected text at character {parser.at + 1}.")
     return value
@@ -92,26 +94,28 @@ def written(value: Any, leaf: Leaf) -> Text:
     what has no written form."""
     if isinstance(value, str) and str in alternatives(leaf.type):
         plain = Text(value)
-        return plain if _interpret(plain, leaf) == value else Text(_quoted(value))
-    return Text(_written(value, leaf))
+        if _interpreted_text(plain, leaf) == value:
+            return plain
+        return Text(_quoted_text(value))
+    return Text(_written_text(value, leaf))
 
 
-def _written(value: Any, leaf: Leaf) -> str:
+def _written_text(value: Any, leaf: Leaf) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str | PathLike):
-        return _quoted(str(fspath(value)))
+        return _quoted_text(str(fspath(value)))
     if isinstance(value, Mapping):
-        items = (f"{_quoted(str(key))}: {_written(item, leaf)}" for key, item in value.items())
+        items = (f"{_quoted_text(str(key))}: {_written_text(item, leaf)}" for key, item in value.items())
         return f"{{{', '.join(items)}}}"
     if is_sequence(value):
-        return f"[{', '.join(_written(item, leaf) for item in value)}]"
+        return f"[{', '.join(_written_text(item, leaf) for item in value)}]"
     raise ConfigError(f"{leaf.path}: a value of type {type(value).__name__} cannot be written as a setting.")
 
 
-def _quoted(text: str) -> str:
+def _quoted_text(text: str) -> str:
     escaped = text.replace("\\", r"\\").replace("'", r"\'")
     return f"'{escaped}'"
 
@@ -128,55 +132,58 @@ class _ValueParser:
         self.text = text
         self.at = 0
 
-    def skip(self) -> None:
+    def skip_spaces(self) -> None:
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
 
-    def peek(self) -> str:
-        self.skip()
+    def peek_character(self) -> str:
+        self.skip_spaces()
         return self.text[self.at : self.at + 1]
 
-    def value(self, stops: str) -> Any:
-        head = self.peek()
+    def read_value(self, stops: str) -> Any:
+        head = self.peek_character()
         if head == "[":
-            return self.sequence()
+            return self.read_sequence()
         if head == "{":
-            return self.mapping()
+            return self.read_mapping()
         if head and head in "'\"":
-            return self.quoted(head)
-        return scalar(self.bare(stops))
+            return self.read_quoted(head)
+        return _scalar_value(self.read_bare(stops))
 
-    def sequence(self) -> list[Any]:
+    def read_sequence(self) -> list[Any]:
         self.at += 1
         items: list[Any] = []
-        while self.peek() != "]":
-            items.append(self.value(",]"))
-            self.comma("]")
+        while self.peek_character() != "]":
+            items.append(self.read_value(",]"))
+            self.read_comma("]")
         self.at += 1
         return items
 
-    def mapping(self) -> dict[str, Any]:
+    def read_mapping(self) -> dict[str, Any]:
         self.at += 1
         items: dict[str, Any] = {}
-        while self.peek() != "}":
-            head = self.peek()
-            key = self.quoted(head) if head and head in "'\"" else self.bare(":")
-            if self.peek() != ":":
+        while self.peek_character() != "}":
+            head = self.peek_character()
+            if head and head in "'\"":
+                key = self.read_quoted(head)
+            else:
+                key = self.read_bare(":")
+            if self.peek_character() != ":":
                 raise ConfigError(f"Cannot read the value {self.text!r}: ':' is missing after {key!r}.")
             self.at += 1
-            items[key] = self.value(",}")
-            self.comma("}")
+            items[key] = self.read_value(",}")
+            self.read_comma("}")
         self.at += 1
         return items
 
-    def comma(self, close: str) -> None:
-        mark = self.peek()
+    def read_comma(self, close: str) -> None:
+        mark = self.peek_character()
         if mark == ",":
             self.at += 1
         elif mark != close:
             raise ConfigError(f"Cannot read the value {self.text!r}: '{close}' is missing.")
 
-    def quoted(self, quote: str) -> str:
+    def read_quoted(self, quote: str) -> str:
         end = self.at + 1
         while end < len(self.text) and self.text[end] != quote:
             end += 2 if self.text[end] == "\\" else 1
@@ -185,17 +192,19 @@ class _ValueParser:
         body, self.at = self.text[self.at + 1 : end], end + 1
         return _ESCAPE.sub(r"\1", body)
 
-    def bare(self, stops: str) -> str:
+    def read_bare(self, stops: str) -> str:
         start = self.at
         while self.at < len(self.text) and self.text[self.at] not in stops:
             self.at += 1
         return self.text[start : self.at].strip()
 
 
-def scalar(text: str) -> Any:
+def _scalar_value(text: str) -> Any:
     """Convert null, booleans and numbers; all else stays text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if any(ch.isdigit() for ch in text) and _NUMBER.match(text):
-        return float(text) if any(ch in text for ch in ".eE") else int(text)
+        if any(ch in text for ch in ".eE"):
+            return float(text)
+        return int(text)
     return text

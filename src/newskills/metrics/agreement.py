@@ -75,11 +75,15 @@ class AnswerJudgementMetric(ScoreMetric):
 
     def answer(self, record: Row) -> str | None:
         verdict = _SAID.get(str(record.get("judgement_kind")))
-        return None if verdict is None else str(verdict)
+        if verdict is None:
+            return None
+        return str(verdict)
 
     def scores(self, record: Row) -> Scores:
         kind = str(record.get("judgement_kind"))
-        return {"correct_judgements": kind.startswith("true") if kind in _SAID else None}
+        if kind not in _SAID:
+            return {"correct_judgements": None}
+        return {"correct_judgements": kind.startswith("true")}
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"judgement_kind": "invalid", self.answer_key: None}
@@ -116,7 +120,9 @@ def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...
         return (None,)
     if family == "majority":
         return (valid.count(True) > valid.count(False),)
-    return (expected if expected in valid else valid[0],)
+    if expected in valid:
+        return (expected,)
+    return (valid[0],)
 
 
 def _kind(expected: bool | None, verdict: Said) -> str:
@@ -170,9 +176,11 @@ class GradingMetric(KindMetric):
     columns = ("num_entries", "avg_tokens", "gen_seconds", "exact_accuracy", "binarized_accuracy", "mae")
 
     def scores(self, record: Row) -> Scores:
+        scores = {"exact_accuracy": record.get("exact"), "binarized_accuracy": record.get("binarized")}
         off = record.get("points_off")
-        marked = {} if off is None else {"mae": off / 100}
-        return {"exact_accuracy": record.get("exact"), "binarized_accuracy": record.get("binarized"), **marked}
+        if off is not None:
+            scores["mae"] = off / 100
+        return scores
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"exact": False, "binarized": False, "points_off": None, self.answer_key: None}

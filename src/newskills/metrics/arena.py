@@ -79,7 +79,9 @@ class ArenaMetric(ScoreMetric):
 
     def _used(self) -> list[str]:
         n = self._samples
-        return ["pass@1", *([f"pass@1[avg-of-{n}]", f"pass@{n}"] if n > 1 else [])]
+        if n <= 1:
+            return ["pass@1"]
+        return ["pass@1", f"pass@1[avg-of-{n}]", f"pass@{n}"]
 
 
 def _summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
@@ -108,8 +110,16 @@ def _samples(problem: list[list[str | None]], mode: str) -> list[list[str | None
 
 def _worth(game: str) -> tuple[float, int]:
     win = _WINS[game]
-    strength = STRONG if len(game) == len("A>>B") else 1
-    return win, strength if win else -strength
+    if not win:
+        return win, -_weight(game)
+    return win, _weight(game)
+
+
+def _weight(game: str) -> int:
+    """Return what a verdict counts: a strong one (`A>>B`) more than a slight one."""
+    if len(game) == len("A>>B"):
+        return STRONG
+    return 1
 
 
 def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number | None:
@@ -131,8 +141,7 @@ def _points(samples: Sequence[Sequence[str | None]]) -> Games:
 
 def _weighed(game: str | None) -> Games:
     assert game is not None, "only verdicts are counted"
-    weight = STRONG if len(game) == len("A>>B") else 1
-    return weight * _WINS[game], weight
+    return _weight(game) * _WINS[game], _weight(game)
 
 
 def _share(games: Sequence[Games]) -> float:
@@ -153,7 +162,9 @@ class RatingMetric(ScoreMetric):
         ratings: dict[str, float | None] = record.get("ratings") or {}
         shares = {name: None if value is None else value / 10 for name, value in ratings.items()}
         present = [value for value in shares.values() if value is not None]
-        whole = math.fsum(present) / len(present) if present and len(present) == len(shares) else None
+        whole = None
+        if present and len(present) == len(shares):
+            whole = math.fsum(present) / len(present)
         turns = {name.replace("-", "_"): value for name, value in shares.items() if name.startswith("turn")}
         return {"rating": whole, **turns}
 

@@ -92,16 +92,21 @@ class AudioMetric(ScoreMetric):
         numbers = super().numbers()
         for mode, family, k in self._modes():
             if k == 1 or family == "average":
-                seeds = self._samples if family != "average" else k
-                numbers.setdefault(mode, {}).update(self._rates(seeds))
+                numbers.setdefault(mode, {}).update(self._rates(self._seeds_of(family, k)))
         return numbers
 
     def metrics(self) -> dict[str, Row]:
         modes = super().metrics()
         for mode, family, k in self._modes():
             if k == 1 or family == "average":
-                modes[mode] |= self._totals(self._samples if family != "average" else k)
+                modes[mode] |= self._totals(self._seeds_of(family, k))
         return modes
+
+    def _seeds_of(self, family: str, k: int) -> int:
+        """Return how many samples of a problem a mode of corpus scores takes."""
+        if family == "average":
+            return k
+        return self._samples
 
     def _column(self, name: str, seed: int) -> list[Sequence[float] | None]:
         columns = self._counts.setdefault(name, [[] for _ in range(self._samples)])
@@ -131,7 +136,9 @@ class AudioMetric(ScoreMetric):
 
 def _rate(sums: Sequence[float], unit: float) -> float:
     counted, total = sums
-    return unit * counted / total if total else 0.0
+    if not total:
+        return 0.0
+    return unit * counted / total
 
 
 class CriteriaMetric(ScoreMetric):

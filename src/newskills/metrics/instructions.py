@@ -41,7 +41,7 @@ class InstructionMetric(ScoreMetric):
         super().update(predictions)
         counted = 0
         for level, field in _LEVELS.items():
-            lists = [
+            lists: list[Sequence[bool]] = [
                 record[field]["follow_instruction_list"] if record.get(field) and not is_lost(record) else ()
                 for record in predictions
             ]

@@ -34,8 +34,9 @@ class LeanMetric(ScoreMetric):
 
     def scores(self, record: Row) -> Scores:
         status = record.get("proof_status")
-        undecided = status in (None, "failed")
-        return {"lean4_correct": None if undecided else status == "completed"}
+        if status in (None, "failed"):
+            return {"lean4_correct": None}
+        return {"lean4_correct": status == "completed"}
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"proof_status": "no_proof", "outcome": NO_ANSWER, "outcome_cause": "truncation"}
@@ -46,5 +47,7 @@ class LeanMetric(ScoreMetric):
         if self._late is None:
             return modes
         alone, together = self._late.values(AVERAGE), self._late.values("pass")
-        late = {mode: (alone if family == AVERAGE else together)[k] for mode, family, k in self._modes()}
-        return {mode: row | {"timeout_error": 100.0 * mean_of(late[mode])} for mode, row in modes.items()}
+        for mode, family, k in self._modes():
+            late = alone[k] if family == AVERAGE else together[k]
+            modes[mode]["timeout_error"] = 100.0 * mean_of(late)
+        return modes

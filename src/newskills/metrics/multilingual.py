@@ -49,11 +49,15 @@ class MultilingualMetric(MathMetric):
 
 def _with_language(name: str) -> str:
     kind = name.removesuffix(_SUFFIX)
-    return f"{kind}{'_and' if kind in ('symbolic', 'judge') else ''}_language_correct"
+    if kind in ("symbolic", "judge"):
+        kind += "_and"
+    return f"{kind}_language_correct"
 
 
 def _and(score: float | None, spoken: bool) -> float | None:
-    return 0.0 if not spoken else score
+    if not spoken:
+        return 0.0
+    return score
 
 
 class WeightedMathMetric(MathMetric):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
+from newskills.metrics.counting.base import NO_ANSWER, Scores, values_unless_lost
 from newskills.metrics.counting.corpus import jackknife
 from newskills.metrics.counting.seeds import SeedMetric
 
@@ -32,7 +32,7 @@ class RatioMetric(SeedMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
-        self._counts.append([None if is_lost(record) else self.counts(record) for record in predictions])
+        self._counts.append(values_unless_lost(predictions, self.counts))
 
     def figures(self) -> Iterable[str]:
         return self.ratios
@@ -107,7 +107,9 @@ class SpecDecMetric(RatioMetric):
 
     def counts(self, record: Row) -> Sequence[float] | None:
         counts = [record.get(name) for name in self._names]
-        return None if None in counts else [*(count or 0 for count in counts), 1]
+        if None in counts:
+            return None
+        return [*(count or 0 for count in counts), 1]
 
     def incorrect(self, prediction: Row) -> Row:
         """Return the prediction as it is: a reply that was cut short has been measured all the same."""
@@ -133,7 +135,9 @@ class LogicGridMetric(RatioMetric):
 
     def counts(self, record: Row) -> Sequence[float] | None:
         right, total = record.get("correct_cells"), record.get("total_cells")
-        return None if right is None or total is None else (right, total)
+        if right is None or total is None:
+            return None
+        return right, total
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"is_correct": False, "correct_cells": 0, "outcome": NO_ANSWER}

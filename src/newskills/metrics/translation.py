@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Ledger, Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, values_unless_lost
 from newskills.metrics.counting.corpus import jackknife, mean_number
 
 ANY = "xx"
@@ -68,11 +68,8 @@ class TranslationMetric:
             if pair not in self._parts:
                 self._parts[pair] = SegmentMetric(compute_no_answer=False)
             self._parts[pair].update(predictions)
-        kept = [
-            {} if is_lost(record) else {name: _counted(record, field) for name, field in _COUNTS.items()}
-            for record in predictions
-        ]
-        self._segments.setdefault((source, target), []).append(kept)
+        counts = [values or {} for values in values_unless_lost(predictions, _segment_counts)]
+        self._segments.setdefault((source, target), []).append(counts)
 
     def incorrect(self, prediction: Row) -> Row:
         return self._all.incorrect(prediction)
@@ -113,6 +110,10 @@ class TranslationMetric:
             return None
         mean = math.fsum(seeds) / len(seeds)
         return math.sqrt(math.fsum((score - mean) ** 2 for score in seeds) / len(seeds))
+
+
+def _segment_counts(record: Row) -> Row:
+    return {name: _counted(record, field) for name, field in _COUNTS.items()}
 
 
 def _counted(record: Row, field: str) -> Any:

@@ -45,9 +45,9 @@ class FewShotText:
                 hint="Set ++few_shot_examples.template, or leave out the examples.",
             )
         if config.retrieval_field is not None:
-            self._retrieve(config)
+            self._use_retrieval(config)
         elif config.examples_type is not None:
-            self._choose(
+            self._use_examples(
                 config, Template(config.examples_type, source.place("few_shot_examples.examples_type")), tags
             )
         elif config.num_few_shots:
@@ -67,13 +67,13 @@ class FewShotText:
         assert self._choice is not None
         return self._sets.text(self._choice.fill(row))
 
-    def _retrieve(self, config: FewShotConfig) -> None:
+    def _use_retrieval(self, config: FewShotConfig) -> None:
         self._retriever = Retriever(config)
         self.fields = (self._query,)
         placeless = msgspec.structs.replace(config, retrieval_file="")
         self.fingerprint = ["retrieved", placeless, self._retriever.digest]
 
-    def _choose(self, config: FewShotConfig, choice: Template, tags: CodeTags) -> None:
+    def _use_examples(self, config: FewShotConfig, choice: Template, tags: CodeTags) -> None:
         if choice.fields:
             self._choice = choice
             self.fields = choice.fields
@@ -112,7 +112,8 @@ class Rendered:
             self._shots = shots
         else:
             self._users = {key: template.bind(EXAMPLES, shots.fixed) for key, template in self._users.items()}
-            self._system = None if self._system is None else self._system.bind(EXAMPLES, shots.fixed)
+            if self._system is not None:
+                self._system = self._system.bind(EXAMPLES, shots.fixed)
         self.fields = self._needed_fields()
 
     def messages(self, row: Row) -> list[Message]:
@@ -120,14 +121,16 @@ class Rendered:
         if self._shots is not None:
             row = {**row, EXAMPLES: self._shots.of(row)}
         text = self._user_of(row).fill(row) + self._suffix
-        content = text if self._image is None and self._audio is None else self._parts(text, row)
-        user = Message(role="user", content=content)
+        user = Message(role="user", content=self._content(text, row))
         if self._system is None:
             return [user]
         return [Message(role="system", content=self._system.fill(row)), user]
 
     def _templates(self) -> list[Template]:
-        return [*([] if self._system is None else [self._system]), *self._users.values()]
+        templates = list(self._users.values())
+        if self._system is not None:
+            templates.insert(0, self._system)
+        return templates
 
     def _user_of(self, row: Row) -> Template:
         """Return the template of the user's message for `row`. Raises MissingField, DataError for a value without."""
@@ -143,22 +146,33 @@ class Rendered:
             )
         return template
 
-    def _parts(self, text: str, row: Row) -> str | list[Row]:
+    def _content(self, text: str, row: Row) -> str | list[Row]:
         """Return the text with the row's images and sound; the plain text where the row has neither."""
         parts: list[Row] = [{"type": "text", "text": text}]
         if self._image is not None:
-            images = [image_part(source, self._folder) for source in _sources(row.get(self._image))]
-            parts = images + parts if self._image_first else parts + images
+            images = [image_part(source, self._folder) for source in _media_paths(row.get(self._image))]
+            if self._image_first:
+                parts = images + parts
+            else:
+                parts += images
         if self._audio is not None:
             parts.insert(0, audio_part(str(value_of(row, self._audio)), self._folder))
-        return parts if len(parts) > 1 else text
+        if len(parts) == 1:
+            return text
+        return parts
 
     def _needed_fields(self) -> tuple[str, ...]:
         users = list(self._users.values())
-        names = [*(self._system.fields if self._system else ()), *([self._case_field] if self._case_field else [])]
+        names: list[str] = []
+        if self._system is not None:
+            names += self._system.fields
+        if self._case_field:
+            names.append(self._case_field)
         names += [name for name in users[0].fields if all(name in template.fields for template in users)]
-        names += self._shots.fields if self._shots else ()
-        names += [self._audio] if self._audio is not None else []
+        if self._shots is not None:
+            names += self._shots.fields
+        if self._audio is not None:
+            names.append(self._audio)
         return tuple(dict.fromkeys(name for name in names if name != EXAMPLES))
 
 
@@ -174,23 +188,26 @@ class MergedTemplate:
         """Return the filled template, with the images and sound of the record's conversation put before its text.
         Raises MissingField, DataError."""
         messages = self._rendered.messages(row)
-        media = _media(read_messages(row, self._folder))
+        media = _media_parts(read_messages(row, self._folder))
         if media:
-            own = messages[-1].content
-            messages[-1].content = media + (own if isinstance(own, list) else [{"type": "text", "text": own}])
+            content = messages[-1].content
+            if not isinstance(content, list):
+                content = [{"type": "text", "text": content}]
+            messages[-1].content = media + content
         return messages
 
 
-def _sources(value: object) -> list[str]:
+def _media_paths(value: object) -> list[str]:
     """Return the paths of a row's media: one, several, or none."""
-    several = value if isinstance(value, list) else [value]
-    return [str(source) for source in several if source is not None and source != ""]
+    sources = value if isinstance(value, list) else [value]
+    return [str(source) for source in sources if source is not None and source != ""]
 
 
-def _media(messages: list[Message]) -> list[Row]:
+def _media_parts(messages: list[Message]) -> list[Row]:
     """Return the parts of the last user message that are no text."""
     for message in reversed(messages):
         if message.role == "user":
-            parts = message.content if isinstance(message.content, list) else []
-            return [part for part in parts if part.get("type") != "text"]
+            if not isinstance(message.content, list):
+                return []
+            return [part for part in message.content if part.get("type") != "text"]
     return []

@@ -35,8 +35,10 @@ class CodeTags(Struct, frozen=True, kw_only=True):
     def format_output(self, result: ExecutionResult) -> str:
         """Return the text between the output tags; code that ended badly and said nothing leaves its status."""
         if self.style == "qwen":
-            silent = "" if result.status == "completed" else f"{result.status}\n"
-            return result.stdout + result.stderr or silent
+            output = result.stdout + result.stderr
+            if not output and result.status != "completed":
+                return f"{result.status}\n"
+            return output
         text = result.status
         for label, content in (("stdout", result.stdout), ("stderr", result.stderr)):
             if content:
@@ -50,33 +52,37 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         if not note:
             return self.between(output)
         if self.new_turn:
-            return self.between(f"{output.rstrip()}\n{note}" if output.strip() else note)
+            if not output.strip():
+                return self.between(note)
+            return self.between(f"{output.rstrip()}\n{note}")
         return f"{self.between(output)}{note}"
 
     def closed(self, text: str, lead: str = "") -> str:
         """Close `text` with the end tag of a block that it leaves open; `lead` is what it goes on from."""
-        whole = self._begun(lead, text) + text
+        whole = self._tag_start(lead, text) + text
         if whole.count(self.begin) != whole.count(self.end) + 1:
             return text
         bare = self.end.rstrip()
-        return text + (self.end[len(bare) :] if text.endswith(bare) else self.end)
+        if text.endswith(bare):
+            return text + self.end[len(bare) :]
+        return text + self.end
 
     def last_block(self, text: str, lead: str = "") -> str | None:
         """Return the code of the block that `text` ends with; None where it ends with something else."""
-        whole = self._begun(lead, text) + text
+        whole = self._tag_start(lead, text) + text
         begin = whole.rfind(self.begin)
         if begin < 0 or not whole.endswith(self.end) or begin < whole.rfind(self.end, 0, -len(self.end)):
             return None
         return whole[begin + len(self.begin) : -len(self.end)]
 
-    def _begun(self, lead: str, text: str) -> str:
+    def _tag_start(self, lead: str, text: str) -> str:
         """Return the part of a begin tag that stands at the end of `lead` and is completed by `text`; '' where there is
         none."""
-        sizes = range(min(len(lead), len(self.begin)), 0, -1)
-        return next(
-            (self.begin[:n] for n in sizes if lead.endswith(self.begin[:n]) and text.startswith(self.begin[n:])),
-            "",
-        )
+        for size in range(min(len(lead), len(self.begin)), 0, -1):
+            start, rest = self.begin[:size], self.begin[size:]
+            if lead.endswith(start) and text.startswith(rest):
+                return start
+        return ""
 
     def expand(self, text: str) -> str:
         """Put these tags in the places `{code_begin}` … `{code_output_end}` of an example's solution.

@@ -32,10 +32,11 @@ class Passthrough(Struct, frozen=True, kw_only=True):
         messages = read_messages(row, self.folder)
         for number, message in enumerate(messages, 1):
             if message.content is None and not message.tool_calls:
-                raise DataError(f"message {number}{_record(row)}: `content` is null or missing.")
+                raise DataError(f"message {number}{_of_record(row)}: `content` is null or missing.")
         if self.system is not None:
-            kept = messages[1:] if messages[0].role in ("system", "developer") else messages
-            messages = [Message(role="system", content=self.system), *kept]
+            if messages[0].role in ("system", "developer"):
+                del messages[0]
+            messages.insert(0, Message(role="system", content=self.system))
         if self.suffix:
             append_text(messages, self.suffix)
         return messages
@@ -49,8 +50,8 @@ def read_messages(row: Row, folder: Path) -> list[Message]:
     """
     raw = value_of(row, "messages")
     if not isinstance(raw, list) or not raw:
-        raise DataError(f"`messages` must be a list with at least one message{_record(row)}.")
-    return [_message(item, number, row, folder) for number, item in enumerate(raw, 1)]
+        raise DataError(f"`messages` must be a list with at least one message{_of_record(row)}.")
+    return [_checked_message(item, number, row, folder) for number, item in enumerate(raw, 1)]
 
 
 def append_text(messages: list[Message], suffix: str) -> None:
@@ -72,8 +73,8 @@ def _with_suffix(parts: list[Row], suffix: str) -> list[Row]:
     return [*parts[:last], {**parts[last], "text": parts[last]["text"] + suffix}, *parts[last + 1 :]]
 
 
-def _message(item: object, number: int, row: Row, folder: Path) -> Message:
-    where = f"message {number}{_record(row)}"
+def _checked_message(item: object, number: int, row: Row, folder: Path) -> Message:
+    where = f"message {number}{_of_record(row)}"
     try:
         message = msgspec.convert(item, Message)
     except msgspec.ValidationError as error:
@@ -85,13 +86,13 @@ def _message(item: object, number: int, row: Row, folder: Path) -> Message:
         message.reasoning_content = item["reasoning"]
     parts = [audio_part(source, folder) for source in _audio_sources(item, where)]
     if isinstance(message.content, list):
-        message.content = parts + [_inlined(part, where, folder) for part in message.content]
+        message.content = parts + [_with_inlined_image(part, where, folder) for part in message.content]
     elif parts:
         message.content = [*parts, {"type": "text", "text": message.content or ""}]
     return message
 
 
-def _inlined(part: Row, where: str, folder: Path) -> Row:
+def _with_inlined_image(part: Row, where: str, folder: Path) -> Row:
     kind = part.get("type")
     if kind == "text" and not isinstance(part.get("text"), str):
         raise DataError(f"{where}: a text part without `text`.")
@@ -104,12 +105,16 @@ def _inlined(part: Row, where: str, folder: Path) -> Row:
 
 
 def _audio_sources(item: Row, where: str) -> list[str]:
-    entries = item.get("audios") or ([item["audio"]] if item.get("audio") else [])
+    entries = item.get("audios") or []
+    if not entries and item.get("audio"):
+        entries = [item["audio"]]
     try:
         return [msgspec.convert(entry["path"], str) for entry in entries]
     except (TypeError, KeyError, msgspec.ValidationError) as error:
         raise DataError(f"{where}: expected audio as {{path: …}}.") from error
 
 
-def _record(row: Row) -> str:
-    return f" of record {row['id']}" if "id" in row else ""
+def _of_record(row: Row) -> str:
+    if "id" not in row:
+        return ""
+    return f" of record {row['id']}"

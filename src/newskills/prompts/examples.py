@@ -67,7 +67,9 @@ class ExampleSets:
         try:
             shown = [self._template.fill(row) for row in rows]
         except MissingField as error:
-            lack = "null as" if isinstance(error, NullField) else "no field"
+            lack = "no field"
+            if isinstance(error, NullField):
+                lack = "null as"
             raise ConfigError(f"{self._what}: the examples of {what} have {lack} '{error.name}'.") from error
         return self._config.prefix + "".join(shown) + self._config.suffix
 
@@ -75,7 +77,7 @@ class ExampleSets:
         rows: Sequence[Row] | None = built_in_examples(name)
         count = self._config.num_few_shots
         if rows is not None:
-            rows = [self._expanded(row) for row in rows]
+            rows = [self._with_tags(row) for row in rows]
         elif self._provider is not None and (rows := self._provider(name)) is not None and count is None:
             rows = rows[:USUAL]
         if rows is None:
@@ -91,5 +93,6 @@ class ExampleSets:
             raise ConfigError(f"few-shot set {name} has {len(rows)} examples, but num_few_shots={count}.")
         return rows[:count]
 
-    def _expanded(self, row: Row) -> Row:
-        return {key: self._tags.expand(value) if isinstance(value, str) else value for key, value in row.items()}
+    def _with_tags(self, row: Row) -> Row:
+        texts = {key: self._tags.expand(value) for key, value in row.items() if isinstance(value, str)}
+        return row | texts

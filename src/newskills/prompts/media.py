@@ -51,24 +51,24 @@ def image_url(source: str, folder: Path) -> str:
     if source.startswith(_REMOTE):
         return source
     path = folder / Path(without_container(source.removeprefix("file://"))).expanduser()
-    data = _read(path)
-    kind, width, height = _checked(_image_size, path, data)
+    data = _read_file(path)
+    kind, width, height = _cached_check(_image_size, path, data)
     if len(data) > MAX_SENT or max(width, height) > MAX_SIDE:
-        kind, data = _scale(path, data)
+        kind, data = _scaled_copy(path, data)
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def audio_part(source: str, folder: Path) -> Row:
     """Return an `input_audio` part of a local file. Raises MediaError, ConfigError."""
     path = folder / Path(without_container(source)).expanduser()
-    data = _read(path)
-    kind = _checked(_sound_kind, path, data)
+    data = _read_file(path)
+    kind = _cached_check(_sound_kind, path, data)
     if len(data) > MAX_SENT:
         raise MediaError(f"{path} has {len(data):,} bytes of audio; at most {MAX_SENT:,} fit into a request.")
     return {"type": "input_audio", "input_audio": {"data": base64.b64encode(data).decode("ascii"), "format": kind}}
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
@@ -78,17 +78,17 @@ def _read(path: Path) -> bytes:
         raise MediaError(f"Cannot read {path}: {error.strerror}.") from error
 
 
-def _checked(check: Callable[[Path, bytes], Any], path: Path, data: bytes) -> Any:
+def _cached_check(check: Callable[[Path, bytes], Any], path: Path, data: bytes) -> Any:
     """Return what `check` says about the file; a file of the same place, size and time is not decoded again."""
     status = path.stat()
-    remembered = _remembered(check.__name__, str(path), status.st_size, status.st_mtime_ns)
+    remembered = _cache_slot(check.__name__, str(path), status.st_size, status.st_mtime_ns)
     if not remembered:
         remembered.append(check(path, data))
     return remembered[0]
 
 
 @lru_cache(maxsize=100_000)
-def _remembered(check: str, path: str, size: int, changed: int) -> list[Any]:
+def _cache_slot(check: str, path: str, size: int, changed: int) -> list[Any]:
     """Return the cached place for one result, a list; exceptions leave it empty."""
     return []
 
@@ -104,7 +104,7 @@ def _image_size(path: Path, data: bytes) -> tuple[str, int, int]:
 
 
 def _opened_image(path: Path, data: bytes) -> Any:
-    pillow = _pillow()
+    pillow = _image_module()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -119,21 +119,23 @@ def _opened_image(path: Path, data: bytes) -> Any:
     return image
 
 
-def _scale(path: Path, data: bytes) -> tuple[str, bytes]:
+def _scaled_copy(path: Path, data: bytes) -> tuple[str, bytes]:
     """Return (kind, bytes) of a copy that fits. Raises MediaError where none does."""
     image = _opened_image(path, data)
-    clear = image.mode in ("RGBA", "LA", "P")
+    mode, kind, options = "RGB", "jpeg", {"quality": 95}
+    if image.mode in ("RGBA", "LA", "P"):  # which may be transparent
+        mode, kind, options = "RGBA", "png", {}
     for side in _SCALED_SIDES:
-        copy = image.convert("RGBA" if clear else "RGB")
+        copy = image.convert(mode)
         copy.thumbnail((side, side))
         file = io.BytesIO()
-        copy.save(file, "PNG" if clear else "JPEG", **({} if clear else {"quality": 95}))
+        copy.save(file, kind.upper(), **options)
         if file.tell() <= MAX_SENT:
-            return ("png" if clear else "jpeg"), file.getvalue()
+            return kind, file.getvalue()
     raise MediaError(f"{path} is too large for a request, even when scaled down.")
 
 
-def _pillow() -> Any:
+def _image_module() -> Any:
     try:
         from PIL import Image
     except ImportError as error:

@@ -52,15 +52,15 @@ def find_prompt(spec: str) -> tuple[str, Path]:
             raise ConfigError(f"There is no prompt file {path}.")
         spec = spec.removesuffix(".yaml")
         try:
-            name = _resolve(spec)
+            name = _resolve_name(spec)
         except UnknownNameError as error:
             raise ConfigError(f"There is no prompt file {path}. {error.message}", hint=error.hint) from error
     else:
-        name = _resolve(spec)
+        name = _resolve_name(spec)
     return name, library()[name]
 
 
-def _resolve(spec: str) -> str:
+def _resolve_name(spec: str) -> str:
     folded = {fold(name): name for name in library()}
     wanted = fold(spec)
     if wanted in folded:
@@ -72,6 +72,8 @@ def _resolve(spec: str) -> str:
         return preferred
     if fitting:
         raise ConfigError(f"Several prompts end in '{spec}': {', '.join(fitting)}.", hint="Write the full name.")
-    ends = {name.rpartition("/")[2] for name in library()} if "/" not in spec else set()
+    ends: set[str] = set()
+    if "/" not in spec:
+        ends = {name.rpartition("/")[2] for name in library()}
     hint = "`ns list prompts` shows all names; for a file, give its path, ending in .yaml."
     raise UnknownNameError("prompt", spec, [*library(), *ends], hint=hint)

@@ -54,13 +54,15 @@ class TaskKind(Struct, frozen=True, kw_only=True):
     def holds(self, benchmark: Benchmark) -> bool:
         """Return whether the benchmark is of this kind. Raises ConfigError, UnknownNameError for its usual
         prompt."""
-        judge = benchmark.judge.prompt if benchmark.judge is not None else ""
+        judge = ""
+        if benchmark.judge is not None:
+            judge = benchmark.judge.prompt
         named = ((self.graders, benchmark.grader), (self.judges, judge), (self.solvers, benchmark.solver))
         if any(names is not None and name not in names for names, name in named):
             return False
         if self.fields is None and not self.form:
             return True
-        fields, text = _shown(benchmark.prompt)
+        fields, text = _fields_and_text(benchmark.prompt)
         return (self.fields is None or self.fields == fields) and re.search(self.form, text) is not None
 
 
@@ -83,7 +85,9 @@ class PromptSet(Struct, frozen=True):
         for kind in self.kinds.values():
             if kind.holds(benchmark):
                 return kind.wordings or None, kind.why_none
-        usual = f"`{benchmark.prompt}`" if benchmark.prompt else "whole messages"
+        usual = "whole messages"
+        if benchmark.prompt:
+            usual = f"`{benchmark.prompt}`"
         return None, f"there is no kind that shows the same fields and asks for the same form of answer as {usual}"
 
 
@@ -99,17 +103,19 @@ def load_prompt_set(spec: str) -> PromptSet:
     `prompt_config`; a wording may be its prompt's name alone, where `*` stands for any text of names in the library.
     Raises ConfigError, UnknownNameError.
     """
-    path = _path(spec)
+    path = _set_path(spec)
     values, _ = read_yaml(path)
     if not isinstance(values, dict) or not all(isinstance(value, (list, dict)) for value in values.values()):
         raise ConfigError(f"{path}: expected benchmark: [{{prompt_config: …}}, …].")
-    lists = {str(name): _variants(value, path) for name, value in values.items() if isinstance(value, list)}
-    kinds = {str(name): _kind(str(name), value, path) for name, value in values.items() if isinstance(value, dict)}
+    lists = {str(name): _read_variants(value, path) for name, value in values.items() if isinstance(value, list)}
+    kinds = {
+        str(name): _read_kind(str(name), value, path) for name, value in values.items() if isinstance(value, dict)
+    }
     return PromptSet(lists, kinds)
 
 
 @cache
-def _shown(prompt: str) -> tuple[frozenset[str], str]:
+def _fields_and_text(prompt: str) -> tuple[frozenset[str], str]:
     """Return what a prompt shows of a row, and its text; of no prompt, the messages of the row. Raises what
     `find_prompt` raises."""
     if not prompt:
@@ -117,16 +123,19 @@ def _shown(prompt: str) -> tuple[frozenset[str], str]:
     source = read_source(*find_prompt(prompt))
     config = source.config
     users = config.user_texts
-    text = "\n".join([*([] if config.system is None else [config.system]), *users.values()])
-    names = {config.image_field, config.audio_field, None if config.cases is None else config.cases.field}
+    texts = list(users.values())
+    names = {config.image_field, config.audio_field}
+    if config.cases is not None:
+        names.add(config.cases.field)
     for key, user in users.items():
         names.update(Template(user, source.place(key)).fields)
     if config.system is not None:
+        texts.insert(0, config.system)
         names.update(Template(config.system, source.place("system")).fields)
-    return frozenset(name for name in names if name is not None and name != EXAMPLES), text
+    return frozenset(name for name in names if name is not None and name != EXAMPLES), "\n".join(texts)
 
 
-def _path(spec: str) -> Path:
+def _set_path(spec: str) -> Path:
     if spec.endswith((".yaml", ".yml")):
         path = Path(spec).expanduser()
         if path.is_file():
@@ -138,7 +147,7 @@ def _path(spec: str) -> Path:
     raise UnknownNameError("set of prompts", spec, prompt_set_names())
 
 
-def _kind(name: str, raw: Mapping[str, Any], path: Path) -> TaskKind:
+def _read_kind(name: str, raw: Mapping[str, Any], path: Path) -> TaskKind:
     keys = TaskKind.__struct_fields__
     if unknown := [str(key) for key in raw if key not in keys]:
         raise ConfigError(f"{path}: kind {name}: unknown key `{unknown[0]}`. Keys: {', '.join(keys)}.")
@@ -152,14 +161,14 @@ def _kind(name: str, raw: Mapping[str, Any], path: Path) -> TaskKind:
         raise ConfigError(f"{path}: kind {name}: {type_fault(error, dict(raw))}.") from error
     except re.error as error:
         raise ConfigError(f"{path}: kind {name}: {kind.form}: {error}.") from error
-    return msgspec.structs.replace(kind, wordings=_variants(wordings, path))
+    return msgspec.structs.replace(kind, wordings=_read_variants(wordings, path))
 
 
-def _variants(raw: Sequence[Any], path: Path) -> tuple[Variant, ...]:
-    return tuple(variant for item in raw for variant in _variant(item, path))
+def _read_variants(raw: Sequence[Any], path: Path) -> tuple[Variant, ...]:
+    return tuple(variant for item in raw for variant in _read_variant(item, path))
 
 
-def _variant(raw: Any, path: Path) -> list[Variant]:
+def _read_variant(raw: Any, path: Path) -> list[Variant]:
     if isinstance(raw, str) and "*" in raw:
         names = [name for name in prompt_names() if fnmatchcase(name, raw)]
         if not names:
@@ -171,9 +180,10 @@ def _variant(raw: Any, path: Path) -> list[Variant]:
         raw = {"prompt_config" if key == "prompt" else key: value for key, value in raw.items()}
     try:
         variant = msgspec.convert(raw, Variant)
-        for regex in (
-            [variant.extract_regex] if isinstance(variant.extract_regex, str) else variant.extract_regex or []
-        ):
+        regexes = variant.extract_regex or []
+        if isinstance(regexes, str):
+            regexes = [regexes]
+        for regex in regexes:
             re.compile(regex)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {raw}: {type_fault(error, raw)}.") from error

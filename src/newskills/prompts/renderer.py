@@ -98,7 +98,10 @@ class Prompt:
         self.source = source
         self._start = overrides.start_assistant_response_key
         self._template_kwargs = overrides.chat_template_kwargs
-        self.fields = tuple(dict.fromkeys([*body.fields, *([self._start] if self._start else [])]))
+        names = list(body.fields)
+        if self._start:
+            names.append(self._start)
+        self.fields = tuple(dict.fromkeys(names))
 
     def messages(self, row: Row) -> list[Message]:
         """Render messages for the chat and responses endpoints; a begun answer is the last one.
@@ -106,13 +109,15 @@ class Prompt:
         Raises DataError naming a missing field, the prompt and the record; MediaError naming a file and the record.
         """
         try:
-            messages = self._messages(row)
+            messages = self._unfinished_messages(row)
             if self._start is not None:
                 messages.append(Message(role="assistant", content=str(value_of(row, self._start))))
         except MissingField as error:
-            raise self._missing(row, error) from error
+            raise self._missing_field_error(row, error) from error
         except MediaError as error:
-            raise MediaError(f"Record {row['id']}: {error.message}" if "id" in row else error.message) from error
+            if "id" not in row:
+                raise
+            raise MediaError(f"Record {row['id']}: {error.message}") from error
         return messages
 
     def text(self, row: Row, tokenizer: Tokenizer | None) -> str:
@@ -122,10 +127,12 @@ class Prompt:
         Raises DataError, ConfigError for what a plain text cannot hold.
         """
         try:
-            messages = self._messages(row)
-            start = "" if self._start is None else str(value_of(row, self._start))
+            messages = self._unfinished_messages(row)
+            start = ""
+            if self._start is not None:
+                start = str(value_of(row, self._start))
         except MissingField as error:
-            raise self._missing(row, error) from error
+            raise self._missing_field_error(row, error) from error
         if any(type(message.content) is list for message in messages) and _has_media(messages):
             raise ConfigError(
                 f"Prompt {self.name} has images or audio, which a text endpoint cannot accept.",
@@ -133,13 +140,15 @@ class Prompt:
             )
         if tokenizer is not None:
             return tokenizer.render(messages, **self._template_kwargs) + start
-        return self._plain(messages) + start
+        return self._plain_text(messages) + start
 
-    def _messages(self, row: Row) -> list[Message]:
+    def _unfinished_messages(self, row: Row) -> list[Message]:
         messages = self._body_messages(row)
-        return merge_system(messages) if self._merges_system else messages
+        if self._merges_system:
+            return merge_system(messages)
+        return messages
 
-    def _plain(self, messages: list[Message]) -> str:
+    def _plain_text(self, messages: list[Message]) -> str:
         *before, last = messages
         if last.role != "user" or any(message.role != "system" for message in before):
             raise ConfigError(
@@ -148,7 +157,7 @@ class Prompt:
             )
         return "\n\n".join(_text_of(message) for message in messages if message.content)
 
-    def _missing(self, row: Row, error: MissingField) -> DataError:
+    def _missing_field_error(self, row: Row, error: MissingField) -> DataError:
         name = error.name
         record = f"Record {row['id']}" if "id" in row else "The record"
         if isinstance(error, NullField):
@@ -179,21 +188,25 @@ def load_prompt(
             raise ConfigError("No prompt is given.", hint="For example, set ++prompt_config=generic/math.")
         _refuse_few_shots(overrides)
         through = Passthrough(system=overrides.system_message, suffix=overrides.prompt_suffix, folder=folder)
-        return Prompt("openai", _digest(overrides, ["openai", overrides.system_message]), through, overrides)
-    source, whose = _source(spec, overrides)
-    source = _overridden(source, overrides)
+        return Prompt(
+            "openai", _prompt_digest(overrides, ["openai", overrides.system_message]), through, overrides
+        )
+    source, whose = _find_source(spec, overrides)
+    source = _with_overrides(source, overrides)
     shots = FewShotText(source, code_tags(overrides.code_tags or DEFAULT_CODE_TAGS), examples)
     rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
-    body = MergedTemplate(rendered, folder) if overrides.prompt_format == "openai" else rendered
+    body: _Body = rendered
+    if overrides.prompt_format == "openai":
+        body = MergedTemplate(rendered, folder)
     config = msgspec.structs.asdict(source.config) | {"few_shot_examples": shots.fingerprint}
     for key in ("empty", "cases"):  # the hash of prompts as they were before there were these
         if config[key] is None:
             del config[key]
-    digest = _digest(overrides, [overrides.prompt_format, config])
-    return Prompt(source.name, digest, body, overrides, _template(source.config, overrides), whose)
+    digest = _prompt_digest(overrides, [overrides.prompt_format, config])
+    return Prompt(source.name, digest, body, overrides, _template_text(source.config, overrides), whose)
 
 
-def _source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, str]:
+def _find_source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, str]:
     """Return the texts of a prompt, and whose wording they are. Raises ConfigError, UnknownNameError, DataError."""
     if not isinstance(spec, str):
         config = to_config(spec, "prompt_config")
@@ -208,10 +221,10 @@ def _source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, 
         return read_source(name, path), USERS
     if (official := find_official(name, overrides.official_folders)) is not None:
         entry, folder = official
-        changed = [key for key in _WORDING if getattr(overrides, key)]
-        return official_source(entry, folder), entry.label + (
-            f", changed by {', '.join(changed)}" if changed else ""
-        )
+        label = entry.label
+        if changed := [key for key in _WORDING if getattr(overrides, key)]:
+            label += f", changed by {', '.join(changed)}"
+        return official_source(entry, folder), label
     if path is None or (overrides.official_required and worded_otherwise(name)):
         raise ConfigError(
             f"The official wording of the prompt {name} is not here.",
@@ -220,14 +233,15 @@ def _source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSource, 
     return read_source(name, path), NEWSKILLS
 
 
-def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSource:
+def _with_overrides(source: ConfigSource, overrides: PromptOverrides) -> ConfigSource:
     config = source.config
     places = dict(source.places)
     for key in ("system", "user"):
         value = getattr(overrides, f"{key}_message")
         if value is not None:
-            cases = {"cases": None} if key == "user" else {}
-            config = msgspec.structs.replace(config, **{key: value}, **cases)
+            config = msgspec.structs.replace(config, **{key: value})
+            if key == "user":
+                config = msgspec.structs.replace(config, cases=None)
             places[key] = TextPosition(f"++{key}_message")
     few_shots = dict(overrides.few_shot_examples)
     if overrides.examples_type is not None:
@@ -239,15 +253,16 @@ def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSourc
     return ConfigSource(name=source.name, config=config, places=places)
 
 
-def _template(config: PromptConfig, overrides: PromptOverrides) -> str:
+def _template_text(config: PromptConfig, overrides: PromptOverrides) -> str:
     """Return the texts of a prompt before a record is filled in, for people who look for what differs."""
     usual = msgspec.to_builtins(FewShotConfig())
     shots = msgspec.to_builtins(config.few_shot_examples)
-    chosen = [f"{key}: {value}" for key, value in shots.items() if value != usual[key]]
-    shown = config.few_shot_examples.examples_type or config.few_shot_examples.retrieval_field
+    chosen = []
+    if config.few_shot_examples.examples_type or config.few_shot_examples.retrieval_field:
+        chosen = [f"{key}: {value}" for key, value in shots.items() if value != usual[key]]
     parts = {
         "system": config.system,
-        "few-shot examples": "\n".join(chosen) if shown else "",
+        "few-shot examples": "\n".join(chosen),
         **{key.removeprefix("cases."): text for key, text in config.user_texts.items()},
         "suffix": overrides.prompt_suffix,
     }
@@ -262,7 +277,7 @@ def _refuse_few_shots(overrides: PromptOverrides) -> None:
         )
 
 
-def _digest(overrides: PromptOverrides, content: list[Any]) -> str:
+def _prompt_digest(overrides: PromptOverrides, content: list[Any]) -> str:
     parts = [
         content,
         overrides.prompt_suffix,

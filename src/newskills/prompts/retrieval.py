@@ -70,7 +70,7 @@ class Retriever:
             raise ConfigError(f"few_shot_examples.retrieval_file: there is no file {path}.")
         stat = path.stat()
         self._path = path
-        self._entries, self._index, self.digest = _load(
+        self._entries, self._index, self.digest = _load_index(
             str(path.resolve()), stat.st_size, stat.st_mtime_ns, self._field
         )
 
@@ -83,13 +83,13 @@ class Retriever:
         entries = [self._entries[at] for at in self._index.best(query, config.retrieved_entries)]
         entries = list(itertools.dropwhile(lambda entry: entry[self._field] == query, entries))
         if config.max_retrieved_chars < NO_LIMIT:
-            entries = [entry for entry in entries if self._length(entry) <= config.max_retrieved_chars]
+            entries = [entry for entry in entries if self._limited_length(entry) <= config.max_retrieved_chars]
         shown = entries[: config.retrieved_few_shots][::-1]
         if config.randomize_retrieved_entries:
             random.Random(query).shuffle(shown)  # noqa: S311 - an order, not a secret
         return shown
 
-    def _length(self, entry: Row) -> int:
+    def _limited_length(self, entry: Row) -> int:
         field = self._config.max_retrieved_chars_field
         if field not in entry:
             raise DataError(
@@ -99,7 +99,7 @@ class Retriever:
 
 
 @lru_cache(maxsize=4)
-def _load(name: str, size: int, changed: int, field: str) -> tuple[list[Row], BM25, str]:
+def _load_index(name: str, size: int, changed: int, field: str) -> tuple[list[Row], BM25, str]:
     """Load entries and their index; `size` and `changed` only tell versions of the file apart, the digest is of
     its content."""
     path = Path(name)

@@ -71,9 +71,12 @@ class PromptConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def user_texts(self) -> dict[str, str]:
         """Key in the file → template of the user's message, for all templates that it may have."""
-        by_value = {} if self.cases is None else self.cases.user
-        texts = {f"cases.user.{value}": text for value, text in by_value.items()}
-        return {"user": self.user, **texts} if self.user or not texts else texts
+        texts: dict[str, str] = {}
+        if self.cases is not None:
+            texts = {f"cases.user.{value}": text for value, text in self.cases.user.items()}
+        if self.user or not texts:
+            return {"user": self.user, **texts}
+        return texts
 
 
 class ConfigSource(Struct, frozen=True, kw_only=True):
@@ -141,7 +144,7 @@ def read_yaml(path: Path) -> tuple[Any, dict[str, TextPosition]]:
         if node is None:
             return None, {}
         _check_duplicates(node, path)
-        return loader.construct_document(node), _places(node, path, text.splitlines())
+        return loader.construct_document(node), _text_positions(node, path, text.splitlines())
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}.") from error
     finally:
@@ -166,13 +169,15 @@ def _check_duplicates(node: yaml.Node, path: Path) -> None:
         _check_duplicates(value, path)
 
 
-def _places(node: yaml.Node, path: Path, lines: list[str], prefix: str = "") -> dict[str, TextPosition]:
+def _text_positions(node: yaml.Node, path: Path, lines: list[str], prefix: str = "") -> dict[str, TextPosition]:
     """Return positions of texts; inside block texts (`|`) those of the file, elsewhere those of the text
     itself."""
     places: dict[str, TextPosition] = {}
-    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+    if not isinstance(node, yaml.MappingNode):
+        return places
+    for key, value in node.value:
         if isinstance(value, yaml.MappingNode):
-            places |= _places(value, path, lines, f"{prefix}{key.value}.")
+            places |= _text_positions(value, path, lines, f"{prefix}{key.value}.")
         elif isinstance(value, yaml.ScalarNode) and value.style == "|":
             first = value.start_mark.line + 1
             indent = next((len(line) - len(line.lstrip(" ")) for line in lines[first:] if line.strip()), 0)

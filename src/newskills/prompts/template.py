@@ -64,7 +64,7 @@ class Template:
         self._empty = empty
         self._parts: list[str] = []
         self._slots: list[tuple[int, str]] = []
-        _TemplateParser(source, place).parse(self._parts, self._slots)
+        _TemplateParser(source, place).parse_places(self._parts, self._slots)
         self.fields = tuple(dict.fromkeys(name for _, name in self._slots))
 
     def fill(self, row: Mapping[str, Any]) -> str:
@@ -93,7 +93,7 @@ class Template:
                 bound._slots.append((len(bound._parts), field))
                 bound._parts += ["", ""]
             else:
-                bound._parts[-1] += part if field is None else value
+                bound._parts[-1] += value if field == name else part
         bound.fields = tuple(field for field in self.fields if field != name)
         return bound
 
@@ -105,7 +105,10 @@ def renamed(source: str, place: TextPosition, names: Mapping[str, str]) -> str:
     texts = []
     for at, part in enumerate(template._parts):
         field = slots.get(at)
-        texts.append(escaped(part) if field is None else f"{{{names.get(field, field)}}}")
+        if field is None:
+            texts.append(escaped(part))
+        else:
+            texts.append(f"{{{names.get(field, field)}}}")
     return "".join(texts)
 
 
@@ -118,7 +121,7 @@ class _TemplateParser:
     def __init__(self, source: str, place: TextPosition) -> None:
         self.source, self.place = source, place
 
-    def parse(self, parts: list[str], slots: list[tuple[int, str]]) -> None:
+    def parse_places(self, parts: list[str], slots: list[tuple[int, str]]) -> None:
         literal: list[str] = []
         at = 0
         while (token := _TOKEN.search(self.source, at)) is not None:
@@ -127,31 +130,31 @@ class _TemplateParser:
             if len(token.group()) == 2:
                 literal.append(token.group()[0])
             elif token.group() == "}":
-                raise self._error(token.start(), "a single '}'")
+                raise self._place_error(token.start(), "a single '}'")
             else:
-                name, at = self._field(token.start())
+                name, at = self._read_field(token.start())
                 parts.append("".join(literal))
                 slots.append((len(parts), name))
                 parts.append("")
                 literal = []
         parts.append("".join([*literal, self.source[at:]]))
 
-    def _field(self, start: int) -> tuple[str, int]:
+    def _read_field(self, start: int) -> tuple[str, int]:
         end = self.source.find("}", start)
         name = self.source[start + 1 : end]
         if end < 0 or "{" in name:
-            raise self._error(start, "a single '{'")
+            raise self._place_error(start, "a single '{'")
         if (command := _LATEX_COMMAND.search(self.source, 0, start)) is not None:
             # "\boxed{answer}" is LaTeX with forgotten braces; filled in, it would give the answer away.
             literal = f"{command.group()}{{{{{name}}}}}"
-            raise self._error(start, f"single braces after {command.group()}; write {literal}")
+            raise self._place_error(start, f"single braces after {command.group()}; write {literal}")
         if _NAME.fullmatch(name) is None:
-            raise self._error(
+            raise self._place_error(
                 start, f"'{{{name}}}' is not a field name (no index, attribute, format or conversion)"
             )
         return name, end + 1
 
-    def _error(self, at: int, problem: str) -> ConfigError:
+    def _place_error(self, at: int, problem: str) -> ConfigError:
         row = self.source.count("\n", 0, at)
         column = at - (self.source.rfind("\n", 0, at) + 1) + 1 + self.place.indent
         return ConfigError(

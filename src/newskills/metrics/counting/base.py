@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, chain
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ from newskills.base.stats import Interval, mean_interval, wilson
 from newskills.metrics.counting import votes
 from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
 
+T = TypeVar("T")
 Scores = Mapping[str, float | None]
 """Name → score of one sample, 0–1; None or absent = unscored."""
 
@@ -129,12 +130,15 @@ class ScoreMetric(ABC):
         answer = record.get(self.answer_key)
         if answer is None or record.get("outcome") == NO_ANSWER:
             return None
-        return answer if isinstance(answer, str) else str(answer)
+        return str(answer)
 
     def vote(self, record: Row) -> str | None:
         """Return the text that votes compare: that of its group, else the answer itself; None = no answer."""
         answer = self.answer(record)
-        return answer if answer is None else record.get(VOTE, answer)
+        if answer is None:
+            return None
+        voted: str | None = record.get(VOTE, answer)
+        return voted
 
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
@@ -174,15 +178,15 @@ class ScoreMetric(ABC):
         gone = is_lost(record)
         scores = {} if gone else self.scores(record)
         answer = self.answer(record)
-        none = answer is None
+        lacks_answer = answer is None
         self._endings[self.ending(record, scores, answer)] += 1
         if isinstance(reason := record.get("finish_reason"), str):
             self._finishes[reason] += 1
         self._has_answers = self._has_answers or self.answer_key in record
         for name, score in scores.items():
-            self._count_alone(name, score, none)
+            self._count_alone(name, score, lacks_answer)
         if self.compute_no_answer:
-            self._count_alone(NO_ANSWER, None if gone else float(none), none)
+            self._count_alone(NO_ANSWER, None if gone else float(lacks_answer), lacks_answer)
         if (tokens := record.get("num_generated_tokens")) or (tokens == 0 and not gone):
             self._tokens[1] += tokens
             self._with_tokens += 1
@@ -191,8 +195,8 @@ class ScoreMetric(ABC):
         if (end := record.get("generation_end_time")) is not None and end > self._end:
             self._end = end
 
-    def _count_alone(self, name: str, score: float | None, none: bool, problems: int = 1) -> None:
-        key = name, score, none
+    def _count_alone(self, name: str, score: float | None, lacks_answer: bool, problems: int = 1) -> None:
+        key = name, score, lacks_answer
         if key in self._alone:
             self._alone[key] += problems
         else:
@@ -221,27 +225,31 @@ class ScoreMetric(ABC):
         """Count the problems of another part, behind those so far."""
         self._samples = 1
         self._problems += counts.problems
-        for name, score, none, problems in counts.alone:
-            self._count_alone(name, score, none, problems)
+        for name, score, lacks_answer, problems in counts.alone:
+            self._count_alone(name, score, lacks_answer, problems)
         for outcome, cause, problems in counts.endings:
             self._endings[outcome, cause] += problems  # type: ignore[index] # records of others have causes of their own
         self._finishes.update(counts.finishes)
         self._beside.update(counts.beside)
         self._tokens[1] += counts.tokens  # type: ignore[assignment] # as `_update_one` adds them
         self._with_tokens += counts.with_tokens
-        self._start = min(self._start, math.inf if counts.start is None else counts.start)
-        self._end = max(self._end, -math.inf if counts.end is None else counts.end)
+        if counts.start is not None:
+            self._start = min(self._start, counts.start)
+        if counts.end is not None:
+            self._end = max(self._end, counts.end)
         self._has_answers = self._has_answers or counts.has_answers
 
     @property
     def _tallies(self) -> dict[str, Tally]:
         """Score → its counts."""
         alone, self._alone = self._alone, {}
-        for (name, score, none), problems in alone.items():
-            if name == NO_ANSWER:
-                values: Mapping[str, Sequence[float]] = {"pass": [] if score is None else [score == 1]}
+        for (name, score, lacks_answer), problems in alone.items():
+            if name != NO_ANSWER:
+                values = together((score,), [None if lacks_answer else ""], [None])
+            elif score is None:
+                values = {"pass": []}
             else:
-                values = together((score,), [None if none else ""], [None])
+                values = {"pass": [score == 1]}
             self._tally(name).add_alike(score, values, problems)
         return self._score_tallies
 
@@ -302,8 +310,9 @@ class ScoreMetric(ABC):
             return modes
         modes += [(f"majority@{k}", "majority", k) for k in range(2, n + 1)]
         rewarded = any("rm_best" in self._tallies[name].families() for name in self._scored())
-        for family in ("rm_best", "rm_majority") if rewarded else ():
-            modes += [(f"{family}@{k}", family, k) for k in range(1, n + 1)]
+        if rewarded:
+            for family in ("rm_best", "rm_majority"):
+                modes += [(f"{family}@{k}", family, k) for k in range(1, n + 1)]
         return modes
 
     def _scored(self) -> list[str]:
@@ -366,15 +375,25 @@ class ScoreMetric(ABC):
         outcome = _outcome(record)
         if outcome is not None:
             return outcome, record.get("outcome_cause") or DEFAULT_CAUSES[outcome]
-        name = next((name for name in self.headline if name in scores), None)
-        value = None if name is None else scores[name]
+        names = [name for name in self.headline if name in scores]
+        value = scores[names[0]] if names else None
         if value is None:
-            return "unscored", "provider" if is_lost(record) else "judge" if "judgement" in record else "grader"
+            return "unscored", _cause_of_no_score(record)
         if value == 1:
             return "correct", None
-        if answer is None and self.answer_key in record:
-            return "no_answer", "truncation" if record.get("finish_reason") == "length" else "model"
-        return "wrong", "model"
+        if answer is not None or self.answer_key not in record:
+            return "wrong", "model"
+        if record.get("finish_reason") == "length":
+            return "no_answer", "truncation"
+        return "no_answer", "model"
+
+
+def _cause_of_no_score(record: Row) -> Cause:
+    if is_lost(record):
+        return "provider"
+    if "judgement" in record:
+        return "judge"
+    return "grader"
 
 
 def together(
@@ -392,6 +411,11 @@ def together(
     return values
 
 
+def values_unless_lost(predictions: Sequence[Row], value_of: Callable[[Row], T | None]) -> list[T | None]:
+    """Return what `value_of` says of each sample; None for those of which no verdict can be had."""
+    return [None if is_lost(record) else value_of(record) for record in predictions]
+
+
 def is_lost(record: Row) -> bool:
     """Return whether no verdict can be had of this sample, whatever its other fields say.
 
@@ -407,7 +431,9 @@ def is_lost(record: Row) -> bool:
 def _outcome(record: Row) -> Outcome | None:
     """Return the outcome as our own engine wrote it; data sets may use the name for something else."""
     outcome = record.get("outcome")
-    return OUTCOMES.get(outcome) if isinstance(outcome, str) else None
+    if not isinstance(outcome, str):
+        return None
+    return OUTCOMES.get(outcome)
 
 
 def percent(

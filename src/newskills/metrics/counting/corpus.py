@@ -45,7 +45,9 @@ def sections_jackknife(
         sizes[section] += times
         sums = totals.setdefault(section, [0.0] * len(row))
         totals[section] = [total + times * own for total, own in zip(sums, row, strict=True)]
-    value, n = score(totals) if totals else None, sum(sizes.values())
+    if not totals:
+        return None
+    value, n = score(totals), sum(sizes.values())
     if value is None:
         return None
     left_out: list[tuple[float, int]] = []
@@ -62,6 +64,13 @@ def sections_jackknife(
         squares = math.fsum(times * (other - mean) ** 2 for other, times in left_out)
         half = Z95 * math.sqrt((used - 1) / used * squares)
     return Number(value=value, low=value - half, high=value + half, n=n, method="jackknife")
+
+
+def mean_or_none(values: Sequence[float]) -> float | None:
+    """Return the mean; None where there is no value."""
+    if not values:
+        return None
+    return math.fsum(values) / len(values)
 
 
 def mean_number(numbers: Sequence[Number]) -> Number:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from statistics import stdev
 from typing import Any, ClassVar
 
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.base import ScoreMetric, Scores, values_unless_lost
 from newskills.metrics.counting.tally import AVERAGE
 from newskills.metrics.official.length_control import Game, GamedGame, length_controlled
 
@@ -52,14 +53,16 @@ class AlpacaEvalMetric(ScoreMetric):
         first = predictions[0]
         difficulty = first.get("instruction_difficulty")
         if difficulty is not None:
-            self._games.append([None if is_lost(record) else _game(record, difficulty) for record in predictions])
+            self._games.append(values_unless_lost(predictions, partial(_game, difficulty=difficulty)))
             self._gamed += [
                 GamedGame(preference, delta, difficulty) for preference, delta in first.get("gamed_games") or []
             ]
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
-        rates = [self._rate(sample) for sample in range(self._samples)] if self._gamed else []
+        if not self._gamed:
+            return modes
+        rates = [self._rate(sample) for sample in range(self._samples)]
         for mode, family, k in self._modes():
             scored = [rate for rate in rates[:k] if rate is not None]
             if scored and (k == 1 or family == AVERAGE):

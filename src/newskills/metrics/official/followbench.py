@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import bootstrap
-from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.base import ScoreMetric, Scores, values_unless_lost
 
 _LEVELS = 5
 _RESAMPLES = 500
@@ -52,12 +52,7 @@ class FollowBenchMetric(ScoreMetric):
         super().update(predictions)
         first = predictions[0]
         group = self._groups.setdefault((str(first["constraint_type"]), str(first["example"])), {})
-        group[int(first["level"])] = [
-            None
-            if is_lost(record) or record.get("hard_satisfied") is None
-            else (bool(record["hard_satisfied"]), float(record["soft_satisfied"]))
-            for record in predictions
-        ]
+        group[int(first["level"])] = values_unless_lost(predictions, _satisfied)
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
@@ -127,5 +122,13 @@ def _run(levels: Sequence[Satisfied | None]) -> float | None:
     return len(levels)
 
 
+def _satisfied(record: Row) -> Satisfied | None:
+    if record.get("hard_satisfied") is None:
+        return None
+    return bool(record["hard_satisfied"]), float(record["soft_satisfied"])
+
+
 def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan
+    if not values:
+        return math.nan
+    return math.fsum(values) / len(values)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from newskills.base.judgement import parse_confidence, structured_verdict
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import Scores, is_lost
+from newskills.metrics.counting.base import Scores, values_unless_lost
 from newskills.metrics.counting.tally import AVERAGE
 from newskills.metrics.judged import JudgedMetric
 
@@ -38,7 +38,7 @@ class ExamMetric(JudgedMetric):
 
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
-        self._stated.append([None if is_lost(record) else self._confidence(record) for record in predictions])
+        self._stated.append(values_unless_lost(predictions, self._confidence))
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()

@@ -25,5 +25,7 @@ class ProgramMetric(ScoreMetric):
         self._beside[SUSPICIOUS] += sum(bool(record.get(SUSPICIOUS)) for record in predictions)
 
     def _common(self) -> Row:
-        count = self._beside[SUSPICIOUS]
-        return super()._common() | ({SUSPICIOUS: count} if count else {})
+        row = super()._common()
+        if count := self._beside[SUSPICIOUS]:
+            row[SUSPICIOUS] = count
+        return row

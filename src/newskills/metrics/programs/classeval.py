@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, Scores, clustered, is_lost, together
+from newskills.metrics.counting.base import NO_ANSWER, Scores, clustered, together, values_unless_lost
 from newskills.metrics.programs.base import SUSPICIOUS, ProgramMetric
 
 _CLASS, _METHOD = "class_success", "method_success"
@@ -36,10 +37,7 @@ class ClassEvalMetric(ProgramMetric):
         super().update(predictions)
         names = dict.fromkeys(name for record in predictions for name in record.get("test_classes") or ())
         for name in names:
-            samples = [
-                None if is_lost(record) or record.get("is_correct") is None else _passed(record, name)
-                for record in predictions
-            ]
+            samples = values_unless_lost(predictions, partial(_class_passed, name=name))
             self._tally(_METHOD).add(samples, together(samples, [None] * len(samples), [None] * len(samples)))
 
     def incorrect(self, prediction: Row) -> Row:
@@ -47,15 +45,15 @@ class ClassEvalMetric(ProgramMetric):
         return prediction | wrong | {"outcome": NO_ANSWER, "outcome_cause": "truncation"}
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        return {
-            mode: {
-                name: clustered(number, scores[_CLASS]) if name == _METHOD and _CLASS in scores else number
-                for name, number in scores.items()
-            }
-            for mode, scores in super().numbers().items()
-        }
+        modes = super().numbers()
+        for scores in modes.values():
+            if _METHOD in scores and _CLASS in scores:
+                scores[_METHOD] = clustered(scores[_METHOD], scores[_CLASS])
+        return modes
 
 
-def _passed(record: Row, name: str) -> bool:
-    """Return whether an answer has passed `name`; one without code has passed none."""
+def _class_passed(record: Row, name: str) -> bool | None:
+    """Return whether an answer has passed `name`; one without code has passed none, and None is unscored."""
+    if record.get("is_correct") is None:
+        return None
     return bool((record.get(_FIELD) or {}).get(name))

@@ -31,7 +31,9 @@ class ContestMetric(ScoreMetric):
         self._answers: dict[str, list[Row]] = defaultdict(list)
 
     def scores(self, record: Row) -> Scores:
-        return {"accuracy": record["is_correct"]} if "is_correct" in record else {}
+        if "is_correct" not in record:
+            return {}
+        return {"accuracy": record["is_correct"]}
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"is_correct": False, "test_case_results": {}, "score": 0.0, "outcome": NO_ANSWER}
@@ -46,7 +48,9 @@ class ContestMetric(ScoreMetric):
     def metrics(self) -> dict[str, Row]:
         modes = super().metrics()
         last = f"pass@{self._samples}"
-        return modes | {last: modes[last] | self.summary()} if last in modes else modes
+        if last in modes:
+            modes[last] |= self.summary()
+        return modes
 
     def shown(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*super().shown(), f"pass@{self._samples}"]))

@@ -34,9 +34,8 @@ class AnswerSectionsMetric(SectionMetric):
     def __init__(self, *, section_key: str = "subset_for_metrics", aside: Sequence[str] = ()) -> None:
         super().__init__(section_key=section_key)
         self._aside = frozenset(aside)
-        self.columns = tuple(
-            name for column in self.columns for name in ([*_NAMES] if column == "accuracy" else [column])
-        )
+        at = self.columns.index("accuracy")
+        self.columns = (*self.columns[:at], *_NAMES, *self.columns[at + 1 :])
 
     def scores(self, record: Row) -> Scores:
         return {name: record.get(name) for name in _NAMES}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost, percent
+from newskills.metrics.counting.base import NO_ANSWER, Scores, percent, values_unless_lost
 from newskills.metrics.counting.seeds import SeedMetric
 
 CIRCULAR = "circular_accuracy"
@@ -47,8 +47,8 @@ class GroupsMetric(SeedMetric):
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._groups += [{} for _ in predictions[len(self._groups) :]]
-        for seed, record in enumerate(predictions):
-            value = None if is_lost(record) else self.value(record)
+        values = values_unless_lost(predictions, self.value)
+        for seed, (record, value) in enumerate(zip(predictions, values, strict=True)):
             for name, group in self.groups(record):
                 self._groups[seed].setdefault((name, str(group)), []).append(value)
 
@@ -56,9 +56,11 @@ class GroupsMetric(SeedMetric):
         return self.names
 
     def figure(self, name: str, seed: int) -> Number | None:
-        values = [_together(members) for (figure, _), members in self._groups[seed].items() if figure == name]
+        values = [_group_value(members) for (figure, _), members in self._groups[seed].items() if figure == name]
         counted = Counter(value for value in values if value is not None)
-        return percent(counted, values.count(None)) if counted else None
+        if not counted:
+            return None
+        return percent(counted, values.count(None))
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"symbolic_correct": False, self.answer_key: None, "outcome": NO_ANSWER}
@@ -92,7 +94,9 @@ class HallusionMetric(GroupsMetric):
 
     def value(self, record: Row) -> float | None:
         unsure = record.get("outcome") == NO_ANSWER and record.get("outcome_cause") != "truncation"
-        return 1.0 if unsure and record["figure_id"] is None else super().value(record)
+        if unsure and record["figure_id"] is None:
+            return 1.0
+        return super().value(record)
 
     def groups(self, record: Row) -> Iterable[tuple[str, object]]:
         yield "pair_accuracy", record["pair_id"]
@@ -101,7 +105,10 @@ class HallusionMetric(GroupsMetric):
             yield "figure_accuracy", record["figure_id"]
 
 
-def _together(members: Sequence[float | None]) -> float | None:
+def _group_value(members: Sequence[float | None]) -> float | None:
+    """Return 1 where all members are right, 0 where one is wrong; None where an unscored one leaves that open."""
     if any(value == 0 for value in members):
         return 0.0
-    return None if None in members else 1.0
+    if None in members:
+        return None
+    return 1.0

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Row
 from newskills.metrics.counting.base import Scores
-from newskills.metrics.counting.corpus import Sums
+from newskills.metrics.counting.corpus import Sums, mean_or_none
 from newskills.metrics.sections.means import SectionMetric, SectionScore
 
 EDITS = ("text_edit", "formula_edit", "table_edit", "reading_order_edit")
@@ -21,13 +21,15 @@ def measure_mean(name: str, sums: Mapping[str, Sums]) -> float | None:
     """Return the mean of a measure over the pages that have it, in percent."""
     at = 2 * MEASURES.index(name)
     total, count = (math.fsum(values[at + part] for values in sums.values()) for part in (0, 1))
-    return 100.0 * total / count if count else None
+    if not count:
+        return None
+    return 100.0 * total / count
 
 
 def overall_edit(sums: Mapping[str, Sums]) -> float | None:
     """Return the mean of the four edit distances, of those that there are."""
     means = [mean for name in EDITS if (mean := measure_mean(name, sums)) is not None]
-    return math.fsum(means) / len(means) if means else None
+    return mean_or_none(means)
 
 
 _MEANS: Mapping[str, Callable[[Mapping[str, Sums]], float | None]] = {
@@ -57,5 +59,6 @@ class DocumentMetric(SectionMetric):
 
     def incorrect(self, prediction: Row) -> Row:
         wrong = {name: 1.0 for name in EDITS if prediction.get(name) is not None}
-        likeness = {} if prediction.get("table_teds") is None else {"table_teds": 0.0}
-        return prediction | wrong | likeness | {"outcome": "no_answer", "outcome_cause": "truncation"}
+        if prediction.get("table_teds") is not None:
+            wrong["table_teds"] = 0.0
+        return prediction | wrong | {"outcome": "no_answer", "outcome_cause": "truncation"}

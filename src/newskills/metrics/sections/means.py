@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, REWARD, Scores, is_lost, together
+from newskills.metrics.counting.base import NO_ANSWER, REWARD, Scores, is_lost, together, values_unless_lost
 from newskills.metrics.counting.corpus import Sums, sections_jackknife
 from newskills.metrics.counting.seeds import SeedMetric
 
@@ -75,14 +75,18 @@ class SectionMetric(SeedMetric):
 
     def counts(self, record: Row) -> Sequence[float] | None:
         value = self.value(record)
-        return None if value is None else (value, 1.0)
+        if value is None:
+            return None
+        return value, 1.0
 
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
         self._by_seed += [Counter() for _ in predictions[len(self._by_seed) :]]
         for seed, record in enumerate(predictions):
-            counts = None if is_lost(record) else self.counts(record)
+            if is_lost(record):
+                continue
+            counts = self.counts(record)
             if counts is not None:
                 self._by_seed[seed][self.section(record), tuple(counts)] += 1
 
@@ -117,7 +121,7 @@ class MacroMetric(SectionMetric):
         super().update(predictions)
         if len(predictions) == 1:
             return
-        values = [None if is_lost(record) else self.value(record) for record in predictions]
+        values = values_unless_lost(predictions, self.value)
         voted = [self.vote(record) for record in predictions]
         rewards = [record.get(REWARD) for record in predictions]
         section = self.section(predictions[0])

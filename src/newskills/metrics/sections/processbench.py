@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -32,12 +32,17 @@ def f1(sums: Mapping[str, Sums]) -> float | None:
         if set(accuracies) == set(KINDS):
             both = sum(accuracies.values())
             values.append(2 * math.prod(accuracies.values()) / both if both else 0.0)
-    return 100.0 * math.fsum(values) / len(values) if values else None
+    return _percent_mean(values)
 
 
 def _mean_of_kind(kind: str, sums: Mapping[str, Sums]) -> float | None:
-    values = [accuracies[kind] for accuracies in _by_source(sums).values() if kind in accuracies]
-    return 100.0 * math.fsum(values) / len(values) if values else None
+    return _percent_mean([accuracies[kind] for accuracies in _by_source(sums).values() if kind in accuracies])
+
+
+def _percent_mean(values: Sequence[float]) -> float | None:
+    if not values:
+        return None
+    return 100.0 * math.fsum(values) / len(values)
 
 
 class ProcessBenchMetric(SectionMetric):

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95
-from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
-from newskills.metrics.counting.corpus import Sums
+from newskills.metrics.counting.base import NO_ANSWER, Scores, values_unless_lost
+from newskills.metrics.counting.corpus import Sums, mean_or_none
 from newskills.metrics.counting.seeds import SeedMetric
 from newskills.metrics.sections.means import MacroMetric, SectionMetric, SectionScore, section_means
 
@@ -61,7 +61,7 @@ def section_score(section: str, sums: Mapping[str, Sums]) -> float | None:
 def reward_score(sums: Mapping[str, Sums]) -> float | None:
     """Return the plain mean of the sections that are there; None where there are none."""
     values = [value for section in SECTIONS if (value := section_score(section, sums)) is not None]
-    return math.fsum(values) / len(values) if values else None
+    return mean_or_none(values)
 
 
 class _Preference(SectionMetric):
@@ -168,10 +168,10 @@ class TiesMetric(SeedMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
-        names = self.score_fields
-        self._rows.append(
-            [None if is_lost(record) else {name: record.get(name) for name in names} for record in predictions]
-        )
+        self._rows.append(values_unless_lost(predictions, self._fields_of))
+
+    def _fields_of(self, record: Row) -> Row:
+        return {name: record.get(name) for name in self.score_fields}
 
     def figures(self) -> Iterable[str]:
         return ("ties_score",)
@@ -207,8 +207,8 @@ def rated_questions(rows: Iterable[Row | None]) -> dict[str, dict[str, RatedAnsw
     marks: dict[tuple[str, str], RatedAnswers] = {}
     for row in filter(None, rows):
         rated = marks.setdefault((str(row["tie_kind"]), str(row["question_id"])), RatedAnswers(right=[], wrong=[]))
-        mark = -1.0 if row["rating"] is None else float(row["rating"])
-        (rated.right if row["is_right"] else rated.wrong).append(mark)
+        marks_of_kind = rated.right if row["is_right"] else rated.wrong
+        marks_of_kind.append(-1.0 if row["rating"] is None else float(row["rating"]))
     ties: dict[str, dict[str, RatedAnswers]] = {}
     for (kind, question), rated in marks.items():
         if rated.right and rated.wrong:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import NO_ANSWER, Scores, is_lost
-from newskills.metrics.counting.corpus import Sums, sections_jackknife
+from newskills.metrics.counting.corpus import Sums, mean_or_none, sections_jackknife
 from newskills.metrics.counting.seeds import SeedMetric
 
 _LEVELS = {"strict": "strict_eval", "loose": "loose_eval"}
@@ -34,7 +33,7 @@ def turn_accuracy(turn: int, sums: Mapping[str, Sums]) -> float | None:
 def average_accuracy(sums: Mapping[str, Sums]) -> float | None:
     """Return the mean of the turns' accuracies; None where there are none."""
     values = [value for turn in _TURNS if (value := turn_accuracy(turn, sums)) is not None]
-    return math.fsum(values) / len(values) if values else None
+    return mean_or_none(values)
 
 
 class MultiIFMetric(SeedMetric):
@@ -66,8 +65,9 @@ class MultiIFMetric(SeedMetric):
         return (*(f"turn_{turn}" for turn in _TURNS), _AVERAGE)
 
     def figure(self, name: str, seed: int) -> Number | None:
-        score = average_accuracy if name == _AVERAGE else partial(turn_accuracy, int(name[-1]))
-        return sections_jackknife(self._by_seed[seed], score)
+        if name == _AVERAGE:
+            return sections_jackknife(self._by_seed[seed], average_accuracy)
+        return sections_jackknife(self._by_seed[seed], partial(turn_accuracy, int(name[-1])))
 
     def incorrect(self, prediction: Row) -> Row:
         evals = [

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that run until they are stopped: evaluations, rewards, sandboxes, the Tinker API."""
+"""Servers that run until they are stopped: evaluations, rewards, sandboxes."""

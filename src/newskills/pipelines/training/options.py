@@ -80,10 +80,3 @@ class MergeOptions(Struct, frozen=True, kw_only=True):
     ]
     output_model: Annotated[str, doc("folder to write; must not exist yet")]
     dry_run: DryRun = False
-
-
-class TinkerOptions(Struct, frozen=True, kw_only=True):
-    """What `ns tinker rl` and `ns tinker sft` take beside their keys."""
-
-    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
-    dry_run: DryRun = False

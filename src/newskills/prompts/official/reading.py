@@ -42,7 +42,7 @@ def find_official(prompt: str, folders: Sequence[str]) -> tuple[OfficialPrompt, 
             places = entry.places(folder)
             if not all(path.is_file() for path in places.values()):
                 continue
-            if differing := [path for name, path in places.items() if _sha256(path) != entry.files[name]]:
+            if differing := [path for name, path in places.items() if _file_sha256(path) != entry.files[name]]:
                 changed += differing
                 continue
             return entry, folder
@@ -58,15 +58,17 @@ def official_source(entry: OfficialPrompt, folder: Path) -> ConfigSource:
     """Return the prompt of `entry`, whose files lie below `folder`. Raises ConfigError for what does not fit."""
     reader = _OfficialReader(entry, folder)
     if entry.user or entry.cases:
-        config = reader.composed()
+        config = reader.compose_texts()
     else:
-        config = reader.whole()
+        config = reader.read_whole_file()
     return ConfigSource(name=entry.prompt, config=config, places={})
 
 
 def needed_fields(config: PromptConfig) -> set[str]:
     """Return the fields that rows need for the texts of a prompt, the few-shot text not counted."""
-    texts = [*config.user_texts.values(), *([config.system] if config.system is not None else [])]
+    texts = list(config.user_texts.values())
+    if config.system is not None:
+        texts.append(config.system)
     place = TextPosition("an official prompt")
     fields = {name for text in texts for name in Template(text, place).fields} - {"examples"}
     if config.cases is not None:
@@ -83,32 +85,32 @@ class _OfficialReader:
         self._place = TextPosition(f"The official wording of {entry.prompt}")
         self._seen: set[str] = set()
 
-    def whole(self) -> PromptConfig:
+    def read_whole_file(self) -> PromptConfig:
         """Read a file that is a prompt itself."""
         (path,) = self._files.values()
         config = read_source(self.entry.prompt, path).config
         few = config.few_shot_examples
         config = replace(
             config,
-            user=self._renamed(config.user),
-            system=None if config.system is None else self._renamed(config.system),
-            few_shot_examples=replace(few, template=self._renamed(few.template)),
+            user=self._with_renamed_fields(config.user),
+            system=None if config.system is None else self._with_renamed_fields(config.system),
+            few_shot_examples=replace(few, template=self._with_renamed_fields(few.template)),
         )
         self._check_all_used()
         return config
 
-    def composed(self) -> PromptConfig:
+    def compose_texts(self) -> PromptConfig:
         """Put a prompt together from texts in files."""
         entry = self.entry
-        few = FewShotConfig(template=self._text(entry.example), examples_type=entry.examples_type)
-        system = self._text(entry.system) if entry.system else None
+        few = FewShotConfig(template=self._joined_text(entry.example), examples_type=entry.examples_type)
+        system = self._joined_text(entry.system) if entry.system else None
         cases = None
         if entry.cases:
-            users = {value: self._text(self._parts_of(value)) for value in entry.cases}
+            users = {value: self._joined_text(self._parts_of(value)) for value in entry.cases}
             user = users.pop(OTHERS, "")
             cases = CaseTexts(field=entry.case, user=users)
         else:
-            user = self._text(entry.user)
+            user = self._joined_text(entry.user)
         config = PromptConfig(
             user=user, system=system, few_shot_examples=few, cases=cases, image_field=entry.image_field
         )
@@ -122,11 +124,11 @@ class _OfficialReader:
             return [part.replace(CASE, case) for part in self.entry.user]
         return case
 
-    def _text(self, parts: Sequence[str]) -> str:
-        return "".join(self._converted(part) if part.startswith(("@", "=@")) else part for part in parts)
+    def _joined_text(self, parts: Sequence[str]) -> str:
+        return "".join(self._template_of(part) if part.startswith(("@", "=@")) else part for part in parts)
 
-    def _converted(self, part: str) -> str:
-        text = _read(self._files, part.removeprefix("="))
+    def _template_of(self, part: str) -> str:
+        text = _read_part(self._files, part.removeprefix("="))
         if part.startswith("="):
             return escaped(text)
         if self.entry.style == "marks":
@@ -135,9 +137,9 @@ class _OfficialReader:
             return self._positions_filled(text)
         if unknown := [name for name in Template(text, self._place).fields if name not in self.entry.fields]:
             raise ConfigError(f"{self._place.what}: nothing says which field of the rows is {{{unknown[0]}}}.")
-        return self._renamed(text)
+        return self._with_renamed_fields(text)
 
-    def _renamed(self, text: str) -> str:
+    def _with_renamed_fields(self, text: str) -> str:
         self._seen.update(Template(text, self._place).fields)
         return renamed(text, self._place, self.entry.fields)
 
@@ -172,7 +174,7 @@ class _OfficialReader:
             raise ConfigError(f"{self._place.what}: its text has no place for {missing[0]}.")
 
 
-def _read(files: dict[str, Path], part: str) -> str:
+def _read_part(files: dict[str, Path], part: str) -> str:
     """Return the text that a part names. Raises ConfigError."""
     name, _, place = part.removeprefix("@").partition(":")
     where, _, pattern = place.partition("~")
@@ -201,7 +203,10 @@ def _text_at(path: Path, where: str, part: str) -> str:
     else:
         value = json.loads(text)
     for key in where.split("/"):
-        value = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            value = None
+            break
+        value = value.get(key)
     if not isinstance(value, str):
         raise ConfigError(f"{path}: there is no text at {part}.")
     return value
@@ -210,7 +215,7 @@ def _text_at(path: Path, where: str, part: str) -> str:
 def _python_text(source: str, where: str, path: Path) -> str:
     """Return the value of a constant, worked out from what is written, or a numbered text of a function; the file is
     not run. Raises ConfigError."""
-    tree = _parsed(source, path)
+    tree = _python_tree(source, path)
     if (numbered := _NUMBERED.fullmatch(where)) is not None:
         functions = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == numbered[1])
         texts = list(_texts_in(next(functions, None)))
@@ -219,10 +224,10 @@ def _python_text(source: str, where: str, path: Path) -> str:
             return texts[number]
         raise ConfigError(f"{path}: the function {numbered[1]} has no text number {number}.")
     name, *keys = where.split("/")
-    values = _constants(tree.body)
+    values = _assigned_values(tree.body)
     node: ast.AST | None = values.get(name)
     for key in keys:
-        node = _item(node, key)
+        node = _value_of_key(node, key)
     text = _text_of(node, values)
     if text is None:
         raise ConfigError(f"{path}: {where} is not a text.")
@@ -230,7 +235,7 @@ def _python_text(source: str, where: str, path: Path) -> str:
 
 
 @lru_cache(maxsize=4)
-def _parsed(source: str, path: Path) -> ast.Module:
+def _python_tree(source: str, path: Path) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about backslashes in their texts
         try:
@@ -239,7 +244,7 @@ def _parsed(source: str, path: Path) -> ast.Module:
             raise ConfigError(f"{path} cannot be read as Python: {error}.") from error
 
 
-def _constants(body: Sequence[ast.stmt]) -> dict[str, ast.AST]:
+def _assigned_values(body: Sequence[ast.stmt]) -> dict[str, ast.AST]:
     """Return the names that a module or class assigns, with what is written for them (the last one counts), and its
     classes."""
     values: dict[str, ast.AST] = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
@@ -253,13 +258,14 @@ def _texts_in(node: ast.AST | None) -> Iterator[str]:
     """Yield the texts in a piece of a program, in the order in which they are written."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
-    for child in ast.iter_child_nodes(node) if node is not None else ():
-        yield from _texts_in(child)
+    if node is not None:
+        for child in ast.iter_child_nodes(node):
+            yield from _texts_in(child)
 
 
-def _item(node: ast.AST | None, key: str) -> ast.AST | None:
+def _value_of_key(node: ast.AST | None, key: str) -> ast.AST | None:
     if isinstance(node, ast.ClassDef):
-        return _constants(node.body).get(key)
+        return _assigned_values(node.body).get(key)
     if not isinstance(node, ast.Dict):
         return None
     for written, value in zip(node.keys, node.values, strict=True):
@@ -277,18 +283,25 @@ def _text_of(node: ast.AST | None, values: dict[str, ast.AST], depth: int = 0) -
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
         pieces = [_text_of(piece, values, depth + 1) for piece in node.values]
-        return None if None in pieces else "".join(filter(None, pieces))
+        if None in pieces:
+            return None
+        return "".join(filter(None, pieces))
     if isinstance(node, ast.Name):
         return _text_of(values.get(node.id), values, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = (_text_of(side, values, depth + 1) for side in (node.left, node.right))
-        return None if left is None or right is None else left + right
+        if left is None or right is None:
+            return None
+        return left + right
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
         text = _text_of(node.func.value, values, depth + 1)
-        return getattr(text, node.func.attr)() if text is not None and node.func.attr in _STRIPS else None
+        if text is None or node.func.attr not in _STRIPS:
+            return None
+        stripped: str = getattr(text, node.func.attr)()
+        return stripped
     return None
 
 
-def _sha256(path: Path) -> str:
+def _file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -85,8 +85,9 @@ class OfficialPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def sum_shown(self) -> str:
         """The beginning of its sha256; of several files, of that of their sums."""
         sums = list(self.files.values())
-        digest = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
-        return f"sha256 {digest[:_SHOWN]}"
+        if len(sums) > 1:
+            sums = [hashlib.sha256("".join(sums).encode()).hexdigest()]
+        return f"sha256 {sums[0][:_SHOWN]}"
 
     @property
     def label(self) -> str:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Tinker API (https://tinker-docs.thinkingmachines.ai): training over any such service, and a service."""
+"""The Tinker API (https://tinker-docs.thinkingmachines.ai): training at any such service."""
