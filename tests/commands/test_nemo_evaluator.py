@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.commands.running import ns
 from tests.conftest import FakeServerFactory
-from tests.interop.evaluated import ANSWERS, BENCHMARK
+from tests.exchange.evaluated import ANSWERS, BENCHMARK
 
 TASKS = """
 evaluation:

@@ -18,7 +18,7 @@ import yaml
 from jinja2 import Environment, StrictUndefined
 from tests.commands.running import ns, write
 from tests.conftest import FakeServerFactory
-from tests.interop.evaluated import ANSWERS, BENCHMARK, records
+from tests.exchange.evaluated import ANSWERS, BENCHMARK, records
 
 from newskills.base.errors import DataError
 from newskills.commands.loading import load

@@ -18,16 +18,12 @@ from msgspec import Struct
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
 from newskills.base.store import encode_line
+from newskills.exchange.credit import SIGNALS, credit
 from newskills.run.reporting.results import RESULTS, discover, read_output
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
 Z = 1.959963984540054
 """Half the width of a 95 % interval in standard errors."""
-SIGNALS = ("symbolic_correct", "judge_correct", "is_correct", "correct")
-"""Fields that hold a verdict where a record does not say how it ended, in this order."""
-
-
-_CREDIT = {"correct": 1.0, "no_answer": 0.0, "unscored": None}
 
 
 class _MetricsFile(Struct):
@@ -98,19 +94,6 @@ def sample_record(row: Row) -> Row:
         "answer": row.get("predicted_answer"),
         "ground_truth": row.get("expected_answer"),
     }
-
-
-def credit(row: Row) -> float | None:
-    """Return the score of a record's answer, 0–1; None means that nobody could judge it."""
-    outcome = str(row.get("outcome"))
-    if outcome in _CREDIT:
-        return _CREDIT[outcome]
-    values = [
-        row[name] for name in SIGNALS if isinstance(row.get(name), bool | int | float) and 0 <= row[name] <= 1
-    ]
-    if outcome == "wrong":  # credit for a part is no right answer
-        return next((float(value) for value in values if value < 1), 0.0)
-    return float(values[0]) if values else None
 
 
 def _count(value: object) -> int:

@@ -89,7 +89,7 @@ def _export_invocation(
 def _to_inspect(options: ExportOptions) -> int:
     """Write the results as logs of Inspect, and return the exit code. Raises ConfigError, DataError,
     UnknownNameError."""
-    from newskills.interop.inspect_export import export
+    from newskills.exchange.inspect_export import export
 
     if options.dest not in ([], [LOCAL]):
         raise ConfigError(f"--format inspect writes files, so --dest {options.dest[0]} cannot be used with it.")

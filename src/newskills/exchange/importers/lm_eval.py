@@ -15,8 +15,8 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, scored
-from newskills.interop.json_of_others import finite, loads
+from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, scored
+from newskills.exchange.json_of_others import finite, loads
 
 FORMAT = "lm-eval"
 _FILE = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.\-:]+)\.jsonl")

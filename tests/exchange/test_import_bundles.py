@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.commands.running import write
-from tests.interop.imported import imported, only
+from tests.exchange.imported import imported, only
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import ImportSource, read
+from newskills.exchange.importers import ImportSource, read
 
 
 def sample(index: int, repeat: int, reward: float, **more: Any) -> Row:

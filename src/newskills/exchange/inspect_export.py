@@ -20,9 +20,9 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers.inspect_logs import FORMAT
-from newskills.interop.inspect_files import write_log
-from newskills.interop.results_yml import credit
+from newskills.exchange.credit import credit
+from newskills.exchange.importers.inspect_logs import FORMAT
+from newskills.exchange.inspect_files import write_log
 from newskills.run.records.paths import OutputPaths
 from newskills.run.reporting.results import BenchmarkResults, discover, parts, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import (
+from newskills.exchange.importers import (
     ImportedBenchmark,
     ImportSource,
     by_seed,
@@ -24,7 +24,7 @@ from newskills.interop.importers import (
     scored,
     unscored,
 )
-from newskills.interop.json_of_others import finite, loads
+from newskills.exchange.json_of_others import finite, loads
 
 FORMAT = "evalscope"
 REVIEWS = "reviews"

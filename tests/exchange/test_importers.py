@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
-from tests.interop.evaluated import ANSWERS, records
-from tests.interop.imported import STAMP, imported, only
+from tests.exchange.evaluated import ANSWERS, records
+from tests.exchange.imported import STAMP, imported, only
 
 from newskills.base.errors import DataError, UnknownNameError
-from newskills.interop.importers import FORMATS, ImportedBenchmark, ImportSource, by_seed, read, renamed
-from newskills.interop.importers import write as write_imported
+from newskills.exchange.importers import FORMATS, ImportedBenchmark, ImportSource, by_seed, read, renamed
+from newskills.exchange.importers import write as write_imported
 from newskills.run.reporting.results import discover
 
 

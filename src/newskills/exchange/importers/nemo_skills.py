@@ -14,8 +14,8 @@ from pathlib import Path
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
-from newskills.interop.json_of_others import finite, loads
+from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
+from newskills.exchange.json_of_others import finite, loads
 from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.commands.running import ns
 
-from newskills.interop.importers import ImportedBenchmark, ImportSource, read
+from newskills.exchange.importers import ImportedBenchmark, ImportSource, read
 
 STAMP = "2026-01-02T03-04-05.678901"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.commands.running import rows_of, write
-from tests.interop.imported import imported, only
+from tests.exchange.imported import imported, only
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import ImportSource, read
+from newskills.exchange.importers import ImportSource, read
 
 
 def message(role: str, text: str, thought: str = "") -> Row:

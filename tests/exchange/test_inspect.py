@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
-from tests.interop.evaluated import records
-from tests.interop.imported import imported, only
+from tests.exchange.evaluated import records
+from tests.exchange.imported import imported, only
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
-from newskills.interop.importers import ImportSource, read
-from newskills.interop.importers import write as write_imported
-from newskills.interop.inspect_export import export
+from newskills.exchange.importers import ImportSource, read
+from newskills.exchange.importers import write as write_imported
+from newskills.exchange.inspect_export import export
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_odd_samples_are_unscored_not_wrong(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.interop.inspect_files.LARGEST", 1000)
+    monkeypatch.setattr("newskills.exchange.inspect_files.LARGEST", 1000)
     with zipfile.ZipFile(tmp_path / "x.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", '{"eval": {}}')
         archive.writestr("samples/1_epoch_1.json", " " * 1_000_000)

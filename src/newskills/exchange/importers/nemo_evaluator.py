@@ -14,7 +14,7 @@ from typing import Any
 
 from newskills.base.errors import DataError, suggest
 from newskills.base.records import Row
-from newskills.interop.importers import (
+from newskills.exchange.importers import (
     ImportedBenchmark,
     ImportSource,
     by_seed,
@@ -23,7 +23,7 @@ from newskills.interop.importers import (
     scored,
     unscored,
 )
-from newskills.interop.json_of_others import finite, loads
+from newskills.exchange.json_of_others import finite, loads
 
 FORMAT = "nemo-evaluator"
 RESULTS = "results.jsonl"

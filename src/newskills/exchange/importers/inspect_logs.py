@@ -15,9 +15,9 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
-from newskills.interop.inspect_files import read_log
-from newskills.interop.json_of_others import finite
+from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
+from newskills.exchange.inspect_files import read_log
+from newskills.exchange.json_of_others import finite
 
 FORMAT = "inspect"
 ATTACHMENT = "attachment://"

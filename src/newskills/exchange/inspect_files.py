@@ -17,7 +17,7 @@ from typing import IO, Any
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write
-from newskills.interop.json_of_others import loads
+from newskills.exchange.json_of_others import loads
 
 HEADER, START, SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 SAMPLES = "samples/"

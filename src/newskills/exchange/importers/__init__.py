@@ -24,11 +24,11 @@ from newskills.run.reporting.results import RESULTS, output_files
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 FORMATS: dict[str, str] = {
-    "evalscope": "newskills.interop.importers.evalscope",
-    "inspect": "newskills.interop.importers.inspect_logs",
-    "lm-eval": "newskills.interop.importers.lm_eval",
-    "nemo-evaluator": "newskills.interop.importers.nemo_evaluator",
-    "nemo-skills": "newskills.interop.importers.nemo_skills",
+    "evalscope": "newskills.exchange.importers.evalscope",
+    "inspect": "newskills.exchange.importers.inspect_logs",
+    "lm-eval": "newskills.exchange.importers.lm_eval",
+    "nemo-evaluator": "newskills.exchange.importers.nemo_evaluator",
+    "nemo-skills": "newskills.exchange.importers.nemo_skills",
 }
 """Name → module; where none is named, the first that fits is taken."""
 
