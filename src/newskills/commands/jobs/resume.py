@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.jobs.resume import ResumeOptions, run
+from newskills.pipelines.nemo_evaluator.resume import ResumeOptions, run
 
 COMMAND = Command(
     name="resume",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.info import InfoOptions, run
+from newskills.pipelines.nemo_evaluator.info import InfoOptions, run
 
 COMMAND = Command(
     name="info",
