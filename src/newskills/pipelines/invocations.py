@@ -1,21 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invocations of `ns evaluate`, which newskills-evaluator keeps: what the commands about jobs and results ask of it.
+"""Invocations of `ns evaluate`, which newskills-evaluator keeps: what a call of it returns, and what the commands about
+jobs and results ask.
 
-An application beside the core, so nothing of it is imported here: it is found by the name of its module.
+It is an application beside the core, so nothing of it is imported here: it is found by the name of its module.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
+
+from msgspec import Struct
 
 from newskills.base.libraries import application_module
 from newskills.config.command_line import Parsed
 from newskills.pipelines.results.export_options import ExportOptions
 
-KEEPER = "newskills.pipelines.nemo_evaluator.keeper"
+KEEPER = "newskills_evaluator.running.keeper"
 """Module with `KEEPER`, an InvocationKeeper."""
+
+
+State = Literal["pending", "running", "success", "failed", "killed"]
+
+
+class InvocationTask(Struct, frozen=True, kw_only=True):
+    """A task: `job_id` as `ns status` takes it, `state` when the call returned, `folder` of the run on its machine."""
+
+    job_id: str
+    name: str
+    state: State
+    exit_code: int | None = None
+    folder: Path
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Name of a score → its value; empty where no results lie on this machine (yet)."""
+        return invocation_keeper().scores(self.folder / "artifacts")
+
+
+class Invocation(Struct, frozen=True, kw_only=True):
+    """An evaluation that was submitted: `id` for `ns status`, its tasks, the first exit code that is not 0."""
+
+    id: str
+    tasks: list[InvocationTask]
+    exit_code: int = 0
 
 
 class KeptInvocation(Protocol):
@@ -45,6 +74,9 @@ class InvocationKeeper(Protocol):
     def results(self, name: str) -> list[tuple[Path, str]]:
         """Return the folder of results of each job, with the name of its model. Raises UnknownNameError,
         ConfigError."""
+
+    def scores(self, folder: Path) -> dict[str, float]:
+        """Return the scores in a folder of results, by their names; none where there is no score (yet)."""
 
 
 def find_invocation(name: str) -> KeptInvocation | None:

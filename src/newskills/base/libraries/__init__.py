@@ -12,7 +12,7 @@ from types import ModuleType
 LIBRARIES = ("newskills_math", "newskills_sandbox")
 """Packages; each stands in `libs/`, in a folder that is called like its distribution (decisions/0034)."""
 
-APPLICATIONS = ("newskills_aimo", "newskills_tinker")
+APPLICATIONS = ("newskills_aimo", "newskills_evaluator", "newskills_tinker")
 """Packages; each stands in `apps/` in the same way (decisions/0038)."""
 
 

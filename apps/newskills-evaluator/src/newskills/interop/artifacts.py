@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `python -m newskills.interop.artifacts` is in the plans of earlier versions, which `ns resume` runs again."""
+
+from __future__ import annotations
+
+import sys
+
+from newskills_evaluator.artifacts import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
