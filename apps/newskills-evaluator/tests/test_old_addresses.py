@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that Dockerfiles, configurations and the plans of earlier versions name: `newskills.interop.…`."""
+"""Modules that Dockerfiles, configurations and job scripts of all versions name: `newskills.interop.…`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import subprocess
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import yaml
 
 from newskills_evaluator import harness, nel_environments
+from newskills_evaluator.deployments import programs
 
 NUMBERS = {"gsm8k": {"pass@1": {"num_entries": 4, "symbolic_correct": 75.0}}}
 
@@ -49,7 +49,7 @@ def test_a_job_of_an_earlier_plan_ends_its_work(tmp_path: Path) -> None:
     assert "has no metrics.json" in run("artifacts", tmp_path, facts, "ns").stderr
 
 
-@pytest.mark.parametrize("module", ["artifacts", "auto_export", "deployments.balancer"])
-def test_programs_of_earlier_plans_are_there(module: str) -> None:
-    assert find_spec(f"newskills.interop.{module}") is not None
-    assert callable(import_module(f"newskills.interop.{module}").main)
+@pytest.mark.parametrize("module", [programs.ARTIFACTS, programs.AUTO_EXPORT, programs.BALANCER])
+def test_programs_of_job_scripts_are_there(module: str) -> None:
+    new = module.replace("newskills.interop", "newskills_evaluator")
+    assert import_module(module).main is import_module(new).main

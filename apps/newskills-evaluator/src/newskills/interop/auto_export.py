@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `python -m newskills.interop.auto_export` is in the plans of earlier versions, which `ns resume` runs again."""
+"""What job scripts start, of any version, as `python -m newskills.interop.auto_export`."""
 
 from __future__ import annotations
 

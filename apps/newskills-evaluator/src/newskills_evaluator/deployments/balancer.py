@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills.base.plan import Ready, Ref, Script, Word
+from newskills_evaluator.deployments.programs import BALANCER
 
 CHUNK = 1 << 16
 HAPROXY = r"""
@@ -37,7 +38,7 @@ def proxy_script(name: str, instances: Sequence[str], health: str, *, python: st
     ready = Ready(path=health, patience=300.0)
     if image:
         return Script(argv=("bash", "-c", HAPROXY, "bash", own, health, *targets), port=0, ready=ready)
-    argv = (python, "-m", "newskills_evaluator.deployments.balancer", own, *targets)
+    argv = (python, "-m", BALANCER, own, *targets)
     return Script(argv=argv, port=0, ready=ready)
 
 

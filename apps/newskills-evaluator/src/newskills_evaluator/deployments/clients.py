@@ -19,6 +19,7 @@ from newskills_evaluator.artifacts import FACTS, RunFacts
 from newskills_evaluator.config import CompiledConfig, EvaluationTask
 from newskills_evaluator.deployments.environment import CommandEnvironment
 from newskills_evaluator.deployments.place import client_image, mounts_of
+from newskills_evaluator.deployments.programs import ARTIFACTS
 from newskills_evaluator.deployments.servers import PROXY, SERVER
 from newskills_evaluator.tasks import eval_call
 
@@ -84,7 +85,7 @@ def client_command(
     evaluate = (call.evaluate[0], "--cluster=none", *call.evaluate[1:])
     prepare = (python, "-m", "newskills", call.prepare[0], "--cluster=none", *call.prepare[1:])
     finish: tuple[Word, ...] = (
-        *(python, "-m", "newskills_evaluator.artifacts", f"{folder}/artifacts"),
+        *(python, "-m", ARTIFACTS, f"{folder}/artifacts"),
         Ref(CLIENT, "folder", after=f"/{FACTS}"),
         *("ns", *call.evaluate),
     )

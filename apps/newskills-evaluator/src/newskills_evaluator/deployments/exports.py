@@ -16,6 +16,7 @@ from newskills.launch.clusters.names import looks_secret
 from newskills_evaluator.config import CompiledConfig
 from newskills_evaluator.deployments.environment import DeploymentVariables
 from newskills_evaluator.deployments.place import client_image
+from newskills_evaluator.deployments.programs import AUTO_EXPORT
 from newskills_evaluator.export_results import DESTINATIONS, ExportPlan, FinishedJob
 
 EXPORT, FILE = "export", "export.json"
@@ -72,7 +73,7 @@ def export_job(
     env = variables.of(compiled.export_env, "export")
     startup = compiled.profile.startup_commands if compiled.profile else ()
     before = "\n".join(text for text in ("set -e", *startup, env.exports()) if text.strip())
-    words = (python_of(cluster, image if contained else None), "-m", "newskills_evaluator.auto_export")
+    words = (python_of(cluster, image if contained else None), "-m", AUTO_EXPORT)
     passed = [name for name in PASSED if name in variables.environ and name not in env.plain]
     command = Command(
         name=EXPORT,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that plans of earlier versions name."""
+"""A program of job scripts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `python -m newskills.interop.deployments.balancer` is in the plans of earlier versions."""
+"""What job scripts start, of any version, as `python -m newskills.interop.deployments.balancer`."""
 
 from __future__ import annotations
 
