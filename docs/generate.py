@@ -18,8 +18,8 @@ from newskills._api.stub import stub
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.listing import CATALOG
-from newskills.interop.harness import framework_text
-from newskills.interop.harness import target as framework
+from newskills_evaluator.harness import framework_text
+from newskills_evaluator.harness import target as framework
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

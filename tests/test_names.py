@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import newskills
+from newskills.base.libraries import APPLICATIONS
 from newskills.base.registry import fold
 from newskills.environments.engines import ENGINES
 from newskills.launch.registry import EXECUTORS
@@ -22,6 +23,7 @@ from newskills.solve.agents.rollout import AGENTS
 from newskills.train.trainers import TRAINERS
 
 ROOT = Path(newskills.__file__).parent
+APPS = tuple(ROOT.parent / name for name in APPLICATIONS)
 NAMES = {
     fold(name)
     for registry in (EXECUTORS, MODELS, SERVERS, TRAINERS, ENGINES, AGENTS)
@@ -35,12 +37,12 @@ NEMO_RL = "training backend of NeMo-RL and verl, which is no server"
 CONVERTED = "format of a checkpoint, which is no server"
 SAMPLER = "where TRL samples (trainer.trl.sampler), which is no server"
 ALLOWED = {
-    "interop/config.py: self.executor == 'local'": LAUNCHER,
-    "interop/config.py: self.executor == 'slurm'": LAUNCHER,
-    "interop/config.py: self.executor == 'docker'": LAUNCHER,
-    "interop/config.py: self.type == 'slurm'": LAUNCHER,
-    "interop/invocations.py: self.executor == 'local'": LAUNCHER,
-    "interop/suites/places.py: kind != 'slurm'": "word of NeMo Evaluator's suites",
+    "newskills_evaluator/config.py: self.executor == 'local'": LAUNCHER,
+    "newskills_evaluator/config.py: self.executor == 'slurm'": LAUNCHER,
+    "newskills_evaluator/config.py: self.executor == 'docker'": LAUNCHER,
+    "newskills_evaluator/config.py: self.type == 'slurm'": LAUNCHER,
+    "newskills_evaluator/invocations.py: self.executor == 'local'": LAUNCHER,
+    "newskills_evaluator/suites/places.py: kind != 'slurm'": "word of NeMo Evaluator's suites",
     "pipelines/conversion/jobs.py: conversion.convert_to == 'megatron'": CONVERTED,
     "train/pipelines/conversion.py: self.convert_to != 'trtllm'": CONVERTED,
     "train/pipelines/conversion.py: self.convert_to == 'trtllm'": CONVERTED,
@@ -55,7 +57,7 @@ ALLOWED = {
     "commands/shell/completion.py: words[0] in FAMILIES": "first word of a command",
     "commands/table.py: words[0] in APPLICATION_COMMANDS": "first word of a command",
     "launch/containers/images.py: scheme not in SCHEMES": "scheme of an image's address (docker://)",
-    "interop/suites/places.py: kind not in ENGINES": "word of NeMo Evaluator's suites",
+    "newskills_evaluator/suites/places.py: kind not in ENGINES": "word of NeMo Evaluator's suites",
     "train/backends/trl/model.py: sampler in NEEDS_GPU": SAMPLER,
     "train/backends/trl/fitting.py: trl.sampler == 'vllm'": SAMPLER,
     "train/backends/trl/fitting.py: trl.sampler not in ('vllm', 'vllm_server')": SAMPLER,
@@ -167,10 +169,12 @@ def parsed(path: Path) -> ast.Module:
 
 def sources(names: Set[str], form: str) -> dict[str, ast.Module]:
     """Files that have one of the names, in this form; few have to be taken apart."""
-    files = {
-        path: set(map(fold, re.findall(form, path.read_text(encoding="utf-8")))) for path in ROOT.rglob("*.py")
+    paths = {path.relative_to(ROOT).as_posix(): path for path in ROOT.rglob("*.py")}
+    paths |= {path.relative_to(ROOT.parent).as_posix(): path for app in APPS for path in app.rglob("*.py")}
+    words = {
+        name: set(map(fold, re.findall(form, path.read_text(encoding="utf-8")))) for name, path in paths.items()
     }
-    return {path.relative_to(ROOT).as_posix(): parsed(path) for path, words in files.items() if words & names}
+    return {name: parsed(path) for name, path in paths.items() if words[name] & names}
 
 
 def test_nothing_compares_a_name() -> None:

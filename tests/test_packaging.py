@@ -25,6 +25,9 @@ APPLICATIONS = {
 }
 """Folder of apps → its package."""
 
+LINKS = ("src/newskills/aimo", "src/newskills/interop", "src/core_evals")
+"""To what applications have beside their packages."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -100,7 +103,7 @@ def test_they_have_all_files_of_the_package_and_no_others(dist: Path) -> None:
     assert not [
         name
         for name in names
-        if name.startswith((".venv", "results/", "libs/", "apps/", "src/newskills_", "src/newskills/aimo"))
+        if name.startswith((".venv", "results/", "libs/", "apps/", "src/newskills_", *LINKS))
     ]
 
 
@@ -127,6 +130,11 @@ def test_applications_are_distributions_beside_newskills(
 
 LINES = {
     "newskills_aimo": {"aimo train --stage=rl --base-model=smollm2 --dry_run": "ns grpo --model="},
+    "newskills_evaluator": {
+        "evaluate -t gsm8k target.api_endpoint.url=http://localhost:1/v1 target.api_endpoint.model_id=m --dry-run": (
+            "newskills.interop.artifacts"
+        ),
+    },
     "newskills_tinker": {
         "serve_tinker --model=smollm2 --output_dir=states --dry_run": "training runs and their checkpoints",
         "tinker sft model_name=m log_dir=out dataset_name=rows.jsonl --dry_run": "LoRA of rank 64",
@@ -169,6 +177,16 @@ def test_commands_of_an_application_say_what_to_install(python: Path, package: s
         install = f"pip install {package.replace('_', '-')}"
         assert (lacking.returncode, install in lacking.stderr) == (2, True), lacking.stderr
         assert "Traceback" not in lacking.stderr
+
+
+def test_nemo_evaluator_finds_its_harness(applications: tuple[Path, dict[str, str]]) -> None:
+    """In its namespace, and at the address that Dockerfiles name."""
+    own, paths = applications
+    assert run(own, "-m", "newskills.interop.harness", "--check", **paths).stderr == ""
+    place = "from core_evals.newskills import __file__ as file; from newskills.interop.harness import target; "
+    told = run(own, "-c", f"{place}print(file, target())", **paths).stdout.split()
+    folder = next(own.parents[1].glob("lib/*/site-packages")) / "core_evals/newskills"
+    assert [Path(path).parent for path in told] == [folder, folder]
 
 
 ALONE = {

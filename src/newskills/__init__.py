@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from newskills.pipelines.data.retrieve_similar import SimilarFile
     from newskills.pipelines.evaluation.evaluation import Evaluation
     from newskills.pipelines.grading.work import Graded
-    from newskills.pipelines.nemo_evaluator.invocation import Invocation
+    from newskills.pipelines.invocations import Invocation
     from newskills.pipelines.training.methods.running import TrainingOutcome
     from newskills.recipes.improve.loop import Improvement
     from newskills.run.hosting.servers import EndedServer
@@ -111,7 +111,7 @@ OBJECTS = {
     "Group": "newskills.base.benchmark",
     "HardwareConfig": "newskills.launch.declarative",
     "Improvement": "newskills.recipes.improve.loop",
-    "Invocation": "newskills.pipelines.nemo_evaluator.invocation",
+    "Invocation": "newskills.pipelines.invocations",
     "JobState": "newskills.launch.states",
     "MergedChunks": "newskills.pipelines.data.merge_chunks",
     "Model": "newskills._api.objects",

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.apps.evaluator.test_profile_evaluate import Project
 from tests.commands.clusters import SERVED, answers
 from tests.commands.running import rows_of, write
-from tests.commands.test_profile_evaluate import Project
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Script
 

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.apps.evaluator.evaluations import KEY, Evaluations
+from tests.apps.evaluator.test_remote_slurm import nothing_of, seen_processes
 from tests.commands.running import ns
-from tests.interop.evaluations import KEY, Evaluations
-from tests.interop.test_remote_slurm import nothing_of, seen_processes
 from tests.launch.enroot import Enroot, srun_without_pyxis
 from tests.launch.slurm_cluster import require_cluster
 from tests.launch.sshd import Sshd, sshd

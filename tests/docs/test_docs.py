@@ -26,14 +26,18 @@ from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.plan import resolve_config
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("apps/*/README.md")),
+]
 GENERATED = run_path(str(ROOT / "docs" / "generated_pages.py"))["generated_pages"]
 generated_pages = cache(GENERATED)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 IN_TABLE = re.compile(r"^\| `(ns [^`]+)`", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
 SHELL = {"", "bash", "sh", "console"}
-BETWEEN = {"|", "&&", ";"}
+BETWEEN = {"|", "&", "&&", ";"}
 OF_THE_COMMAND = {"dataset", "split", *SETTINGS}
 """Keys that `generate` and `eval` read themselves."""
 

@@ -35,11 +35,13 @@ sys.exit(code)
 
 WITHOUT = """
 import sys
-class Without:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("newskills_aimo", "newskills_tinker"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Without())
+from importlib.machinery import PathFinder
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        applications = ("newskills_aimo", "newskills_evaluator", "newskills_tinker")
+        return None if name in applications else PathFinder.find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
 """
 
 
@@ -87,6 +89,11 @@ def test_another_word_is_as_unknown_as_before(path: str, tmp_path: Path) -> None
     assert "ns --help" in done.stderr
 
 
+def without(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-c", f"{WITHOUT}{LOADED}", *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, cwd=cwd)
+
+
 @pytest.mark.parametrize(
     ("line", "distribution"),
     [
@@ -94,14 +101,47 @@ def test_another_word_is_as_unknown_as_before(path: str, tmp_path: Path) -> None
         ("serve_tinker --model=m --output_dir=out", "newskills-tinker"),
         ("tinker_sft model_name=m", "newskills-tinker"),
         ("tinker rl --help", "newskills-tinker"),
+        ("evaluate -t gsm8k", "newskills-evaluator"),
+        ("info", "newskills-evaluator"),
+        ("resume 3f9c0a", "newskills-evaluator"),
+        ("nemo_evaluator --help", "newskills-evaluator"),
+        ("export 3f9c0a", "newskills-evaluator"),
+        ("export 3f9c0a --format inspect", "newskills-evaluator"),
     ],
 )
-def test_an_application_that_is_not_installed_is_named(line: str, distribution: str) -> None:
-    program = [sys.executable, "-c", f"{WITHOUT}{LOADED}"]
-    done = subprocess.run([*program, *line.split()], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+def test_an_application_that_is_not_installed_is_named(line: str, distribution: str, tmp_path: Path) -> None:
+    done = without(*line.split(), cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert f"{distribution}, which is not installed" in done.stderr
     assert f"pip install {distribution}" in done.stderr
-    overview = subprocess.run([*program, "--help"], capture_output=True, text=True, check=False)
-    assert "usage: ns COMMAND" in overview.stdout
-    assert "serve_tinker" in overview.stdout
+    overview = without("--help", cwd=tmp_path).stdout
+    assert "usage: ns COMMAND" in overview
+    assert "serve_tinker" in overview
+
+
+@pytest.mark.parametrize("command", ["status", "logs", "cancel"])
+def test_jobs_are_looked_after_without_the_keeper_of_invocations(command: str, tmp_path: Path) -> None:
+    done = without(command, "3f9c0a", cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "experiment '3f9c0a'" in done.stderr
+
+
+def test_the_api_is_whole_without_applications(tmp_path: Path) -> None:
+    program = f"""{WITHOUT}
+from newskills import *
+from newskills.base.errors import ConfigError
+print(Invocation.__name__)
+try:
+    profile_evaluate(task="gsm8k")
+except ConfigError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[0] == "Invocation", done.stderr
+    assert done.stdout.splitlines()[1].count("newskills-evaluator") == 2
+
+
+def test_results_are_exported_as_logs_without_applications(tmp_path: Path) -> None:
+    done = without("export", str(tmp_path), "--format", "inspect", cwd=tmp_path)
+    assert "not installed" not in done.stderr
+    assert str(tmp_path) in done.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.base.store import write_rows
-from newskills.interop.importers import ImportSource, read, write
+from newskills.exchange.importers import ImportSource, read, write
 from newskills.pipelines.results.summarize_results import metric_for
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 

@@ -18,7 +18,7 @@ from newskills.pipelines.data.merge_chunks import MergedChunks
 from newskills.pipelines.data.retrieve_similar import SimilarFile
 from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.grading.work import Graded
-from newskills.pipelines.nemo_evaluator.invocation import Invocation
+from newskills.pipelines.invocations import Invocation
 from newskills.pipelines.training.methods.running import TrainingOutcome
 from newskills.recipes.improve.loop import Improvement
 from newskills.run.hosting.servers import EndedServer

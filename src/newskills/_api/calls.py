@@ -87,9 +87,16 @@ def _option_words(value: Any) -> list[str]:
 
 
 def python_function(name: str) -> Callable[..., Any]:
-    """Return the function of the Python API that is called `name`, with the signature and docstring of its command."""
+    """Return the function of the Python API that is called `name`, with the signature and docstring of its command.
+
+    One whose command belongs to an application that is not installed raises ConfigError when it is called, so that
+    `from newskills import *` works without it.
+    """
     function = FUNCTIONS[name]
-    command = load(function.command)
+    try:
+        command = load(function.command)
+    except ConfigError as error:
+        return _not_installed(name, error.message, error.hint)
 
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         try:
@@ -113,6 +120,16 @@ def python_function(name: str) -> Callable[..., Any]:
     made.__doc__ = docstring(function, command)
     made.__signature__ = signature(function, command)
     return cast(Callable[..., Any], made)
+
+
+def _not_installed(name: str, what: str, hint: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        raise ConfigError(what, hint=hint)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "newskills"
+    call.__doc__ = f"{what} {hint}"
+    return call
 
 
 def _result(name: str, command: Command[Any], ctx: Arguments | None, options: Mapping[str, Any]) -> Any:

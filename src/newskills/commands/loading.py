@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from newskills.commands.table import APPLICATION_COMMANDS, canonical, module_of
+from newskills.base.libraries import application_module
+from newskills.commands.table import canonical, module_of
 
 if TYPE_CHECKING:
     from newskills.commands.command import Command
@@ -27,7 +27,7 @@ def load(name: str) -> Command[Any]:
         if (added := _added(name)) is None:
             raise
         return added
-    command: Command[Any] = _import(module).COMMAND
+    command: Command[Any] = application_module(module).COMMAND
     return command
 
 
@@ -41,22 +41,6 @@ def _added(name: str) -> Command[Any] | None:
             command: Command[Any] = entry.load()
             return command
     return None
-
-
-def _import(module: str) -> Any:
-    """Import the module of a command. Raises ConfigError where its application is not installed."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name not in APPLICATION_COMMANDS.values():
-            raise
-        from newskills.base.errors import ConfigError
-
-        distribution = str(error.name).replace("_", "-")
-        raise ConfigError(
-            f"This command belongs to {distribution}, which is not installed.",
-            hint=f"Run: pip install {distribution}",
-        ) from error
 
 
 def light(words: list[str]) -> bool:

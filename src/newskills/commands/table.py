@@ -111,7 +111,15 @@ FAMILIES: dict[str, dict[str, str]] = {
     },
 }
 """Commands of two words → their name in Python, which is accepted as well."""
-APPLICATION_COMMANDS = {"aimo": "newskills_aimo", "tinker": "newskills_tinker", "serve_tinker": "newskills_tinker"}
+APPLICATION_COMMANDS = {
+    "aimo": "newskills_aimo",
+    "evaluate": "newskills_evaluator",
+    "info": "newskills_evaluator",
+    "nemo_evaluator": "newskills_evaluator",
+    "resume": "newskills_evaluator",
+    "serve_tinker": "newskills_tinker",
+    "tinker": "newskills_tinker",
+}
 """First word of a command → the application that has it: the package of a distribution of its own."""
 
 

@@ -10,7 +10,7 @@ from tests.view.comparison.runs import answers, record, write_run
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.paired import mcnemar
 from newskills.base.records import Row
-from newskills.interop.importers import ImportSource, read, write
+from newskills.exchange.importers import ImportSource, read, write
 from newskills.view.comparison import CompareOptions, compare, shown
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.export import ExportOptions, run
+from newskills.pipelines.results.export import run
+from newskills.pipelines.results.export_options import ExportOptions
 
 COMMAND = Command(
     name="export",

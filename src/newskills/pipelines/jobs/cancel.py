@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.config.command_line import Parsed
 from newskills.launch.states import JobState
 from newskills.pipelines.dry_run import show_dry_run
-from newskills.pipelines.nemo_evaluator.invocations import cancel_jobs, meant
+from newskills.pipelines.invocations import find_invocation
 from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.submission.submitted import SCREENFUL, find_submitted
 
@@ -31,8 +31,8 @@ class CancelOptions(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[CancelOptions]) -> int:
     options = parsed.options
-    if (entries := meant(options.name)) is not None:
-        return cancel_jobs(entries, dry_run=options.dry_run)
+    if (invocation := find_invocation(options.name)) is not None:
+        return invocation.cancel(dry_run=options.dry_run)
     chosen = find_submitted(options.name)
     jobs = [job for job in chosen.states(options.job) if not job.ended]
     if options.dry_run:

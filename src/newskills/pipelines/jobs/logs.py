@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
-from newskills.pipelines.nemo_evaluator.invocations import meant, show_logs
+from newskills.pipelines.invocations import find_invocation
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import find_submitted
 
@@ -33,8 +33,8 @@ class LogsOptions(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[LogsOptions]) -> int:
     options = parsed.options
-    if (entries := meant(options.name)) is not None:
-        return show_logs(entries, follow=options.follow)
+    if (invocation := find_invocation(options.name)) is not None:
+        return invocation.show_logs(follow=options.follow)
     return find_submitted(options.name).show_logs(options.job, options.command, follow=options.follow)
 
 

@@ -16,7 +16,7 @@ from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.states import JobState
-from newskills.pipelines.nemo_evaluator.invocations import meant, show_status
+from newskills.pipelines.invocations import find_invocation
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import (
     JOB_HEAD,
@@ -48,8 +48,8 @@ class StatusOptions(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[StatusOptions]) -> int:
     options = parsed.options
-    if options.name is not None and (entries := meant(options.name)) is not None:
-        return show_status(entries, json=options.json)
+    if options.name is not None and (invocation := find_invocation(options.name)) is not None:
+        return invocation.show_status(json=options.json)
     if options.name is not None:
         chosen = find_submitted(options.name)
         jobs = chosen.states(options.job)

@@ -46,7 +46,7 @@ def run(parsed: Parsed[ImportOptions]) -> int:
 def result(parsed: Parsed[ImportOptions]) -> list[Path] | None:
     """Import, and return the folders that were written, one for each benchmark; None for a dry run. Raises DataError,
     UnknownNameError, StorageError."""
-    from newskills.interop.importers import ImportSource, read, renamed, write
+    from newskills.exchange.importers import ImportSource, read, renamed, write
 
     options = parsed.options
     imported = read(ImportSource(path=Path(options.path), score=options.score or ""), options.format or "")

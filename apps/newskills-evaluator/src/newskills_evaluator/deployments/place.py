@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the jobs of a configuration run: the cluster that execution section and profile describe, and its hardware."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import HardwareConfig
+from newskills.launch.clusters.config import ClusterConfig, SshTunnel
+from newskills.launch.clusters.times import seconds_of
+from newskills_evaluator.config import CompiledConfig, EvaluationTask, ExecutionSection
+from newskills_evaluator.deployments.kinds import DEPLOYMENTS
+
+MOST_COPIES = 4
+"""Jobs that wait to go on where the time limit stops a task; `ns resume` submits further ones."""
+_GRES = re.compile(r"gpu(?::[^:,()]+)?:(\d+)\Z", re.ASCII)
+
+
+def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
+    """Return the cluster config. Raises ConfigError for an executor that newskills does not have."""
+    execution, profile = compiled.execution, compiled.profile
+    names = list(profile.env_vars) if profile else []
+    if compiled.runs_here:
+        images = compiled.deployment.image or any(client_image(compiled, task) for task in compiled.tasks)
+        return ClusterConfig(
+            executor="local" if images else "none",
+            name=profile.name if profile else "local",
+            env_vars=names,
+            skip_hf_home_check=True,
+        )
+    if not execution.is_slurm:
+        raise ConfigError(
+            f"execution.type '{execution.type}' is not supported by newskills.",
+            hint="Use local or slurm.",
+        )
+    folder = (profile.remote_job_dir if profile else None) or execution.output_dir
+    return ClusterConfig(
+        executor="slurm",
+        name=profile.name if profile else execution.hostname or "slurm",
+        account=execution.account or (profile.account if profile else None),
+        partition=execution.partition or (profile.partition if profile else None),
+        env_vars=names,
+        default_timeout=execution.walltime or (profile.time if profile else "04:00:00"),
+        job_dir=folder,
+        skip_hf_home_check=True,
+        ssh_tunnel=_tunnel(compiled),
+    )
+
+
+def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -> str | None:
+    """Return the image in which `task`, or the export of results, runs; it must have newskills. None means no
+    container."""
+    profile = compiled.profile
+    own = profile.container_image if profile and not profile.is_local else None
+    return (task.container if task else None) or own
+
+
+def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
+    """Return the hardware of one instance of the deployment; without one, of the client: no GPUs, in the
+    partition for such jobs."""
+    execution, deployment = compiled.execution, compiled.deployment
+    kwargs: dict[str, Any] = dict(execution.sbatch)
+    if comment := (compiled.config.get("execution") or {}).get("sbatch_comment"):
+        kwargs.setdefault("comment", comment)
+    if compiled.runs_here:
+        width = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
+        if deployment.image and DEPLOYMENTS.properties(deployment.type).takes_gpus:
+            gpus = width
+        else:
+            gpus = 0
+        return HardwareConfig(num_gpus=gpus)
+    served = deployment.is_served
+    gres = execution.gres if served else None
+    gpus = _gpus(gres) if gres else 0
+    if gres and not gpus:
+        kwargs.setdefault("gres", gres)
+    elif gres and gres.count(":") > 1:
+        kwargs |= {"gpus-per-node": False, "gres": gres}
+    if served:
+        partition = execution.partition
+    else:
+        partition = execution.cpu_partition or execution.partition
+    return HardwareConfig(
+        num_nodes=_nodes(execution) if served else 1,
+        num_gpus=gpus,
+        num_tasks=execution.ntasks_per_node,
+        partition=partition or None,
+        account=execution.account,
+        time_limit=execution.walltime,
+        sbatch_kwargs={key.replace("_", "-"): value for key, value in kwargs.items()},
+    )
+
+
+def copies_of(execution: ExecutionSection) -> int:
+    """Return the number of further jobs in the chain of a task, for what `max_walltime` allows beyond
+    `walltime`. Raises ConfigError."""
+    if not execution.is_slurm or not execution.walltime or not execution.max_walltime:
+        return 0
+    return min(MOST_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
+
+
+def output_dir(compiled: CompiledConfig) -> str:
+    """Return the absolute folder of results, as the machine sees it on which the tasks run. Raises ConfigError."""
+    folder = compiled.execution.output_dir
+    if compiled.is_local or not _tunnel(compiled):
+        return str(Path(folder).expanduser().absolute())
+    if not folder.startswith("/"):
+        raise ConfigError(f"execution.output_dir must be an absolute path of the cluster, not '{folder}'.")
+    return folder.rstrip("/")
+
+
+def mounts_of(mounts: Mapping[str, str], compiled: CompiledConfig) -> list[str]:
+    """Return `source:target[:ro]` of a section's mounts, and of the profile's."""
+    own = [f"{source}:{target}" for source, target in mounts.items()]
+    return [*own, *(compiled.profile.mounts if compiled.profile else ())]
+
+
+def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
+    """Return how to reach the machine that submits; None: it is this one."""
+    execution, profile = compiled.execution, compiled.profile
+    if profile is not None and profile.tunnel != "ssh":
+        return None
+    host = (profile.host if profile else None) or execution.hostname
+    if not host or host in ("localhost", "127.0.0.1"):
+        return None
+    user = (profile.user if profile else None) or execution.username
+    if profile and profile.identity:
+        identity = str(Path(profile.identity).expanduser())
+    else:
+        identity = None
+    before = str(profile.settings.get("pre_command") or "") if profile else ""
+    return SshTunnel(host=host, user=user or None, identity=identity, pre_command=before)
+
+
+def _nodes(execution: ExecutionSection) -> int:
+    """Return the nodes of one instance. Raises ConfigError."""
+    if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
+        raise ConfigError(
+            f"execution.num_nodes {execution.num_nodes} cannot be split evenly over {execution.num_instances} "
+            "instances.",
+            hint="Choose a num_nodes that is a multiple of num_instances.",
+        )
+    return execution.num_nodes // execution.num_instances
+
+
+def _gpus(gres: str) -> int:
+    match = _GRES.match(gres)
+    return int(match[1]) if match else 0

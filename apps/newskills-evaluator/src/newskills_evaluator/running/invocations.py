@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands about submitted jobs share where an invocation is meant: finding it, tables, logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from newskills.base.errors import UnknownNameError
+from newskills.base.tables import print_table
+from newskills.base.terminal import printable
+from newskills.launch.experiments import Experiment, ExperimentRecords
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.submission.following import stopped_by_ctrl_c
+from newskills.pipelines.submission.submitted import ask_about, exit_code
+
+if TYPE_CHECKING:
+    from newskills_evaluator.invocations import InvocationJob
+    from newskills_evaluator.oversight import JobStatus
+
+
+def meant(name: str) -> list[InvocationJob] | None:
+    """Return the jobs of the invocation (or the single job) that `name` means; None where it is an experiment, or
+    nothing.
+
+    Experiments come first: their names meant something before there were invocations. Raises ConfigError where several
+    invocations begin so.
+    """
+    from newskills_evaluator.invocations import Store, looks_like_id
+
+    if not looks_like_id(name):
+        return None
+    try:
+        ExperimentRecords(os.environ).find(name)
+    except UnknownNameError:
+        try:
+            return Store(os.environ).find(name)
+        except UnknownNameError:
+            return None
+    return None
+
+
+def invocation(name: str) -> list[InvocationJob]:
+    """Return the jobs of the invocation (or the one job) that `name` means, for commands that know nothing else. Raises
+    UnknownNameError, ConfigError."""
+    from newskills_evaluator.invocations import Store
+
+    return Store(os.environ).find(name)
+
+
+def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False) -> int | None:
+    """Let NeMo Evaluator's launcher act on jobs that are its own, and return its exit code; None where they are
+    not.
+
+    `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
+    """
+    from newskills_evaluator.launcher import ask, find_launcher
+    from newskills_evaluator.oversight import launcher_job_error
+
+    its = [entry for entry in entries if entry.own is None and not (here and entry.is_local)]
+    if not its:
+        return None
+    if (program := find_launcher(os.environ)) is None:
+        raise launcher_job_error(its[0])
+    return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
+
+
+def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
+    """Show the status of the jobs and return 0, since a job that failed is no failure to ask; or the exit code of NeMo
+    Evaluator's launcher for its own jobs."""
+    if (code := launched(entries, "status", here=True)) is not None:
+        return code
+    from newskills_evaluator.invocations import as_json
+    from newskills_evaluator.oversight import job_statuses
+
+    looked = job_statuses(entries, os.environ)
+    if json:
+        sys.stdout.write(as_json([(invocation.entry, invocation.state) for invocation in looked]) + "\n")
+    else:
+        print_jobs(looked)
+    return 0
+
+
+def print_jobs(looked: Sequence[JobStatus]) -> None:
+    from newskills_evaluator.invocations import progress
+
+    rows: list[tuple[str, ...]] = []
+    for invocation in looked:
+        done = progress(invocation.entry)
+        if invocation.job is not None and invocation.job.why and invocation.job.code:
+            why = f": {printable(invocation.job.why)}"
+        else:
+            why = ""
+        rows.append(
+            (
+                invocation.entry.job_id,
+                printable(invocation.entry.task),
+                invocation.state + why,
+                "" if invocation.code is None else str(invocation.code),
+                "" if done is None else str(done),
+                printable(str(invocation.entry.folder)),
+            )
+        )
+    print_table(rows, ("job", "task", "state", "exit", "replies", "folder"))
+
+
+def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
+    """Show the logs of the tasks; with `follow` until they have ended, and return their exit code then."""
+    from newskills_evaluator.oversight import experiment_of, log_lines
+
+    if (code := launched(entries, "logs", here=True)) is not None:
+        return code
+    if follow and entries[0].own is None:
+        return follow_foreign(entries)
+    if follow:
+        experiment = experiment_of(entries[0], os.environ)
+        return follow_jobs(experiment)
+    shown = False
+    for line in log_lines(entries, os.environ):
+        sys.stdout.write(f"{printable(line)}\n")
+        shown = True
+    if not shown:
+        places = ", ".join(printable(str(entry.folder / "logs")) for entry in entries)
+        sys.stderr.write(f"note: no log has been written yet; logs will be in {places}\n")
+    return 0
+
+
+def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
+    from newskills_evaluator.oversight import cancel, job_statuses
+
+    if not dry_run and (code := launched(entries, "kill")) is not None:
+        return code
+    if dry_run:
+        going = [
+            invocation
+            for invocation in job_statuses(entries, os.environ)
+            if invocation.state in ("pending", "running")
+        ]
+        show_dry_run(
+            [
+                ("cancels", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
+                for invocation in going
+            ]
+        )
+        return 0
+    names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
+    sys.stdout.write(
+        f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'no job is running or waiting'}\n"
+    )
+    return 0
+
+
+def follow_foreign(entries: Sequence[InvocationJob]) -> int:
+    """Follow jobs of the launcher on this machine until they have ended; they go on after Ctrl-C."""
+    from newskills_evaluator.oversight import follow_launched
+
+    looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
+    print_jobs(looked)
+    return next((invocation.code or 1 for invocation in looked if invocation.state != "success"), 0)
+
+
+def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
+    """Follow the jobs until they have ended; return the first exit code that is not 0. `stop`: Ctrl-C stops the
+    jobs."""
+    from contextlib import nullcontext
+
+    from newskills_evaluator.remote import follow_tasks
+
+    with stopped_by_ctrl_c(experiment) if stop else nullcontext():
+        follow_tasks(experiment, os.environ, lambda line: print(printable(line), flush=True))
+    states = ask_about(experiment).states()
+    for state in states:
+        if state.code:
+            why = f": {printable(state.why)}" if state.why else ""
+            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; logs: {state.job.logs}\n")
+    return exit_code(states)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns resume ID` does: resubmits the jobs of an invocation that failed or were cancelled."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import DryRun, doc
+from newskills_evaluator.running.invocations import follow_jobs, invocation, launched, print_jobs
+
+
+class ResumeOptions(Struct, frozen=True, kw_only=True):
+    id: Annotated[
+        str,
+        doc(
+            "invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job",
+            {"positional": True},
+        ),
+    ]
+    follow: Annotated[
+        bool, doc("follow the logs until the jobs have ended, and exit with their exit code", {"short": "-f"})
+    ] = False
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[ResumeOptions]) -> int:
+    from newskills_evaluator.oversight import job_statuses, resume
+
+    options = parsed.options
+    entries = invocation(options.id)
+    if options.dry_run:
+        left = [invocation for invocation in job_statuses(entries, os.environ) if invocation.state != "success"]
+        show_dry_run(
+            [
+                ("submits", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
+                for invocation in left
+            ]
+        )
+        return 0
+    if (code := launched(entries, "resume")) is not None:
+        return code
+    experiment, again = resume(entries, os.environ, notice)
+    names = ", ".join(entry.job_id for entry in again)
+    sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")
+    sys.stdout.flush()
+    if not options.follow:
+        return 0
+    code = follow_jobs(experiment)
+    print_jobs(job_statuses(again, os.environ))
+    return code

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of nemo-evaluator 0.3 and later: what `defaults` bring, and `${…}`.
+
+    defaults: [clusters/mine, {_base_: other.yaml}, _self_]   files below conf/ beside the config, and ~/.config
+    ${.services.model.port}                                   another value of the composed file
+    ${NAME}  ${NAME:-default}                                 a variable of this machine
+    $${NAME}                                                  the text `${NAME}`, for a shell of the node
+
+null takes away what a base brings; keys at the top that begin with `_` are only referred to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills_evaluator.compile.files import SUFFIXES, File, read_config
+from newskills_evaluator.compile.problems import ConfigProblem
+from newskills_evaluator.compile.tree import Path as Keys
+from newskills_evaluator.compile.tree import lookup, merge
+
+BASE = "_base_"
+SELF = "_self_"
+GROUPS = {"clusters": "cluster"}
+LOCAL = "clusters/local"
+"""The only file that comes with nemo-evaluator itself: `type: local`."""
+MARKS = ("services", "benchmarks")
+DEEPEST, LONGEST = 20, 100_000
+_OWN = re.compile(r"\$\{\.([A-Za-z0-9_.-]+)\}", re.ASCII)
+_VARIABLE = re.compile(r"(\$?)\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}", re.ASCII)
+
+
+def is_suite(file: File) -> bool:
+    """Return whether the file is of the newer format."""
+    listed = file.content.get("defaults")
+    based = isinstance(listed, list) and any(isinstance(item, dict) and BASE in item for item in listed)
+    return based or any(isinstance(file.content.get(name), dict | list) for name in MARKS)
+
+
+def compose_suite(file: File) -> Row:
+    """Return the tree of `file` with its own references resolved, and variables not yet. Raises UserError."""
+    tree = _composed(file, _folders(file.path), ())
+    resolved: Row = _referred(tree, tree, 0)
+    return {key: value for key, value in resolved.items() if not key.startswith("_")}
+
+
+def with_variables(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem], path: Keys = ()) -> Any:
+    """Return `node` with variables in place, in which a further `${` is escaped; `api_key` of services stays as
+    it is."""
+    if isinstance(node, dict):
+        return {key: with_variables(value, environ, problems, (*path, key)) for key, value in node.items()}
+    if isinstance(node, list):
+        return [with_variables(value, environ, problems, (*path, str(at))) for at, value in enumerate(node)]
+    if not isinstance(node, str) or (path[:1] == ("services",) and path[-1] == "api_key"):
+        return node
+
+    def replaced(match: re.Match[str]) -> str:
+        escaped, name, default = match.groups()
+        if escaped:
+            return match[0][1:]
+        if name in environ:
+            return environ[name]
+        if default is None:
+            problems.append(
+                ConfigProblem(path, f"the variable {name} is not set; export it, or write ${{{name}:-VALUE}}")
+            )
+        return default or ""
+
+    return _VARIABLE.sub(replaced, node).replace("${", "\\${")
+
+
+def _composed(file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
+    if file.path in chain or len(chain) > DEEPEST:
+        raise ConfigError(f"{file.path}: its defaults include it again (a circle).")
+    content = {key: value for key, value in file.content.items() if key != "defaults"}
+    listed = file.content.get("defaults")
+    if listed is None:
+        return content
+    if not isinstance(listed, list):
+        raise ConfigError(f"{file.path}: defaults: expected a list, with lines such as '- clusters/mine'.")
+    result: Row = {}
+    for item in listed if SELF in listed else [*listed, SELF]:
+        result = merge(result, content if item == SELF else _brought(item, file, folders, chain))
+    return _without_nulls(result)
+
+
+def _brought(item: Any, file: File, folders: Sequence[Path], chain: tuple[Path, ...]) -> Row:
+    if isinstance(item, dict) and isinstance(item.get(BASE), str):
+        return _composed(_found(item[BASE], [file.path.parent, *folders], file), folders, (*chain, file.path))
+    if not isinstance(item, str):
+        raise ConfigError(f"{file.path}: cannot read the item {item!r} of defaults; write '- clusters/mine'.")
+    group, slash, _ = item.partition("/")
+    if item == LOCAL and not any((folder / f"{item}.yaml").is_file() for folder in folders):
+        return {"cluster": {"type": "local"}}
+    content = _found(item, folders, file).content
+    return {GROUPS.get(group, group): content} if slash else content
+
+
+def _found(name: str, folders: Sequence[Path], file: File) -> File:
+    for folder in folders:
+        for suffix in ("", *SUFFIXES):
+            path = folder / f"{name}{suffix}"
+            if path.suffix in SUFFIXES and path.is_file():
+                return read_config(path)
+    looked = ", ".join(str(folder) for folder in folders) or f"{file.path.parent / 'conf'}, which is not there"
+    raise ConfigError(f"{file.path}: the defaults name '{name}', which is not in {looked}.")
+
+
+def _folders(path: Path) -> list[Path]:
+    named = [path.parent / "conf", Path("~/.config/nemo-evaluator/conf").expanduser()]
+    return [folder for folder in named if folder.is_dir()]
+
+
+def _without_nulls(tree: Row) -> Row:
+    return {
+        key: _without_nulls(value) if isinstance(value, dict) else value
+        for key, value in tree.items()
+        if value is not None
+    }
+
+
+def _referred(node: Any, root: Row, depth: int) -> Any:
+    if isinstance(node, dict):
+        return {key: _referred(value, root, depth) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_referred(value, root, depth) for value in node]
+    if not isinstance(node, str) or "${." not in node:
+        return node
+
+    def replaced(match: re.Match[str]) -> str:
+        try:
+            value = lookup(root, tuple(match[1].split(".")))
+        except KeyError:
+            return match[0]
+        return str(value)
+
+    text = _OWN.sub(replaced, node)
+    if len(text) > LONGEST:
+        raise ConfigError("The references in the configuration make it grow without limit.")
+    if text == node or depth > DEEPEST:
+        return text
+    return _referred(text, root, depth + 1)

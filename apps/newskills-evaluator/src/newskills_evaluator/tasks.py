@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of NeMo Evaluator → benchmarks of newskills, and the words of `ns eval` for one.
+
+A name is looked up as it is (the catalog's aliases hold `ns_aime2025`, `adlr_mmlu` …), in the table below, and without
+`_chat`, `_instruct` and `_5_shot`. `harness.task` is newskills' own where the harness is `newskills` or `nemo_skills`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.base.registry import fold
+from newskills.benchmarks import entries
+from newskills.benchmarks.files.names import is_file_name
+from newskills_evaluator.config import EvaluationTask, Params
+from newskills_evaluator.harness import ALIASES
+
+OWN_HARNESSES = ("newskills", "nemo_skills")
+NAMES = {
+    "AIME_2024": "aime24",
+    "AA_AIME_2024": "aime24",
+    "aime_2024": "aime24",
+    "aime_2024_nemo": "aime24",
+    "AIME_2025": "aime25",
+    "aime_2025": "aime25",
+    "aime_2025_nemo": "aime25",
+    "AIME_2025_aa_v2": "aime25",
+    "math_test_500": "math-500",
+    "math_test_500_nemo": "math-500",
+    "AA_math_test_500": "math-500",
+    "adlr_math_500_4_shot_sampled": "math-500",
+    "gpqa_diamond": "gpqa",
+    "gpqa_diamond_nemo": "gpqa",
+    "gpqa_diamond_cot": "gpqa",
+    "adlr_gpqa_diamond_cot_5_shot": "gpqa",
+    "adlr_mmlu_pro_5_shot_base": "mmlu-pro",
+    "adlr_gsm8k_cot_8_shot": "gsm8k",
+    "gsm8k_cot": "gsm8k",
+    "gsm8k_cot_zeroshot": "gsm8k",
+    "adlr_minerva_math_nemo_4_shot": "hendrycks_math",
+    "adlr_humaneval_greedy": "human-eval",
+    "adlr_commonsense_qa_7_shot": "commonsenseqa",
+    "commonsense_qa": "commonsenseqa",
+    "adlr_race": "race",
+    "humaneval": "human-eval",
+    "humanevalplus": "human-eval-plus",
+    "mbppplus": "mbpp-plus",
+    "mbpp_plus": "mbpp-plus",
+    "ifbench": "ifbench",
+    "bfclv3": "bfcl_v3",
+    "mtbench": "mt-bench",
+    "mgsm_cot": "mgsm",
+}
+_SHOTS = re.compile(r"_(\d+)_?shot\b")
+_ENDINGS = re.compile(r"[_-](chat|instruct|completions|str)\Z")
+
+
+class MappedTask(Struct, frozen=True, kw_only=True):
+    """`benchmark` may carry `:samples`; `params`: settings that the task's name stands for."""
+
+    benchmark: str
+    few_shot: int | None = None
+    params: Row = {}
+
+
+def map_task(name: str) -> MappedTask | None:
+    """Return newskills' own benchmark of that name; None means that it belongs to NeMo Evaluator alone.
+
+    A path of a benchmark file (`./mine.py`, `module::attr`) stands for itself.
+    """
+    if "::" in name or is_file_name(name) or name.startswith(("/", "./")):
+        return MappedTask(benchmark=name)
+    harness, dot, rest = name.partition(".")
+    bare = rest if dot and harness in OWN_HARNESSES else name
+    head, colon, samples = bare.partition(":")
+    shots = _SHOTS.search(head)
+    few_shot = int(shots[1]) if shots else None
+    plain = head.removeprefix("ns_")
+    for candidate in (
+        head,
+        plain,
+        NAMES.get(head, ""),
+        _ENDINGS.sub("", head),
+        NAMES.get(_ENDINGS.sub("", head), ""),
+    ):
+        if candidate and (own_name := _own(candidate)):
+            params = {} if head not in ALIASES else _params(ALIASES[head])
+            return MappedTask(benchmark=f"{own_name}{colon}{samples}", few_shot=few_shot, params=params)
+    return None
+
+
+def own_names() -> list[str]:
+    """List every name that `map_task` knows, for suggestions."""
+    return [name for entry in entries() for name in (entry.name, *entry.aliases)] + list(NAMES)
+
+
+def _own(name: str) -> str | None:
+    folded = fold(name)
+    return next((e.name for e in entries() if folded in map(fold, (e.name, *e.aliases))), None)
+
+
+def _params(alias: Row) -> Row:
+    return {key: value for key, value in alias.items() if key != "task"} | {"task": alias["task"]}
+
+
+class EvalCall(Struct, frozen=True, kw_only=True):
+    """What `ns` is told for one task, without the address: `--server_address` is added by who knows it.
+
+    notes  what of the task newskills does otherwise, for people
+    """
+
+    prepare: tuple[str, ...]
+    evaluate: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+USED_EXTRA = ("num_repeats", "args", "dataset_split", "judge", "server_type", "tokenizer", "system_prompt", "task")
+
+
+def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_dir: str) -> EvalCall:
+    """Return the words after `ns`, for a task of newskills' own. Raises ConfigError for settings that mean nothing."""
+    params, extra = task.params, task.params.extra
+    name, _, samples = (task.benchmark or "").partition(":")
+    repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)
+    if params.task and not ("::" in name or is_file_name(name)):
+        wanted = params.task.partition(":")[0]
+        if _own(wanted):
+            name = wanted
+    words = [
+        "eval",
+        f"--benchmarks={name}" + (f":{repeats}" if repeats else ""),
+        f"--output_dir={output_dir}",
+        f"--server_type={_given(extra, 'server_type') or 'openai'}",
+        f"--model={model}",
+    ]
+    if split := _given(extra, "dataset_split"):
+        words.append(f"--split={split}")
+    if key_name:
+        words.append(f"++server.api_key_env_var={key_name}")
+    words += _settings(task, params, repeats or 1)
+    words += _judge(extra.get("judge"))
+    if args := _given(extra, "args"):
+        words += _split(args, task.name)
+    return EvalCall(prepare=("prepare_data", name), evaluate=tuple(words), notes=tuple(_notes(task)))
+
+
+def _settings(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
+    text = task.endpoint_type == "completions"
+    tokens = params.max_new_tokens or (2048 if text else None)
+    limit = params.limit_samples
+    if limit is not None and limit < 1:
+        raise ConfigError(f"Task {task.name}: limit_samples: expected a number of problems, got {limit}.")
+    values = {
+        "inference.endpoint_type": "text" if text else None,
+        "inference.tokens_to_generate": tokens,
+        "inference.temperature": params.temperature,
+        "inference.top_p": params.top_p if params.top_p else None,
+        "inference.timeout": params.request_timeout,
+        "server.max_retries": params.max_retries,
+        "max_concurrent_requests": max(params.parallelism // repeats, 1) if params.parallelism else None,
+        "max_samples": None if limit is None else int(limit),
+        "tokenizer": _given(params.extra, "tokenizer"),
+        "system_message": _given(params.extra, "system_prompt"),
+    }
+    return [f"++{key}={value}" for key, value in values.items() if value is not None]
+
+
+def _judge(judge: Any) -> list[str]:
+    """Return the options of the judge model, where its endpoint is given."""
+    if not isinstance(judge, dict) or not judge.get("url") or not judge.get("model_id"):
+        return []
+    words = [
+        f"--judge_model={judge['model_id']}",
+        f"--judge_server_address={judge['url']}",
+        "--judge_server_type=openai",
+    ]
+    more = {
+        "server.api_key_env_var": judge.get("api_key"),
+        "inference.tokens_to_generate": judge.get("max_new_tokens"),
+        "inference.temperature": judge.get("temperature"),
+        "inference.top_p": judge.get("top_p"),
+        "max_concurrent_requests": judge.get("parallelism"),
+        "structured_output": "HLE_JUDGE_AA" if judge.get("hle_strict_judge") else None,
+    }
+    overrides = " ".join(f"++{key}={value}" for key, value in more.items() if value is not None)
+    return [*words, *([f"--extra_judge_args={overrides}"] if overrides else [])]
+
+
+def _notes(task: EvaluationTask) -> list[str]:
+    notes = []
+    if task.few_shot:
+        notes.append(
+            f"{task.name}: newskills runs {task.benchmark} without the {task.few_shot} examples in the task's "
+            "name; do not compare the two numbers"
+        )
+    unused = [key for key, value in task.params.extra.items() if key not in USED_EXTRA and value is not None]
+    if unused:
+        notes.append(f"{task.name}: newskills ignores {', '.join(unused)} of params.extra")
+    if task.params.top_p == 0:
+        notes.append(f"{task.name}: top_p 0 is left out: only NeMo's servers accept it, and temperature decides")
+    return notes
+
+
+def _given(extra: Row, key: str) -> str | None:
+    """Return the text of `key`; `None` as text means that there is none."""
+    value = extra.get(key)
+    if value in (None, "", "None", "none", "null"):
+        return None
+    return str(value)
+
+
+def _split(args: str, name: str) -> list[str]:
+    try:
+        return shlex.split(args)
+    except ValueError as error:
+        raise ConfigError(f"Task {name}: cannot read params.extra.args ({error}): {args}") from error

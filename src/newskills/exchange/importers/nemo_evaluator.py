@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles of nemo-evaluator 0.3 and later: `<benchmark>/eval-<time>-<benchmark>.json` with `results.jsonl` beside.
+
+Repeats become seeds. Taken is `reward` (or the scorer that the user names), if it lies in 0–1. There, a request that
+failed has the reward 0; here it is unscored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import DataError, suggest
+from newskills.base.records import Row
+from newskills.exchange.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    scored,
+    unscored,
+)
+from newskills.exchange.json_of_others import finite, loads
+
+FORMAT = "nemo-evaluator"
+RESULTS = "results.jsonl"
+_CAUSES = {"solve_timeout": "timeout", "infra_error": "provider"}
+"""Category of a failure → who is to blame; anything else is the harness."""
+_FAILED = ("solve_failed", "infra_error", "graceful_error", "system_error")
+"""Values of `scoring_details.method` of what was never graded."""
+_OWN = ("turn_budget_exhausted",)
+"""Failures that are the model's: its reward of 0 stands."""
+
+
+def fits(path: Path) -> bool:
+    if path.is_file():
+        return path.name.startswith("eval-") and path.suffix == ".json" and (path.parent / RESULTS).is_file()
+    return any((bundle.parent / RESULTS).is_file() for bundle in path.rglob("eval-*.json"))
+
+
+def read(source: ImportSource) -> list[ImportedBenchmark]:
+    """Read the benchmarks in bundles of nemo-evaluator. Raises DataError: no bundle, broken or foreign rows, several
+    runs of one benchmark, no such scorer."""
+    bundles = _bundles(source.path)
+    return [_benchmark(path, content, source.score) for path, content in bundles.values()]
+
+
+def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
+    """Map each benchmark to its newest bundle in a folder. Raises DataError."""
+    bundles: dict[str, tuple[Path, Row]] = {}
+    for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
+        content = _bundle(file)
+        benchmark = content.get("benchmark")
+        if not isinstance(benchmark, dict) or not isinstance(benchmark.get("name"), str):
+            continue
+        other = bundles.get(benchmark["name"])
+        if other is not None and other[0].parent != file.parent:
+            raise DataError(
+                f"{path} has several runs of '{benchmark['name']}': {other[0].parent} and {file.parent}.",
+                hint="Import one of these folders.",
+            )
+        if other is None or str(content.get("timestamp")) >= str(other[1].get("timestamp")):
+            bundles[benchmark["name"]] = (file, content)
+    if not bundles:
+        raise DataError(f"{path} has no eval-*.json of nemo-evaluator with the name of a benchmark.")
+    return bundles
+
+
+def _bundle(file: Path) -> Row:
+    try:
+        content = loads(file.read_bytes())
+    except OSError as error:
+        raise DataError(f"Cannot read {file}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{file} is not JSON ({error}).") from error
+    return content if isinstance(content, dict) else {}
+
+
+def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
+    name, notes = bundle["benchmark"]["name"], list[str]()
+    results = file.parent / RESULTS
+    rows = list(read_lines(results, loads, notes)) if results.is_file() else []
+    if not rows:
+        raise DataError(f"{file} has scores but no samples: {results} does not exist, or is empty.")
+    for number, row in enumerate(rows, 1):
+        if missing := [key for key in ("problem_idx", "reward", "model_response") if key not in row]:
+            raise DataError(
+                f"{results}, row {number} is not a sample of nemo-evaluator: it has no {', '.join(missing)}."
+            )
+    if score:
+        _check_scorer(rows, score, results)
+    several = len({row.get("repeat") or 0 for row in rows}) > 1
+    records = [(_seed(row, several), _record(row, score)) for row in rows]
+    if lost := sum(record.get("outcome") == "unscored" for _, record in records):
+        notes.append(
+            f"{name}: {lost} of {len(records)} were never graded; they are unscored, not wrong as in the bundle."
+        )
+    config = bundle.get("config")
+    facts = {
+        "model": config.get("model") if isinstance(config, dict) else None,
+        "nemo_evaluator": bundle.get("sdk_version"),
+        "config_hash": bundle.get("config_hash"),
+        "score": score or "reward",
+    }
+    return ImportedBenchmark(
+        benchmark=name.replace(":", "-").replace("/", "-"),
+        seeds=by_seed(name, records, notes),
+        origin=origin_of(FORMAT, file, facts),
+        notes=notes,
+    )
+
+
+def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
+    """Raise DataError where no sample has a reward of the scorer `score`."""
+    scorers = {key.removeprefix("scorer:") for row in rows for key in (row.get("scorer_rewards") or {})}
+    if score not in scorers:
+        raise DataError(f"{results}: no scorer '{score}'{suggest(score, scorers)}")
+
+
+def _seed(row: Row, several: bool) -> int | None:
+    repeat = row.get("repeat")
+    if several:
+        return repeat if isinstance(repeat, int) else 0
+    return None
+
+
+def _record(row: Row, score: str) -> Row:
+    details = row.get("scoring_details")
+    details = details if isinstance(details, dict) else {}
+    made: Row = {
+        "id": str(row["problem_idx"]),
+        "problem": _text(row.get("prompt")),
+        "expected_answer": _text(row.get("expected_answer")),
+        "generation": _text(row["model_response"]),
+        "predicted_answer": row["extracted_answer"] if isinstance(row.get("extracted_answer"), str) else None,
+        **_verdict(row, details, score),
+        **_usage(row),
+        "nemo_evaluator": {key: row[key] for key in ("metadata", "scoring_details") if row.get(key)},
+    }
+    clean: Row = finite(made)
+    return clean
+
+
+def _verdict(row: Row, details: Mapping[str, Any], score: str) -> Row:
+    category = str(details.get("error_category", ""))
+    if details.get("method") in _FAILED and category not in _OWN:
+        return unscored(_CAUSES.get(category, "harness"), str(details.get("error") or category))
+    if details.get("needs_judge"):
+        return unscored("judge", "no judge has judged it")
+    if score:
+        value = (row.get("scorer_rewards") or {}).get(f"scorer:{score}")
+    else:
+        value = row["reward"]
+    if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
+        return unscored("grader", f"the score {value!r} is not a share from 0 to 1")
+    return scored(float(value), f"{FORMAT}/{score or details.get('method') or 'reward'}")
+
+
+def _usage(row: Row) -> Row:
+    tokens = row.get("completion_tokens", row.get("tokens"))
+    if isinstance(tokens, int) and not isinstance(tokens, bool):
+        return {"num_generated_tokens": tokens}
+    return {}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(value)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of newskills as logs of Inspect, one `.eval` per benchmark, for its viewer and its data frames.
+
+Seeds become epochs. Unscored samples have the value NaN, as Inspect's own unscored samples, and leave its accuracy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.exchange.credit import credit
+from newskills.exchange.importers.inspect_logs import FORMAT
+from newskills.exchange.inspect_files import write_log
+from newskills.run.records.paths import OutputPaths
+from newskills.run.reporting.results import BenchmarkResults, discover, parts, read_output
+from newskills.run.reporting.summarize import BENCHMARK_FILE
+
+SCORER = "newskills"
+UNKNOWN = "none/unknown"
+"""Inspect wants a provider and a model."""
+_STOPS = {"length": "max_tokens", "stop": "stop", "tool_calls": "tool_calls", "content_filter": "content_filter"}
+_REASONS = {"judge": "grader_failed"}
+_BASE36 = 22
+"""Signs of the ids in Inspect's file names."""
+_SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
+"""Fields of a record that have a place of their own in a sample."""
+
+
+class _RunRecord(Struct):
+    settings: Row = {}
+
+
+def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path]:
+    """Write a log for each benchmark with records, and return their paths; `model`: the model's name in the logs.
+
+    Raises DataError (no results, broken records, a log of that name), StorageError.
+    """
+    written = [_log(result, output_dir, model) for result in discover(results_dir) if result.files]
+    if not written:
+        raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
+    return written
+
+
+def _log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
+    described = _described(result.folder)
+    model = model or _model(result, described)
+    samples = [sample for at, file in enumerate(result.files) for sample in _samples(file, at + 1, model)]
+    times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
+    created = times[0] if times else _iso(parts(result.files[0])[0].stat().st_mtime)
+    header = _header(result, samples, described, model)
+    header["eval"]["created"] = created
+    header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
+    stamp = re.sub(r"[:.+]", "-", created)[:19]
+    path = output_dir / f"{stamp}_{result.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
+    if path.exists():
+        raise DataError(f"{path} already exists.", hint="Give another --output_dir, or remove it.")
+    write_log(path, header, samples, _summary)
+    return path
+
+
+def _header(result: BenchmarkResults, samples: list[Row], described: Row, model: str) -> Row:
+    identities = list(dict.fromkeys(sample["id"] for sample in samples))
+    task = _identity("task", result.benchmark)
+    epochs = len(result.files)
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "eval_id": _identity("eval", str(result.folder.resolve()), str(len(samples))),
+            "run_id": _identity("run", str(result.folder.resolve())),
+            "created": "",
+            "task": result.benchmark,
+            "task_id": task,
+            "task_version": described.get("version") or 0,
+            "dataset": {"name": result.benchmark, "samples": len(identities), "sample_ids": identities},
+            "model": model,
+            "config": {"epochs": epochs, "epochs_reducer": ["mean"]},
+            "packages": {"newskills": __version__},
+            "metadata": {SCORER: described},
+            "scorers": [{"name": SCORER, "options": {}, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}],
+        },
+        "plan": {"name": "plan", "steps": [{"solver": SCORER, "params": {}}], "config": {}},
+        "results": _results(samples, epochs),
+        "stats": {},
+    }
+
+
+def _results(samples: list[Row], epochs: int) -> Row:
+    """Compute the accuracy: the mean over problems of the means over epochs; its error as Inspect reckons it."""
+    values: dict[str, list[float]] = {}
+    for sample in samples:
+        value = sample["scores"][SCORER]["value"]
+        if not math.isnan(value):
+            values.setdefault(sample["id"], []).append(value)
+    means = [math.fsum(of_one) / len(of_one) for of_one in values.values()]
+    mean = math.fsum(means) / len(means) if means else math.nan
+    spread = math.fsum((mean_of_epoch - mean) ** 2 for mean_of_epoch in means)
+    error = math.sqrt(spread / (len(means) - 1) / len(means)) if len(means) > 1 else 0.0
+    num_scored = sum(len(of_one) for of_one in values.values())
+    return {
+        "total_samples": len(samples),
+        "completed_samples": len(samples),
+        "scores": [
+            {
+                "name": SCORER,
+                "scorer": SCORER,
+                "reducer": "mean" if epochs > 1 else None,
+                "scored_samples": num_scored,
+                "unscored_samples": len(samples) - num_scored,
+                "metrics": {
+                    "accuracy": {"name": "accuracy", "value": mean},
+                    "stderr": {"name": "stderr", "value": error},
+                },
+            }
+        ],
+    }
+
+
+def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
+    times_seen: dict[str, int] = {}
+    for number, row in enumerate(read_output(file)):
+        identity = str(row.get("id", number))
+        times_seen[identity] = times_seen.get(identity, 0) + 1
+        yield _sample(
+            row, identity if times_seen[identity] == 1 else f"{identity}-{times_seen[identity]}", epoch, model
+        )
+
+
+def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
+    generation = row.get("generation")
+    if isinstance(generation, str):
+        text = generation
+    elif generation is None:
+        text = ""
+    else:
+        text = msgspec.json.encode(generation).decode()
+    content: Any = text
+    if isinstance(row.get("reasoning_content"), str):
+        content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
+    answer = {"role": "assistant", "content": content, "source": "generate"}
+    question = _question(row)
+    stop = _STOPS.get(str(row.get("finish_reason")), "unknown")
+    started, ended = _time(row.get("generation_start_time")), _time(row.get("generation_end_time"))
+    return {
+        "id": identity,
+        "epoch": epoch,
+        "input": question,
+        "target": _target(row.get("expected_answer")),
+        "messages": [{"role": "user", "content": question, "source": "input"}, answer],
+        "output": {
+            "model": model,
+            "choices": [{"message": answer, "stop_reason": stop}],
+            "completion": text,
+            **_usage(row),
+        },
+        "scores": {SCORER: _score(row)},
+        "metadata": {name: value for name, value in row.items() if name not in _SHOWN},
+        "started_at": started,
+        "completed_at": ended,
+    }
+
+
+def _score(row: Row) -> Row:
+    value = credit(row)
+    answer = row.get("predicted_answer")
+    score: Row = {
+        "value": math.nan if value is None else value,
+        "answer": None if answer is None else str(answer),
+        "explanation": str(row.get("why") or "") or None,
+        "metadata": {"outcome": row.get("outcome"), "cause": row.get("outcome_cause")},
+    }
+    if value is None:
+        score["reason"] = _REASONS.get(str(row.get("outcome_cause")), "scoring_failed")
+    return score
+
+
+def _question(row: Row) -> str:
+    question = next(
+        (row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), None
+    )
+    if question is not None:
+        return str(question)
+    messages = row.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else {}
+    content = last.get("content") if isinstance(last, dict) else None
+    return content if isinstance(content, str) else ""
+
+
+def _target(value: object) -> str | list[str]:
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return "" if value is None else str(value)
+
+
+def _usage(row: Row) -> Row:
+    read, written = row.get("num_input_tokens"), row.get("num_generated_tokens")
+    if not isinstance(read, int) and not isinstance(written, int):
+        return {}
+    read, written = (count if isinstance(count, int) else 0 for count in (read, written))
+    return {"usage": {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}}
+
+
+def _summary(sample: Row) -> Row:
+    kept = ("id", "epoch", "input", "target", "scores", "started_at", "completed_at")
+    return {**{name: sample[name] for name in kept}, "metadata": {}, "completed": True, "message_count": 2}
+
+
+def _described(folder: Path) -> Row:
+    try:
+        described: Row = msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return described
+
+
+def _model(result: BenchmarkResults, described: Row) -> str:
+    """Return who was asked: as the run remembers it, or as the import has found it."""
+    try:
+        state = msgspec.json.decode(OutputPaths(result.files[0]).state.read_bytes(), type=_RunRecord)
+    except (OSError, msgspec.DecodeError):
+        state = _RunRecord()
+    imported = described.get("imported")
+    imported_model = imported.get("model") if isinstance(imported, dict) else None
+    return str(state.settings.get("server.model") or imported_model or UNKNOWN)
+
+
+def _identity(*parts: str) -> str:
+    """Return 22 signs that are the same for the same parts."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()[:_BASE36]
+
+
+def _time(value: object) -> str | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return _iso(value)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
