@@ -24,6 +24,7 @@ from newskills.run.reporting.results import RESULTS, output_files
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 FORMATS: dict[str, str] = {
+    "atif": "newskills.exchange.importers.atif",
     "evalscope": "newskills.exchange.importers.evalscope",
     "inspect": "newskills.exchange.importers.inspect_logs",
     "lm-eval": "newskills.exchange.importers.lm_eval",
@@ -81,8 +82,8 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
             imported: list[ImportedBenchmark] = module.read(source)
             return imported
     raise DataError(
-        f"{source.path} has no known format: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json "
-        "or output*.jsonl.",
+        f"{source.path} has no known format: neither trajectories in ATIF, nor *.eval logs, samples_*.jsonl, "
+        "reviews/, eval-*.json or output*.jsonl.",
         hint=f"Give its format with --format: {', '.join(FORMATS)}.",
     )
 

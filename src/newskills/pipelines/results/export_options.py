@@ -18,15 +18,19 @@ class ExportOptions(Struct, frozen=True, kw_only=True):
         list[str],
         doc(
             "invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job; with "
-            "--format inspect also results folders",
+            "--format inspect and atif also results folders",
             {"positional": True},
         ),
     ]
     dest: Annotated[list[str], doc("destination: local (the default), wandb, mlflow, or one of your own")] = []
     format: Annotated[
-        str | None, doc("json or csv (for local): one file with all scores; inspect: one log per benchmark")
+        str | None,
+        doc(
+            "json or csv (for local): one file with all scores; inspect: one log per benchmark; atif: one "
+            "trajectory per sample"
+        ),
     ] = None
-    output_dir: Annotated[str | None, doc("for local and inspect: folder to write to")] = None
+    output_dir: Annotated[str | None, doc("for local, inspect and atif: folder to write to")] = None
     output_filename: Annotated[str | None, doc("for local: name of the file")] = None
     copy_logs: Annotated[bool, doc("for local: also copy the logs")] = False
     log_metrics: Annotated[list[str], doc("only scores whose name contains one of these texts")] = []

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of newskills as trajectories in ATIF, one file a sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.store import atomic_write
+from newskills.exchange.atif import trajectory_of
+from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, read_output
+
+_UNSAFE = re.compile(r"[^\w.\-@+=]+", re.ASCII)
+_LONGEST_NAME = 120
+_TOLD = ("outcome", "outcome_cause", "grader", "why", "exit_status", "model_patch")
+
+
+def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path]:
+    """Write `output_dir/<benchmark>/<id>[-rsN].json` for every record, and return the folders.
+
+    Raises DataError (no results, broken records, a folder that has files), StorageError.
+    """
+    folders = [_benchmark(result, output_dir, model) for result in discover(results_dir) if result.files]
+    if not folders:
+        raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
+    return folders
+
+
+def _benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
+    folder = output_dir / _safe(result.benchmark)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise DataError(f"{folder} already has files.", hint="Give another --output_dir, or remove them.")
+    folder.mkdir(parents=True, exist_ok=True)
+    times_seen: dict[str, int] = {}
+    for file in result.files:
+        seeded = SEEDED.fullmatch(file.name)
+        for number, row in enumerate(read_output(file)):
+            name = _safe(str(row.get("id", number))) + (f"-rs{seeded[1]}" if seeded else "")
+            times_seen[name] = times_seen.get(name, 0) + 1
+            if times_seen[name] > 1:
+                name = f"{name}-{times_seen[name]}"
+            identity = {"id": str(row.get("id", number)), "benchmark": result.benchmark}
+            if seeded:
+                identity["seed"] = seeded[1]
+            with atomic_write(folder / f"{name}.json") as out:
+                out.write(msgspec.json.format(msgspec.json.encode(_trajectory(row, identity, model)), indent=1))
+    return folder
+
+
+def _trajectory(row: Row, identity: Row, model: str) -> Row:
+    solver = row.get("agent") or row.get("solver")
+    agent = {
+        "name": str(solver) if isinstance(solver, str) else "newskills",
+        "model_name": model,
+        "tool_definitions": row.get("tools") if isinstance(row.get("tools"), list) else None,
+    }
+    metrics = {
+        "total_prompt_tokens": _count(row.get("num_input_tokens")),
+        "total_completion_tokens": _count(row.get("num_generated_tokens")),
+        "total_cost_usd": row.get("cost") if isinstance(row.get("cost"), int | float) else None,
+    }
+    verdict = {name: row[name] for name in _TOLD if row.get(name) is not None}
+    return trajectory_of(_conversation(row), agent, metrics, {**identity, **verdict})
+
+
+def _conversation(row: Row) -> Sequence[Row]:
+    """Return the conversation of a record; of one without, its question and its reply."""
+    for name in ("conversation", "messages"):
+        messages = row.get(name)
+        if isinstance(messages, list) and messages and all(isinstance(message, dict) for message in messages):
+            last = messages[-1].get("role")
+            return messages if last != "user" or name == "conversation" else [*messages, _reply(row)]
+    question = next(
+        (row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), ""
+    )
+    return [{"role": "user", "content": question}, _reply(row)]
+
+
+def _reply(row: Row) -> Row:
+    reply: Row = {"role": "assistant", "content": row.get("generation")}
+    if isinstance(row.get("reasoning_content"), str):
+        reply["reasoning_content"] = row["reasoning_content"]
+    return reply
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _safe(name: str) -> str:
+    """Return `name` as that of one file."""
+    return _UNSAFE.sub("-", name).strip("-.")[:_LONGEST_NAME] or "sample"
