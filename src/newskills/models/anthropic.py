@@ -18,7 +18,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, ServerError, TransportError
 from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
-from newskills.models.decode import count, decode_body, tool_call
+from newskills.models.decode import call_arguments, count, decode_body, image_url_of, text_or_none, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
 from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
@@ -92,7 +92,7 @@ class AnthropicModel(HttpModel):
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         for block in answer.content:
             if isinstance(arguments := block.pop("partial_json", None), str):
-                block["input"] = _arguments(arguments)
+                block["input"] = call_arguments(arguments)
         return answer
 
 
@@ -132,7 +132,9 @@ def version(model: str) -> tuple[int, int]:
     """Return the version of a model, (4, 5) of `claude-haiku-4-5-20251001`; (0, 0) for names of the first scheme,
     as `claude-3-opus`."""
     match = re.search(r"claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
-    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match is None:
+        return 0, 0
+    return int(match[1]), int(match[2] or 0)
 
 
 def constant(model: str, inference: Inference) -> Row:
@@ -185,7 +187,9 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
     """Return the keys of a request body that say which tools may be called, as `parameters.tool_choice_keys` does."""
     if mode == "auto" and parallel is None:
         return {}
-    choice: Row = {"type": "tool", "name": name} if name else {"type": mode}
+    choice: Row = {"type": mode}
+    if name:
+        choice = {"type": "tool", "name": name}
     if parallel is not None and mode != "none":
         choice["disable_parallel_tool_use"] = not parallel
     return {"tool_choice": choice}
@@ -200,13 +204,8 @@ def turns(messages: list[Message]) -> list[Row]:
         blocks = _blocks(message.content)
         if message.role == "tool":
             blocks = [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}]
-        called = any(block.get("type") == "tool_use" for block in blocks)
-        for call in () if called else message.tool_calls or ():
-            function = call.get("function", {})
-            arguments = _arguments(function.get("arguments") or "")
-            blocks.append(
-                {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": arguments}
-            )
+        if not any(block.get("type") == "tool_use" for block in blocks):
+            blocks += [_call_block(call) for call in message.tool_calls or ()]
         if joined and joined[-1]["role"] == role:
             joined[-1]["content"] += blocks
         else:
@@ -234,7 +233,7 @@ def reply_of(answer: AnthropicResponse) -> Reply:
         finish_reason=FINISHES.get(answer.stop_reason or "", answer.stop_reason),
         usage=_usage(answer.usage),
         tool_calls=calls or None,
-        model=answer.model if isinstance(answer.model, str) else None,
+        model=text_or_none(answer.model),
         raw_message=raw,
     )
 
@@ -243,19 +242,30 @@ def _usage(value: Any) -> Usage:
     plain = count(value, "input_tokens")
     cached = count(value, "cache_read_input_tokens")
     written = count(value, "cache_creation_input_tokens")
-    total = None if plain is None else plain + (cached or 0) + (written or 0)
+    total = None
+    if plain is not None:
+        total = plain + (cached or 0) + (written or 0)
     return Usage(input_tokens=total, output_tokens=count(value, "output_tokens"), cached_tokens=cached)
 
 
 def _blocks(content: str | list[Row] | None) -> list[Row]:
+    if not content:
+        return []
     if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return [_image(part) if part.get("type") == "image_url" else part for part in content or ()]
+        return [{"type": "text", "text": content}]
+    return [_block_of_part(part) for part in content]
 
 
-def _image(part: Row) -> Row:
-    image = part.get("image_url")
-    url = str(image.get("url") if isinstance(image, dict) else image)
+def _call_block(call: Row) -> Row:
+    function = call.get("function", {})
+    arguments = call_arguments(function.get("arguments") or "")
+    return {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": arguments}
+
+
+def _block_of_part(part: Row) -> Row:
+    if part.get("type") != "image_url":
+        return part
+    url = str(image_url_of(part))
     head, _, data = url.partition(";base64,")
     if head.startswith("data:") and data:
         return {"type": "image", "source": {"type": "base64", "media_type": head[5:], "data": data}}
@@ -264,8 +274,10 @@ def _image(part: Row) -> Row:
 
 def _tool(function: Row) -> Row:
     schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
-    described = {"description": function["description"]} if function.get("description") else {}
-    return {"name": function.get("name"), **described, "input_schema": schema}
+    tool: Row = {"name": function.get("name")}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    return {**tool, "input_schema": schema}
 
 
 def _format(response_format: Row) -> Row:
@@ -275,14 +287,6 @@ def _format(response_format: Row) -> Row:
             f"anthropic does not accept response format '{response_format.get('type')}', only json_schema."
         )
     return {"type": "json_schema", "schema": schema.get("schema")}
-
-
-def _arguments(text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text or "{}")
-    except msgspec.DecodeError:
-        return {"arguments": text}
-    return value if isinstance(value, dict) else {"arguments": value}
 
 
 def _event(data: bytes, endpoint: EndpointIdentity) -> Row:

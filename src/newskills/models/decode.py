@@ -71,7 +71,7 @@ def usage_of(value: Any) -> Usage:
 def drafts_of(value: Any) -> Drafts | None:
     """Read draft counts of `metrics`, where vLLM reports speculative decoding per request
     (`--per-request-spec-decode-metrics`)."""
-    counts = value.get("speculative_decoding") if isinstance(value, dict) else None
+    counts = member_of(value, "speculative_decoding")
     if counts is None:
         return None
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
@@ -85,7 +85,7 @@ def tokens_of(generated: Any, prompt: Any, logprobs: Any) -> ReplyTokens | None:
     """Read token ids: those of vLLM (`return_token_ids`), or those that llama.cpp gives with log-probabilities. None
     where there are none."""
     if not _are_ids(generated):
-        entries = logprobs.get("content") if isinstance(logprobs, dict) else None
+        entries = member_of(logprobs, "content")
         generated = [entry.get("id") for entry in entries or () if isinstance(entry, dict)]
     if not _are_ids(generated):
         return None
@@ -94,6 +94,39 @@ def tokens_of(generated: Any, prompt: Any, logprobs: Any) -> ReplyTokens | None:
 
 def _are_ids(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(item) is int for item in value)
+
+
+def text_or_none(value: Any) -> str | None:
+    """Return `value` where it is a text; None for anything else that a server may send."""
+    if isinstance(value, str):
+        return value
+    return None
+
+
+def member_of(value: Any, name: str) -> Any:
+    """Return the member `name` of a JSON object; None where there is none, or `value` is no object."""
+    if isinstance(value, dict):
+        return value.get(name)
+    return None
+
+
+def image_url_of(part: Row) -> Any:
+    """Return the address in an `image_url` part, which may be a text or an object with `url`."""
+    image = part.get("image_url")
+    if isinstance(image, dict):
+        return image.get("url")
+    return image
+
+
+def call_arguments(text: str) -> Row:
+    """Read the arguments of a tool call as an object; those that are none become its member `arguments`."""
+    try:
+        value = msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError:
+        return {"arguments": text}
+    if isinstance(value, dict):
+        return value
+    return {"arguments": value}
 
 
 def count(value: Any, *names: str) -> int | None:

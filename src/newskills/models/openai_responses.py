@@ -11,7 +11,15 @@ from msgspec import Struct
 
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.models.decode import decode_body, logprobs_of, tool_call, usage_of
+from newskills.models.decode import (
+    decode_body,
+    image_url_of,
+    logprobs_of,
+    member_of,
+    text_or_none,
+    tool_call,
+    usage_of,
+)
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 
 FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -48,7 +56,9 @@ def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) 
         body["tools"] = [{**kind, **tool.get("function", tool)} for tool in request.tools]
     if request.response_format is not None:
         schema = request.response_format.get("json_schema")
-        flat = {"type": request.response_format.get("type"), **(schema if isinstance(schema, dict) else {})}
+        flat = {"type": request.response_format.get("type")}
+        if isinstance(schema, dict):
+            flat |= schema
         body["text"] = {"format": flat}
     return body
 
@@ -118,6 +128,9 @@ def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
         elif kind == "function_call":
             calls.append(tool_call(item.get("call_id") or "", item.get("name") or "", item.get("arguments") or ""))
     text = "".join(texts)
+    raw_message: Row = {"role": "assistant", "content": text}
+    if calls:
+        raw_message["tool_calls"] = calls
     return Reply(
         text=text,
         reasoning="\n\n".join(thoughts) or None,
@@ -125,8 +138,8 @@ def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
         usage=usage_of(response.usage),
         tool_calls=calls or None,
         logprobs=logprobs_of({"content": logprobs}) if logprobs else None,
-        model=response.model if isinstance(response.model, str) else None,
-        raw_message={"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})},
+        model=text_or_none(response.model),
+        raw_message=raw_message,
     )
 
 
@@ -140,10 +153,11 @@ def mark_cut(reply: Reply, limit: int | None) -> None:
 
 def _finish(response: ResponsesReply, calls: list[Row]) -> str:
     if response.status == "incomplete":
-        details = response.incomplete_details
-        reason = details.get("reason") if isinstance(details, dict) else None
+        reason = member_of(response.incomplete_details, "reason")
         return FINISHES.get(str(reason), "length")
-    return "tool_calls" if calls else "stop"
+    if calls:
+        return "tool_calls"
+    return "stop"
 
 
 def _content(content: str | list[Row], role: str) -> str | list[Row]:
@@ -155,10 +169,7 @@ def _content(content: str | list[Row], role: str) -> str | list[Row]:
         if part.get("type") == "text":
             parts.append({"type": text_type, "text": part.get("text", "")})
         elif part.get("type") == "image_url":
-            image = part.get("image_url")
-            parts.append(
-                {"type": "input_image", "image_url": image.get("url") if isinstance(image, dict) else image}
-            )
+            parts.append({"type": "input_image", "image_url": image_url_of(part)})
         else:
             parts.append(part)
     return parts

@@ -79,9 +79,13 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
     keys: Row = {}
     if name:
         function: Row = {"name": name}
-        keys["tool_choice"] = {"type": "function", **(function if responses else {"function": function})}
+        if not responses:
+            function = {"function": function}
+        keys["tool_choice"] = {"type": "function", **function}
+    elif mode == "none":
+        keys["tool_choice"] = "none"
     elif mode != "auto":
-        keys["tool_choice"] = "none" if mode == "none" else "required"
+        keys["tool_choice"] = "required"
     if parallel is not None:
         keys["parallel_tool_calls"] = parallel
     return keys

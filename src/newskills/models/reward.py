@@ -19,7 +19,7 @@ from msgspec import Struct
 from newskills.base.errors import BadRequestError, ServerError
 from newskills.base.records import Reply, Request, Row
 from newskills.models.config import ServerConfig, key_of
-from newskills.models.decode import decode_body, usage_of
+from newskills.models.decode import decode_body, member_of, usage_of
 from newskills.models.errors import EndpointIdentity
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
@@ -73,8 +73,9 @@ class RewardModel(HttpModel):
 
     def _score(self, reply: Row) -> float:
         data = reply.get("data")
-        first_item = data[0] if isinstance(data, list) and data else None
-        value = first_item.get(self._wire.field) if isinstance(first_item, dict) else None
+        value = None
+        if isinstance(data, list) and data:
+            value = member_of(data[0], self._wire.field)
         while isinstance(value, list) and value:
             value = value[-1]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

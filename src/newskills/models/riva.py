@@ -313,16 +313,27 @@ def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
             f"server_type={config.server_type} needs the library nvidia-riva-client.",
             hint="Run: pip install 'newskills[speech]'",
         ) from error
-    url = config.base_url or f"{config.host}:{PORT if config.port == DEFAULT_PORT else config.port}"
+    address, secure = _address_of(config)
+    if secure:
+        key, source = key_of(config, environ, *MODELS.properties(config.server_type).keys)
+        proxy = proxy_for(f"https://{address}", environ)
+    else:
+        key, source = key_of(config, environ)
+        proxy = proxy_for(f"http://{address}", environ)
+    endpoint = EndpointIdentity(address, config.model or config.server_type, key, source)
+    return kind(endpoint, kind=config.server_type, secure=secure, proxied=proxy is not None)
+
+
+def _address_of(config: ServerConfig) -> tuple[str, bool]:
+    """Return host and port of the service, and whether it speaks TLS."""
+    port = PORT if config.port == DEFAULT_PORT else config.port
+    url = config.base_url or f"{config.host}:{port}"
     secure = url.startswith(_SECURE)
     address = url.partition("://")[2] if "://" in url else url
     address = address.partition("/")[0]
-    if ":" not in address.rpartition("]")[2]:
-        address = f"{address}:{443 if secure else PORT}"
-    key, source = key_of(config, environ, *(MODELS.properties(config.server_type).keys if secure else ()))
-    endpoint = EndpointIdentity(address, config.model or config.server_type, key, source)
-    proxied = proxy_for(f"http{'s' if secure else ''}://{address}", environ) is not None
-    return kind(endpoint, kind=config.server_type, secure=secure, proxied=proxied)
+    if ":" in address.rpartition("]")[2]:
+        return address, secure
+    return f"{address}:{443 if secure else PORT}", secure
 
 
 def read_options(values: Row, kind: type[S]) -> S:
@@ -341,7 +352,9 @@ def _sound(messages: Sequence[Message]) -> bytes | None:
     """Return the sound of the last message that has one; None: there is none. Raises BadRequestError for data that is
     not base64."""
     for message in reversed(messages):
-        for part in message.content if isinstance(message.content, list) else ():
+        if not isinstance(message.content, list):
+            continue
+        for part in message.content:
             if part.get("type") == "input_audio":
                 try:
                     return base64.b64decode(part["input_audio"]["data"], validate=True)
@@ -351,13 +364,15 @@ def _sound(messages: Sequence[Message]) -> bytes | None:
 
 
 def _word(word: Any) -> Row:
-    return {
+    row: Row = {
         "word": word.word,
         "start_time": word.start_time / 1000,
         "end_time": word.end_time / 1000,
         "confidence": word.confidence,
-        **({"speaker": word.speaker_tag} if word.speaker_tag else {}),
     }
+    if word.speaker_tag:
+        row["speaker"] = word.speaker_tag
+    return row
 
 
 def _read(path: str) -> bytes:
