@@ -87,7 +87,7 @@ class AnthropicModel(HttpModel):
         async with self._open_stream(PATH, body, timeout) as response:
             answer, done = AnthropicResponse(content=[]), False
             async for data in response.events():
-                done = _merge_event(answer, _event(data, self.endpoint), self.endpoint) or done
+                done = _merge_event(answer, _read_event(data, self.endpoint), self.endpoint) or done
         if not done:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         for block in answer.content:
@@ -166,18 +166,18 @@ def dynamic(model: str, request: Request) -> Row:
     """Return the body keys that belong to this request alone. System messages become the system prompt."""
     messages = request.messages or []
     body: Row = {"messages": turns([m for m in messages if m.role not in ("system", "developer")])}
-    system = [block for m in messages if m.role in ("system", "developer") for block in _blocks(m.content)]
+    system = [block for m in messages if m.role in ("system", "developer") for block in _content_blocks(m.content)]
     if system:
         body["system"] = system
     if request.stop:
         body["stop_sequences"] = request.stop
     if request.tools:
-        body["tools"] = [_tool(tool.get("function", tool)) for tool in request.tools]
+        body["tools"] = [_tool_declaration(tool.get("function", tool)) for tool in request.tools]
     output: Row = {}
     if request.inference.reasoning_effort is not None and version(model) >= ADAPTIVE:
         output["effort"] = request.inference.reasoning_effort
     if request.response_format is not None:
-        output["format"] = _format(request.response_format)
+        output["format"] = _output_format(request.response_format)
     if output:
         body["output_config"] = output
     return body
@@ -201,7 +201,7 @@ def turns(messages: list[Message]) -> list[Row]:
     joined: list[Row] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message.content)
+        blocks = _content_blocks(message.content)
         if message.role == "tool":
             blocks = [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}]
         if not any(block.get("type") == "tool_use" for block in blocks):
@@ -231,14 +231,14 @@ def reply_of(answer: AnthropicResponse) -> Reply:
         text="".join(texts),
         reasoning="".join(thoughts) or None,
         finish_reason=FINISHES.get(answer.stop_reason or "", answer.stop_reason),
-        usage=_usage(answer.usage),
+        usage=_read_usage(answer.usage),
         tool_calls=calls or None,
         model=text_or_none(answer.model),
         raw_message=raw,
     )
 
 
-def _usage(value: Any) -> Usage:
+def _read_usage(value: Any) -> Usage:
     plain = count(value, "input_tokens")
     cached = count(value, "cache_read_input_tokens")
     written = count(value, "cache_creation_input_tokens")
@@ -248,7 +248,7 @@ def _usage(value: Any) -> Usage:
     return Usage(input_tokens=total, output_tokens=count(value, "output_tokens"), cached_tokens=cached)
 
 
-def _blocks(content: str | list[Row] | None) -> list[Row]:
+def _content_blocks(content: str | list[Row] | None) -> list[Row]:
     if not content:
         return []
     if isinstance(content, str):
@@ -272,7 +272,7 @@ def _block_of_part(part: Row) -> Row:
     return {"type": "image", "source": {"type": "url", "url": url}}
 
 
-def _tool(function: Row) -> Row:
+def _tool_declaration(function: Row) -> Row:
     schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
     tool: Row = {"name": function.get("name")}
     if function.get("description"):
@@ -280,7 +280,7 @@ def _tool(function: Row) -> Row:
     return {**tool, "input_schema": schema}
 
 
-def _format(response_format: Row) -> Row:
+def _output_format(response_format: Row) -> Row:
     schema = response_format.get("json_schema")
     if response_format.get("type") != "json_schema" or not isinstance(schema, dict):
         raise ConfigError(
@@ -289,7 +289,7 @@ def _format(response_format: Row) -> Row:
     return {"type": "json_schema", "schema": schema.get("schema")}
 
 
-def _event(data: bytes, endpoint: EndpointIdentity) -> Row:
+def _read_event(data: bytes, endpoint: EndpointIdentity) -> Row:
     try:
         return msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

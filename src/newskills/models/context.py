@@ -69,7 +69,7 @@ def reduce_prompt(
 
     None where the generation's length is not set, fills the context alone, or nothing would be left of the prompt.
     """
-    excess = _excess(request, error, tokenizer, budget)
+    excess = _excess_tokens(request, error, tokenizer, budget)
     if excess is None or excess < 1:
         return None
     if request.messages is not None:
@@ -80,7 +80,7 @@ def reduce_prompt(
     if request.prompt is None:
         return None
     ids = tokenizer.encode(request.prompt) if isinstance(request.prompt, str) else request.prompt
-    kept = _cut(ids, excess, side)
+    kept = _cut_ids(ids, excess, side)
     if not kept:
         return None
     if isinstance(request.prompt, str):
@@ -88,7 +88,7 @@ def reduce_prompt(
     return msgspec.structs.replace(request, prompt=kept)
 
 
-def _excess(request: Request, error: ContextLimitError, tokenizer: Tokenizer, budget: int) -> int | None:
+def _excess_tokens(request: Request, error: ContextLimitError, tokenizer: Tokenizer, budget: int) -> int | None:
     wanted = request.inference.tokens_to_generate
     if wanted is None:
         return None
@@ -132,7 +132,7 @@ def _trim_content(
 ) -> tuple[str | list[Row], int]:
     if isinstance(content, str):
         ids = tokenizer.encode(content)
-        kept = _cut(ids, excess, side)
+        kept = _cut_ids(ids, excess, side)
         text = tokenizer.decode(kept) if kept else ""
         return text, len(ids) - len(kept)
     parts, removed = [dict(part) for part in content], 0
@@ -143,7 +143,7 @@ def _trim_content(
     return parts, removed
 
 
-def _cut(ids: Sequence[int], excess: int, side: Side) -> list[int]:
+def _cut_ids(ids: Sequence[int], excess: int, side: Side) -> list[int]:
     if side == "start":
         return list(ids[excess:])
     return list(ids[: max(0, len(ids) - excess)])

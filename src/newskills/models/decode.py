@@ -35,7 +35,7 @@ def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], ad
     if is_page(body):
         raise page_error(address)
     try:
-        return msgspec.convert(_mended(json.loads(body.decode("utf-8", "replace"))), kind)
+        return msgspec.convert(_without_surrogates(json.loads(body.decode("utf-8", "replace"))), kind)
     except (ValueError, RecursionError) as error:
         raise ServerError(f"The reply of {address} is not valid JSON: {error}.", status=200) from error
 
@@ -157,7 +157,7 @@ def logprobs_of(value: Any) -> Logprobs | None:
     top = None
     if isinstance(tops, list) and len(tops) >= len(tokens):
         top = [dict(tops[i]) if isinstance(tops[i], dict) else {} for i in kept]
-    return _nonempty([str(tokens[i]) for i in kept], [float(values[i]) for i in kept], top)
+    return _logprobs_or_none([str(tokens[i]) for i in kept], [float(values[i]) for i in kept], top)
 
 
 def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
@@ -171,7 +171,7 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
     tokens, values, tops = [], [], []
     for entry in prompt:
         if isinstance(entry, dict):
-            shown = [candidate for candidate in entry.values() if _told(candidate)]
+            shown = [candidate for candidate in entry.values() if _is_prompt_entry(candidate)]
         else:
             shown = []
         if not shown:
@@ -183,10 +183,10 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
     if generated is not None:
         tokens, values = [*tokens, *generated.tokens], [*values, *generated.logprobs]
         tops += generated.top_logprobs or [{} for _ in generated.tokens]
-    return _nonempty(tokens, values, tops)
+    return _logprobs_or_none(tokens, values, tops)
 
 
-def _told(entry: Any) -> bool:
+def _is_prompt_entry(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("logprob"), int | float) and "decoded_token" in entry
 
 
@@ -209,20 +209,22 @@ def _chat_logprobs(content: list[Any]) -> Logprobs | None:
         for other in entry.get("top_logprobs") or ():
             alternatives.setdefault(str(other.get("token")), float(other.get("logprob")))
         top.append(alternatives)
-    return _nonempty([str(e.get("token")) for e in entries], [float(e["logprob"]) for e in entries], top)
+    return _logprobs_or_none([str(e.get("token")) for e in entries], [float(e["logprob"]) for e in entries], top)
 
 
-def _nonempty(tokens: list[str], values: list[float], top: list[dict[str, float]] | None) -> Logprobs | None:
+def _logprobs_or_none(
+    tokens: list[str], values: list[float], top: list[dict[str, float]] | None
+) -> Logprobs | None:
     if not tokens:
         return None
     return Logprobs(tokens=tokens, logprobs=values, top_logprobs=top if top and any(top) else None)
 
 
-def _mended(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_mended(item) for item in value]
+        return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return value

@@ -88,7 +88,7 @@ class GeminiModel(HttpModel):
         whole = GeminiResponse()
         async with self._open_stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
             async for data in response.events():
-                _merge(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
+                _merge_piece(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
         if whole.candidates and whole.candidates[0].finish_reason is None:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         return whole
@@ -123,11 +123,13 @@ def dynamic(model: str, request: Request) -> Row:
     """Return the whole body. System messages become the system instruction."""
     messages = request.messages or []
     body: Row = {"contents": contents([m for m in messages if m.role not in ("system", "developer")])}
-    system = [part for m in messages if m.role in ("system", "developer") for part in _parts(m.content)]
+    system = [part for m in messages if m.role in ("system", "developer") for part in _converted_parts(m.content)]
     if system:
         body["systemInstruction"] = {"parts": system}
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_declaration(t.get("function", t)) for t in request.tools]}]
+        body["tools"] = [
+            {"functionDeclarations": [_tool_declaration(t.get("function", t)) for t in request.tools]}
+        ]
     body["generationConfig"] = generation_config(model, request)
     return body
 
@@ -154,7 +156,7 @@ def generation_config(model: str, request: Request) -> Row:
         config["stopSequences"] = request.stop
     if inference.top_logprobs is not None:
         config |= {"responseLogprobs": True, "logprobs": inference.top_logprobs}
-    if thinking := _thinking(model, inference.reasoning_effort):
+    if thinking := _thinking_config(model, inference.reasoning_effort):
         config["thinkingConfig"] = thinking
     if request.response_format is not None:
         config["responseMimeType"] = "application/json"
@@ -174,7 +176,7 @@ def contents(messages: list[Message]) -> list[Row]:
             name = message.name or names.get(message.tool_call_id or "", "")
             parts = [{"functionResponse": {"name": name, "response": {"result": message.content}}}]
         else:
-            parts = _parts(message.content)
+            parts = _converted_parts(message.content)
         called = any("functionCall" in part for part in parts)
         for call in message.tool_calls or ():
             function = call.get("function", {})
@@ -213,7 +215,7 @@ def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
         raise ServerError(
             f"{endpoint.address} answered with a candidate that has no parts ({reason}).", status=200
         )
-    calls = [_call(part["functionCall"], index) for index, part in enumerate(parts) if "functionCall" in part]
+    calls = [_read_call(part["functionCall"], index) for index, part in enumerate(parts) if "functionCall" in part]
     finish = FINISHES.get(reason, reason.lower() or None)
     if reason in FILTERS:
         finish = "content_filter"
@@ -223,15 +225,15 @@ def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
         text="".join(part.get("text") or "" for part in parts if not part.get("thought")),
         reasoning="".join(part.get("text") or "" for part in parts if part.get("thought")) or None,
         finish_reason=finish,
-        usage=_usage(answer.usage_metadata),
+        usage=_read_usage(answer.usage_metadata),
         tool_calls=calls or None,
-        logprobs=_logprobs(candidate.logprobs_result),
+        logprobs=_read_logprobs(candidate.logprobs_result),
         model=text_or_none(answer.model_version),
         raw_message={"role": "assistant", "content": parts},
     )
 
 
-def _thinking(model: str, effort: str | None) -> Row | None:
+def _thinking_config(model: str, effort: str | None) -> Row | None:
     version = _version_of(model)
     if effort == "dynamic":
         return {"thinkingBudget": -1, "includeThoughts": True}
@@ -253,7 +255,7 @@ def _version_of(model: str) -> tuple[int, int]:
     return int(match[1]), int(match[2] or 0)
 
 
-def _parts(content: str | list[Row] | None) -> list[Row]:
+def _converted_parts(content: str | list[Row] | None) -> list[Row]:
     if not content:
         return []
     if isinstance(content, str):
@@ -273,7 +275,7 @@ def _converted_part(part: Row) -> Row:
     return {"fileData": {"fileUri": url}}
 
 
-def _declaration(function: Row) -> Row:
+def _tool_declaration(function: Row) -> Row:
     declaration: Row = {"name": function.get("name")}
     if function.get("description"):
         declaration["description"] = function["description"]
@@ -282,12 +284,12 @@ def _declaration(function: Row) -> Row:
     return declaration
 
 
-def _call(call: Row, index: int) -> Row:
+def _read_call(call: Row, index: int) -> Row:
     arguments = msgspec.json.encode(call.get("args") or {}).decode()
     return tool_call(call.get("id") or f"call_{index}", call.get("name") or "", arguments)
 
 
-def _usage(value: Any) -> Usage:
+def _read_usage(value: Any) -> Usage:
     answer_tokens, thought = count(value, "candidatesTokenCount"), count(value, "thoughtsTokenCount")
     output_tokens = None
     if answer_tokens is not None or thought is not None:
@@ -300,7 +302,7 @@ def _usage(value: Any) -> Usage:
     )
 
 
-def _logprobs(value: Any) -> Logprobs | None:
+def _read_logprobs(value: Any) -> Logprobs | None:
     if not isinstance(value, dict) or not value.get("chosenCandidates"):
         return None
     chosen = value["chosenCandidates"]
@@ -315,7 +317,7 @@ def _logprobs(value: Any) -> Logprobs | None:
     )
 
 
-def _merge(whole: GeminiResponse, piece: GeminiResponse) -> None:
+def _merge_piece(whole: GeminiResponse, piece: GeminiResponse) -> None:
     whole.usage_metadata = piece.usage_metadata or whole.usage_metadata
     whole.model_version = piece.model_version or whole.model_version
     whole.prompt_feedback = piece.prompt_feedback or whole.prompt_feedback
@@ -327,10 +329,12 @@ def _merge(whole: GeminiResponse, piece: GeminiResponse) -> None:
         first_candidate.finish_reason = candidate.finish_reason or first_candidate.finish_reason
         assert first_candidate.content is not None
         first_candidate.content["parts"] += (candidate.content or {}).get("parts") or []
-        first_candidate.logprobs_result = _joined(first_candidate.logprobs_result, candidate.logprobs_result)
+        first_candidate.logprobs_result = _joined_values(
+            first_candidate.logprobs_result, candidate.logprobs_result
+        )
 
 
-def _joined(joined: Any, new: Any) -> Any:
+def _joined_values(joined: Any, new: Any) -> Any:
     if not isinstance(joined, dict) or not isinstance(new, dict):
         return new or joined
     names = ("chosenCandidates", "topCandidates")

@@ -159,7 +159,7 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) 
         if data == b"[DONE]":
             done = True
             continue
-        _merge_chunk(whole, message, calls, _chunk(data, endpoint))
+        _merge_chunk(whole, message, calls, _read_chunk(data, endpoint))
     if not whole.choices or (not done and whole.choices[0].finish_reason is None):
         raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
     choice = whole.choices[0]
@@ -217,7 +217,7 @@ def _texts_and_thoughts(content: list[Any]) -> tuple[str | None, str | None]:
     return text, "".join(thoughts) or None
 
 
-def _chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
+def _read_chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
     try:
         value = msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -76,7 +76,7 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
             items.append({"type": "reasoning", "id": f"rs_{len(items)}", "summary": [], "content": thought})
         if message.content:
             role = "developer" if developer and message.role == "system" else message.role
-            items.append({"role": role, "content": _content(message.content, message.role)})
+            items.append({"role": role, "content": _content_parts(message.content, message.role)})
         for call in message.tool_calls or ():
             function = call.get("function", {})
             function_fields = {"name": function.get("name"), "arguments": function.get("arguments")}
@@ -87,7 +87,7 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
 def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
     """Read the reply from a body. Raises ServerError for a body without output, and the ModelError that a failed
     response stands for."""
-    return _reply(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
+    return _reply_of(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
 
 
 async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
@@ -104,10 +104,10 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) 
             last = event.response
     if last is None:
         raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
-    return _reply(last, endpoint)
+    return _reply_of(last, endpoint)
 
 
-def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
+def _reply_of(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
     if response.error or response.status in ("failed", "cancelled"):
         raise error_for(500, refusal_of({"error": response.error or f"status {response.status}"}), endpoint)
     if not response.output and response.status != "incomplete":
@@ -134,7 +134,7 @@ def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
     return Reply(
         text=text,
         reasoning="\n\n".join(thoughts) or None,
-        finish_reason=_finish(response, calls),
+        finish_reason=_finish_reason(response, calls),
         usage=usage_of(response.usage),
         tool_calls=calls or None,
         logprobs=logprobs_of({"content": logprobs}) if logprobs else None,
@@ -151,7 +151,7 @@ def mark_cut(reply: Reply, limit: int | None) -> None:
         reply.finish_reason = "length"
 
 
-def _finish(response: ResponsesReply, calls: list[Row]) -> str:
+def _finish_reason(response: ResponsesReply, calls: list[Row]) -> str:
     if response.status == "incomplete":
         reason = member_of(response.incomplete_details, "reason")
         return FINISHES.get(str(reason), "length")
@@ -160,7 +160,7 @@ def _finish(response: ResponsesReply, calls: list[Row]) -> str:
     return "stop"
 
 
-def _content(content: str | list[Row], role: str) -> str | list[Row]:
+def _content_parts(content: str | list[Row], role: str) -> str | list[Row]:
     if isinstance(content, str):
         return content
     text_type = "output_text" if role == "assistant" else "input_text"

@@ -52,18 +52,18 @@ class RewardModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         """Return a reply whose text is the score. Raises the HttpError family."""
         started = time.time()
-        body = {"model": self.name, **self._body(request), **request.extra_body}
+        body = {"model": self.name, **self._request_body(request), **request.extra_body}
         got = await self._post(self._wire.path, encode(body), request.inference.timeout)
         reply = decode_body(got, _decoder, dict[str, Any], self.endpoint.address)
         return Reply(
-            text=repr(self._score(reply)),
+            text=repr(self._read_score(reply)),
             finish_reason="stop",
             usage=usage_of(reply.get("usage")),
             started=started,
             ended=time.time(),
         )
 
-    def _body(self, request: Request) -> Row:
+    def _request_body(self, request: Request) -> Row:
         messages = request.messages or []
         if not self._wire.compares:
             return {"messages": messages}
@@ -71,7 +71,7 @@ class RewardModel(HttpModel):
             raise BadRequestError("vllm_score compares two texts: the problem and the solution.")
         return {"text_1": messages[-2].content, "text_2": messages[-1].content}
 
-    def _score(self, reply: Row) -> float:
+    def _read_score(self, reply: Row) -> float:
         data = reply.get("data")
         value = None
         if isinstance(data, list) and data:
