@@ -68,7 +68,10 @@ def paired_test(before: Sequence[Sequence[float]], after: Sequence[Sequence[floa
     pairs = _common_pairs(before, after)
     differences = _differences(pairs)
     counts = Counter(differences)
-    p_value = mcnemar(counts[-1.0], counts[1.0]) if _is_single(pairs) else _t_test(differences)
+    if _is_single(pairs):
+        p_value = mcnemar(counts[-1.0], counts[1.0])
+    else:
+        p_value = _t_test(differences)
     return PairedTest(difference=mean_std(differences)[0], p_value=p_value, n=len(pairs))
 
 
@@ -219,7 +222,9 @@ def _bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[
     low, high = _bootstrap_bounds(dict(max(own, turned)), seed, smoothed=smoothed)
     if own == turned:
         return (low - high) / 2, (high - low) / 2
-    return (low, high) if own > turned else (-high, -low)
+    if own < turned:
+        return -high, -low
+    return low, high
 
 
 def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[float, float]:

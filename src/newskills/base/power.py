@@ -41,8 +41,10 @@ class DifferenceVariance(Struct, frozen=True):
     def of(self, samples: int, difference: float = 0.0) -> float:
         """Return the variance with so many samples of each problem and system, at least what a true `difference`
         brings with it: single 0/1 answers that differ on average by 0.01 differ on one problem in a hundred."""
-        least = abs(difference) / samples - difference**2 if self.binary and self.paired else 0.0
-        return max(self.between + self.within / samples, least)
+        variance = self.between + self.within / samples
+        if not self.binary or not self.paired:
+            return max(variance, 0.0)
+        return max(variance, abs(difference) / samples - difference**2)
 
     def power(self, problems: int, samples: int, difference: float) -> float:
         """Return the share of comparisons with p < 0.05 (two-sided) where the true difference is `difference`."""
@@ -135,7 +137,9 @@ def upper_bound(variance: DifferenceVariance, differences: Sequence[float]) -> D
     mean, deviation = mean_std(squares)
     if not mean:
         return replace(variance, between=upper_share(0, len(squares)))
-    effective = len(squares) * mean * (1 - mean) / deviation**2 if deviation else len(squares)
+    effective: float = len(squares)
+    if deviation:
+        effective = len(squares) * mean * (1 - mean) / deviation**2
     factor = upper_share(mean * effective, effective) / mean
     shift = math.fsum(differences) / len(differences)
     return replace(variance, between=factor * (variance.between + shift**2), within=factor * variance.within)
@@ -166,7 +170,9 @@ def assumed(accuracy: float, difference: float, within: float | None, *, paired:
     """
     whole = accuracy * (1 - accuracy)
     within = whole / 2 if within is None else min(within, whole)
-    spread = abs(difference) * (1 - abs(difference)) if paired else 2 * (whole - within)
+    spread = 2 * (whole - within)
+    if paired:
+        spread = abs(difference) * (1 - abs(difference))
     return DifferenceVariance(between=spread, within=2 * within, paired=paired)
 
 

@@ -45,8 +45,9 @@ def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 def remove_abandoned(folder: Path, names: Container[str]) -> None:
     """Delete what killed processes have left of files called `names` that they were writing in `folder`."""
     for name, leftovers in _temporaries(folder).items():
-        for left in leftovers if name in names else ():
-            _remove(left)
+        if name in names:
+            for left in leftovers:
+                _remove(left)
 
 
 def sync_folder(folder: Path) -> None:

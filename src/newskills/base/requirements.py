@@ -73,15 +73,20 @@ def declared(where: str) -> tuple[str, ...]:
         return ()
     try:
         text = path.read_text("utf-8")
-        tree = ast.parse(text) if DECLARATION in text else ast.Module([], [])
+        if DECLARATION not in text:
+            return ()
+        tree = ast.parse(text)
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError):  # importing it says what is wrong
         return ()
     for statement in tree.body:
-        names = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign):
+        if isinstance(statement, ast.Assign):
+            names = statement.targets
+        elif isinstance(statement, ast.AnnAssign):
             names = [statement.target]
+        else:
+            continue
         if any(isinstance(name, ast.Name) and name.id == DECLARATION for name in names):
-            return _texts(getattr(statement, "value", None), where)
+            return _declared_texts(statement.value, where)
     return ()
 
 
@@ -90,16 +95,19 @@ def source_of(where: str) -> Path | None:
     none."""
     if where.endswith(".py"):
         path = Path(where).expanduser()
-        return path if path.is_file() else None
+        if path.is_file():
+            return path
+        return None
     try:
         spec = find_spec(where)
     except (ImportError, ValueError, AttributeError):
         return None
-    origin = spec.origin if spec is not None else None
-    return Path(origin) if origin is not None and origin.endswith(".py") else None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    return Path(spec.origin)
 
 
-def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
+def _declared_texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
     try:
         literal = ast.literal_eval(value) if value is not None else None
     except ValueError:
@@ -164,8 +172,9 @@ def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
 
 def _pinned(distribution: dict[str, Any]) -> str:
     name, version = distribution["metadata"]["name"], distribution["metadata"]["version"]
-    direct = distribution.get("is_direct") and distribution["download_info"]["url"]
-    return f"{name} @ {direct}" if direct else f"{name}=={version}"
+    if distribution.get("is_direct") and (url := distribution["download_info"]["url"]):
+        return f"{name} @ {url}"
+    return f"{name}=={version}"
 
 
 def _own() -> list[str]:

@@ -51,7 +51,9 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
     Where they do not fit, cells of text are wrapped. Where that is not enough, the last columns follow below their
     row, indented, each after its name in `head`.
     """
-    texts = [[str(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
+    texts = [[str(cell) for cell in row] for row in rows]
+    if head:
+        texts.insert(0, [str(cell) for cell in head])
     if not texts:
         return []
     beside = len(texts[0])
@@ -63,7 +65,8 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
         lines += [line.rstrip() for line in _row_lines(row[:beside], widths, "  ")]
         if number or not head:
             for name, cell in zip(names[beside:], row[beside:], strict=True):
-                lines += wrapped(f"{name}: {cell}" if name else cell, width, INDENT, "  ") if cell else []
+                if cell:
+                    lines += wrapped(f"{name}: {cell}" if name else cell, width, INDENT, "  ")
     return lines
 
 
@@ -132,7 +135,9 @@ def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
     ]
     spare = room - sum(least)
     if spare < 0:
-        return None if len(widths) > 1 else least
+        if len(widths) > 1:
+            return None
+        return least
     for column in sorted(range(len(widths)), key=lambda n: widths[n] - least[n]):
         wanting = sum(widths[n] > least[n] for n in range(len(widths)))
         more = min(widths[column] - least[column], spare // max(wanting, 1))
@@ -154,7 +159,9 @@ def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
 
 def _words(cell: str) -> list[str]:
     """Split a cell where it may be broken: between words; figures and what belongs to them stay together."""
-    return cell.split() if any(map(str.isalpha, cell)) else cell.split("\n")
+    if any(map(str.isalpha, cell)):
+        return cell.split()
+    return cell.split("\n")
 
 
 def _shares(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:

@@ -137,8 +137,9 @@ def _table_of(path: Path) -> TableForm | None:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
-    separator = TABLES.get(suffixes[-1]) if suffixes else None
-    return None if separator is None else TableForm(separator, strict=True)
+    if not suffixes or suffixes[-1] not in TABLES:
+        return None
+    return TableForm(TABLES[suffixes[-1]], strict=True)
 
 
 def _converted(
