@@ -83,12 +83,12 @@ def _binomial_weight(count: int, n: int, share: float) -> float:
 
 def _split_power(pairs: int, winning: float) -> float:
     """Return the chance that so many discordant pairs, each won with this chance, split unevenly enough."""
-    fewer = (pairs - _surplus(pairs)) // 2
+    fewer = (pairs - _cached_discordance(pairs)) // 2
     return binomial_tail(fewer, pairs, winning) + binomial_tail(fewer, pairs, 1 - winning)
 
 
 @lru_cache(maxsize=4096)
-def _surplus(pairs: int) -> int:
+def _cached_discordance(pairs: int) -> int:
     return smallest_discordance(pairs)
 
 
@@ -112,7 +112,7 @@ def measured(
     """
     if min(len(before), len(after)) < 2:
         raise ValueError("at least two problems are needed")
-    noise = [_sampling(side) for side in (before, after)]
+    noise = [_sampling_variances(side) for side in (before, after)]
     if paired:
         total = mean_std(problem_differences(before, after))[1] ** 2
     else:
@@ -150,7 +150,7 @@ def problem_differences(before: Sequence[Sequence[float]], after: Sequence[Seque
     return [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in zip(before, after, strict=True)]
 
 
-def _sampling(problems: Sequence[Sequence[float]]) -> tuple[float, float]:
+def _sampling_variances(problems: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the mean variance of one sample around its problem's mean, and of the mean of the samples that there
     are."""
     repeated = [own for own in problems if len(own) > 1]

@@ -57,7 +57,7 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
     if not texts:
         return []
     beside = len(texts[0])
-    while (widths := _widths([row[:beside] for row in texts], width, "  ")) is None:
+    while (widths := _column_widths([row[:beside] for row in texts], width, "  ")) is None:
         beside -= 1
     names = texts[0] if head else [""] * len(texts[0])
     lines: list[str] = []
@@ -73,18 +73,20 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
 def stacked(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[list[str]]:
     """Return a table of figures, whose first row is the head, in as few blocks as fit: each repeats the first column,
     none is much wider than the others, and all lines of a block are equally long. `width` None: one block."""
-    widths = _naturals(rows)
+    widths = _natural_widths(rows)
     if width is None or sum(widths) + len(joint) * (len(widths) - 1) <= width:
-        return [_aligned(rows, widths, joint)]
-    least = _shares(rows, width, joint)
-    fewest = len(_divided(least, width, joint))
-    while len(_divided(least, width - 1, joint)) == fewest and width > max(least[1:]) + least[0] + len(joint):
+        return [_aligned_lines(rows, widths, joint)]
+    least = _block_widths(rows, width, joint)
+    fewest = len(_column_blocks(least, width, joint))
+    while len(_column_blocks(least, width - 1, joint)) == fewest and width > max(least[1:]) + least[0] + len(
+        joint
+    ):
         width -= 1
     return [
-        _aligned(
+        _aligned_lines(
             [[row[0], *(row[n] for n in chosen)] for row in rows], [least[0], *(least[n] for n in chosen)], joint
         )
-        for chosen in _divided(least, width, joint)
+        for chosen in _column_blocks(least, width, joint)
     ]
 
 
@@ -121,10 +123,10 @@ def wrapped(
     return lines
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[int] | None:
+def _column_widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[int] | None:
     """Return the widths of columns that fit beside each other, those of text narrowed where needed; None where
     they do not fit (one column always does)."""
-    widths = _naturals(rows)
+    widths = _natural_widths(rows)
     if width is None:
         return widths
     room = width - len(joint) * (len(widths) - 1)
@@ -147,32 +149,34 @@ def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
     return least
 
 
-def _naturals(rows: Sequence[Sequence[str]]) -> list[int]:
+def _natural_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the width of each column where no cell is wrapped."""
     return [max(len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
 
 
 def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the width of the longest word of each column, which no cell can do without."""
-    return [max(len(word) for cell in column for word in _words(cell)) for column in zip(*rows, strict=True)]
+    return [
+        max(len(word) for cell in column for word in _breakable_words(cell)) for column in zip(*rows, strict=True)
+    ]
 
 
-def _words(cell: str) -> list[str]:
+def _breakable_words(cell: str) -> list[str]:
     """Split a cell where it may be broken: between words; figures and what belongs to them stay together."""
     if any(map(str.isalpha, cell)):
         return cell.split()
     return cell.split("\n")
 
 
-def _shares(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:
+def _block_widths(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:
     """Return the width of each column where one stands beside the first: texts that are wider are wrapped."""
-    naturals = _naturals(rows)
+    naturals = _natural_widths(rows)
     first = min(naturals[0], width // 2)
     room = width - first - len(joint)
     return [first, *(min(natural, room) for natural in naturals[1:])]
 
 
-def _divided(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
+def _column_blocks(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
     """Divide the columns after the first into blocks, as many to a block as fit; return their numbers."""
     blocks: list[list[int]] = []
     taken = 0
@@ -186,7 +190,7 @@ def _divided(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
     return blocks or [[]]
 
 
-def _aligned(rows: Sequence[Sequence[str]], widths: Sequence[int], joint: str) -> list[str]:
+def _aligned_lines(rows: Sequence[Sequence[str]], widths: Sequence[int], joint: str) -> list[str]:
     return [line for row in rows for line in _row_lines(row, widths, joint, break_words=True)]
 
 
