@@ -20,6 +20,7 @@ from newskills.gateway.routes import CHAT, GEMINI, MESSAGES, RESPONSES
 from newskills.models import anthropic as anthropic_wire
 from newskills.models import gemini as gemini_wire
 from newskills.models import openai_chat, openai_responses
+from newskills.models.decode import call_arguments
 from newskills.models.errors import EndpointIdentity
 
 HERE = EndpointIdentity("http://gateway", "m", None, "")
@@ -81,14 +82,14 @@ def ours(protocol: ProgramProtocol, stream: bytes) -> Reply:
         if protocol is MESSAGES:
             answer = anthropic_wire.AnthropicResponse(content=[])
             async for data in events():
-                anthropic_wire._merge_event(answer, anthropic_wire._event(data, HERE), HERE)
+                anthropic_wire._merge_event(answer, anthropic_wire._read_event(data, HERE), HERE)
             for block in answer.content:
                 if isinstance(text := block.pop("partial_json", None), str):
-                    block["input"] = anthropic_wire._arguments(text)
+                    block["input"] = call_arguments(text)
             return anthropic_wire.reply_of(answer)
         whole = gemini_wire.GeminiResponse()
         async for data in events():
-            gemini_wire._merge(whole, gemini_wire._answers.decode(data))
+            gemini_wire._merge_piece(whole, gemini_wire._answers.decode(data))
         return gemini_wire.reply_of(whole, HERE)
 
     return asyncio.run(read())

@@ -37,9 +37,9 @@ def anytime_interval(values: Mapping[float, float], low: float = 0.0, high: floa
     """
     if any(not low <= value <= high for value in values):
         return Interval(-math.inf, math.inf, ANYTIME)
-    shares, slack = _rounded({(value - low) / (high - low): count for value, count in values.items()})
+    shares, slack = _rounded_shares({(value - low) / (high - low): count for value, count in values.items()})
     least = max(0.0, _least_mean(shares) - slack)
-    most = min(1.0, 1.0 - _least_mean(_mirrored(shares)) + slack)
+    most = min(1.0, 1.0 - _least_mean(_mirrored_shares(shares)) + slack)
     return Interval(low + least * (high - low), low + most * (high - low), ANYTIME)
 
 
@@ -48,12 +48,12 @@ def excludes(values: Mapping[float, float], mean: float, low: float = 0.0, high:
     outside."""
     if any(not low <= value <= high for value in values):
         return False
-    shares, slack = _rounded({(value - low) / (high - low): count for value, count in values.items()})
+    shares, slack = _rounded_shares({(value - low) / (high - low): count for value, count in values.items()})
     share = (mean - low) / (high - low)
     needed = math.log(2 / ERROR)
     return (
         _log_capital(shares, share + slack) >= needed
-        or _log_capital(_mirrored(shares), 1 - share + slack) >= needed
+        or _log_capital(_mirrored_shares(shares), 1 - share + slack) >= needed
     )
 
 
@@ -82,11 +82,11 @@ def _log_capital(shares: Mapping[float, float], mean: float) -> float:
     return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(STAKES))
 
 
-def _mirrored(shares: Mapping[float, float]) -> dict[float, float]:
+def _mirrored_shares(shares: Mapping[float, float]) -> dict[float, float]:
     return {1 - share: count for share, count in shares.items()}
 
 
-def _rounded(shares: Mapping[float, float]) -> tuple[Mapping[float, float], float]:
+def _rounded_shares(shares: Mapping[float, float]) -> tuple[Mapping[float, float], float]:
     """Return (the same on fewer distinct values, how far one may have moved)."""
     if len(shares) <= SEVERAL:
         return shares, 0.0

@@ -256,7 +256,10 @@ def suggest(name: str, known_names: Iterable[str]) -> str:
         return "; did you mean " + " or ".join(f"'{folded[c]}'" for c in close) + "?"
     if not names:
         return "."
-    return f"; the choices are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}."
+    choices = names[:12]
+    if len(names) > 12:
+        choices.append("…")
+    return f"; the choices are {', '.join(choices)}."
 
 
 def _are_opposites(first: str, second: str) -> bool:
@@ -354,5 +357,6 @@ def storage_error(error: OSError, path: object) -> StorageError:
         errno.EROFS: "The file system is read-only",
     }.get(number, error.strerror or str(error))
     full = number in FULL
-    hint = f"Finished work is safe; {'free some space' if full else 'fix that'}, then run again."
+    remedy = "free some space" if full else "fix that"
+    hint = f"Finished work is safe; {remedy}, then run again."
     return StorageError(f"{what}: cannot write {path}.", hint=hint, full=full)

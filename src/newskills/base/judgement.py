@@ -32,8 +32,8 @@ _CONFIDENCE = re.compile(
 )
 PASSING_POINTS = 6
 _YES_OR_NO = {"yes": True, "no": False}
-_DRESS = " \t\r\n*_`'\".,:;()[]{}#$"
-_TICKS = "✅✔☑❌✗✘\ufe0f→-"
+_DECORATION_CHARS = " \t\r\n*_`'\".,:;()[]{}#$"
+_TICK_CHARS = "✅✔☑❌✗✘\ufe0f→-"
 
 
 def parse_judgement(text: object) -> bool | None:
@@ -69,7 +69,7 @@ def parse_judgement(text: object) -> bool | None:
         return bool(matches[-1].lower() == "true")
     if matches := _FIELD.findall(text):
         return bool(matches[-1].lower() == "yes")
-    return _YES_OR_NO.get(text.strip(_DRESS).lower())
+    return _YES_OR_NO.get(text.strip(_DECORATION_CHARS).lower())
 
 
 def structured_verdict(text: object) -> bool | None:
@@ -83,11 +83,13 @@ def structured_verdict(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
-    fields = _object(text)
+    fields = _json_object(text)
     verdict = fields.get("correct", fields.get("criteria_met"))
     if isinstance(verdict, str):
         return _YES_OR_NO.get(verdict.strip().lower())
-    return verdict if isinstance(verdict, bool) else None
+    if isinstance(verdict, bool):
+        return verdict
+    return None
 
 
 def parse_confidence(text: object) -> int | None:
@@ -99,24 +101,30 @@ def parse_confidence(text: object) -> int | None:
     """
     if not isinstance(text, str):
         return None
-    stated = _object(text).get("confidence")
+    stated = _json_object(text).get("confidence")
     if stated is None and (matches := _CONFIDENCE.findall(without_thinking(text))):
         stated = matches[-1]
     try:
         percent = int(str(stated).strip())
     except ValueError:
         return None
-    return percent if 0 <= percent <= 100 else None
+    if not 0 <= percent <= 100:
+        return None
+    return percent
 
 
-def _object(text: str) -> Mapping[str, object]:
+def _json_object(text: str) -> Mapping[str, object]:
     """Return the JSON object that a text is, alone or in a fence; an empty one for any other text."""
     match = _OBJECT.match(without_thinking(text).strip())
+    if match is None:
+        return {}
     try:
-        value = json.loads(match[1]) if match else {}
+        value = json.loads(match[1])
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
 
 
 _WRAP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)(?![a-zA-Z])")
@@ -151,7 +159,7 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     reply = without_thinking(text).strip()
     text = own_words(without_choices(reply, verdicts)).strip()
     names = {name.replace("_", " "): name for name in verdicts.values()}
-    if (stated := _object(reply).get("verdict")) is not None:
+    if (stated := _json_object(reply).get("verdict")) is not None:
         return _bare_verdict(str(stated), verdicts, names)
     lines = text.splitlines() or [""]
     for part in (text, lines[-1], lines[0]):
@@ -160,17 +168,24 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     if letters := [letter for letter in _NAMED_LETTER.findall(text) if letter in verdicts]:
         return verdicts[letters[-1]]
     if (first := _LETTER_THEN_WHY.match(text)) and first[1] in verdicts:
-        return verdicts[first[1]] if _gives_reasons(reply, first[1], verdicts[first[1]], names) else None
+        verdict = verdicts[first[1]]
+        if _gives_reasons(reply, first[1], verdict, names):
+            return verdict
+        return None
     if names.keys() <= _YES_OR_NO.keys():
         last = _LAST_WORD.search(text)
-        return names.get(last[1].lower()) if last else None
-    shouted = {name for word, name in names.items() if _shouts(text, word)}
-    return shouted.pop() if len(shouted) == 1 else None
+        if last is None:
+            return None
+        return names.get(last[1].lower())
+    in_capitals = {name for word, name in names.items() if _stands_in_capitals(text, word)}
+    if len(in_capitals) == 1:
+        return in_capitals.pop()
+    return None
 
 
 def _gives_reasons(text: str, letter: str, verdict: str, names: Mapping[str, str]) -> bool:
     """Return whether a text that begins with a letter speaks of no other verdict, and does not deny its own."""
-    spoken = _spaced(text)
+    spoken = _plain_words(text)
     named = {name for word, name in names.items() if re.search(rf"\b{word}\b", spoken)}
     denied = re.search(rf"\b(?:not|isn't|never)\s{verdict.replace('_', ' ')}\b", spoken)
     return set(_LETTER_ALONE.findall(text)) - {"A"} <= {letter} and named <= {verdict} and denied is None
@@ -179,22 +194,24 @@ def _gives_reasons(text: str, letter: str, verdict: str, names: Mapping[str, str
 def _bare_verdict(part: str, verdicts: Mapping[str, str], names: Mapping[str, str]) -> str | None:
     """Return the verdict that a line consists of, with or without a label before it; None for any other line."""
     label, colon, rest = part.partition(":")
-    spoken = [part, rest] if colon and 1 < len(label.strip(_DRESS)) < 40 else [part]
-    for piece in spoken:
-        bare = _NOUN.sub("", _TAG.sub("", _WRAP.sub("", piece)).strip(_DRESS + _TICKS))
+    pieces = [part]
+    if colon and 1 < len(label.strip(_DECORATION_CHARS)) < 40:
+        pieces.append(rest)
+    for piece in pieces:
+        bare = _NOUN.sub("", _TAG.sub("", _WRAP.sub("", piece)).strip(_DECORATION_CHARS + _TICK_CHARS))
         if bare.upper() in verdicts:
             return verdicts[bare.upper()]
         both = _LETTER_AND_WORD.match(bare)
-        word = names.get(_spaced(both[2] if both else bare))
+        word = names.get(_plain_words(both[2] if both else bare))
         if word is not None and (both is None or verdicts.get(both[1]) == word):
             return word
     return None
 
 
-def _spaced(text: str) -> str:
-    return " ".join(text.strip(_DRESS).replace("_", " ").replace("-", " ").casefold().split())
+def _plain_words(text: str) -> str:
+    return " ".join(text.strip(_DECORATION_CHARS).replace("_", " ").replace("-", " ").casefold().split())
 
 
-def _shouts(text: str, word: str) -> bool:
+def _stands_in_capitals(text: str, word: str) -> bool:
     pattern = word.upper().replace(" ", "[ _-]")
     return re.search(rf"(?<![A-Za-z])(?<!NOT )(?<!not ){pattern}(?![A-Za-z])", text) is not None

@@ -38,10 +38,10 @@ def count_files_left() -> int | None:
 
 def describe_limits() -> str:
     """Return the limits that may keep processes from starting, as `address space 390 MiB (ulimit -v)`; else nothing."""
-    return ", ".join(_limits())
+    return ", ".join(_limit_texts())
 
 
-def _limits() -> Iterator[str]:
+def _limit_texts() -> Iterator[str]:
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if space != resource.RLIM_INFINITY:
         yield f"address space {space >> 20:,} MiB (ulimit -v)"

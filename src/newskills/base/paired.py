@@ -68,7 +68,10 @@ def paired_test(before: Sequence[Sequence[float]], after: Sequence[Sequence[floa
     pairs = _common_pairs(before, after)
     differences = _differences(pairs)
     counts = Counter(differences)
-    p_value = mcnemar(counts[-1.0], counts[1.0]) if _is_single(pairs) else _t_test(differences)
+    if _is_single(pairs):
+        p_value = mcnemar(counts[-1.0], counts[1.0])
+    else:
+        p_value = _t_test(differences)
     return PairedTest(difference=mean_std(differences)[0], p_value=p_value, n=len(pairs))
 
 
@@ -87,10 +90,10 @@ def paired_difference(
     counts = Counter(differences)
     weights: dict[float, float] = dict(counts.items())
     if binary:
-        weights = _smoothed(weights, pairs)
+        weights = _smoothed_weights(weights, pairs)
     mean, _ = mean_std(differences)
     error = _standard_error(weights)
-    low, high = _bounds(weights, seed, smoothed=binary)
+    low, high = _mean_bounds(weights, seed, smoothed=binary)
     if single:
         gained, lost = counts[1.0], counts[-1.0]
         p_value, significant = mcnemar(lost, gained), smallest_discordance(gained + lost) / len(pairs)
@@ -188,7 +191,7 @@ def _t_test(differences: Sequence[float]) -> float:
     return t_two_sided(mean / (deviation / math.sqrt(len(differences))), len(differences) - 1)
 
 
-def _smoothed(
+def _smoothed_weights(
     counts: dict[float, float], pairs: Sequence[tuple[Sequence[float], Sequence[float]]]
 ) -> dict[float, float]:
     """Return difference → weight, with two problems more whose samples are tosses of a coin.
@@ -212,14 +215,16 @@ def _standard_error(weights: dict[float, float]) -> float:
     return math.sqrt(squares / (total - 1) / total)
 
 
-def _bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[float, float]:
+def _mean_bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[float, float]:
     """Return the bounds of the mean, by bootstrap; the negative of the weights has the negative bounds."""
     own = sorted(weights.items())
     turned = sorted((-value, weight) for value, weight in own)
     low, high = _bootstrap_bounds(dict(max(own, turned)), seed, smoothed=smoothed)
     if own == turned:
         return (low - high) / 2, (high - low) / 2
-    return (low, high) if own > turned else (-high, -low)
+    if own < turned:
+        return -high, -low
+    return low, high
 
 
 def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool) -> tuple[float, float]:
@@ -235,13 +240,13 @@ def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool)
         half = critical * _standard_error(weights)
         return mean - half, mean + half
     draw = random.Random(seed)  # noqa: S311 - repeatable on purpose, no secret
-    means = sorted(_means(weights, total, draw))
+    means = sorted(_resampled_means(weights, total, draw))
     level = Z95 if smoothed else critical * math.sqrt(total / (total - 1))
     tail = math.erfc(level / math.sqrt(2)) / 2
-    return _quantile(means, tail), _quantile(means, 1 - tail)
+    return _quantile_of(means, tail), _quantile_of(means, 1 - tail)
 
 
-def _means(weights: dict[float, float], total: int, draw: random.Random) -> list[float]:
+def _resampled_means(weights: dict[float, float], total: int, draw: random.Random) -> list[float]:
     """Draw `RESAMPLES` means of `total` draws each."""
     values = sorted(weights)
     if len(values) > _FEW:
@@ -266,7 +271,7 @@ def _drawn_sum(shares: Sequence[tuple[float, float]], total: int, draw: random.R
     return drawn_sum
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
+def _quantile_of(ordered: Sequence[float], share: float) -> float:
     place = share * (len(ordered) - 1)
     below = min(int(place), len(ordered) - 2)
     return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])

@@ -41,8 +41,10 @@ class DifferenceVariance(Struct, frozen=True):
     def of(self, samples: int, difference: float = 0.0) -> float:
         """Return the variance with so many samples of each problem and system, at least what a true `difference`
         brings with it: single 0/1 answers that differ on average by 0.01 differ on one problem in a hundred."""
-        least = abs(difference) / samples - difference**2 if self.binary and self.paired else 0.0
-        return max(self.between + self.within / samples, least)
+        variance = self.between + self.within / samples
+        if not self.binary or not self.paired:
+            return max(variance, 0.0)
+        return max(variance, abs(difference) / samples - difference**2)
 
     def power(self, problems: int, samples: int, difference: float) -> float:
         """Return the share of comparisons with p < 0.05 (two-sided) where the true difference is `difference`."""
@@ -81,12 +83,12 @@ def _binomial_weight(count: int, n: int, share: float) -> float:
 
 def _split_power(pairs: int, winning: float) -> float:
     """Return the chance that so many discordant pairs, each won with this chance, split unevenly enough."""
-    fewer = (pairs - _surplus(pairs)) // 2
+    fewer = (pairs - _cached_discordance(pairs)) // 2
     return binomial_tail(fewer, pairs, winning) + binomial_tail(fewer, pairs, 1 - winning)
 
 
 @lru_cache(maxsize=4096)
-def _surplus(pairs: int) -> int:
+def _cached_discordance(pairs: int) -> int:
     return smallest_discordance(pairs)
 
 
@@ -110,7 +112,7 @@ def measured(
     """
     if min(len(before), len(after)) < 2:
         raise ValueError("at least two problems are needed")
-    noise = [_sampling(side) for side in (before, after)]
+    noise = [_sampling_variances(side) for side in (before, after)]
     if paired:
         total = mean_std(problem_differences(before, after))[1] ** 2
     else:
@@ -135,7 +137,9 @@ def upper_bound(variance: DifferenceVariance, differences: Sequence[float]) -> D
     mean, deviation = mean_std(squares)
     if not mean:
         return replace(variance, between=upper_share(0, len(squares)))
-    effective = len(squares) * mean * (1 - mean) / deviation**2 if deviation else len(squares)
+    effective: float = len(squares)
+    if deviation:
+        effective = len(squares) * mean * (1 - mean) / deviation**2
     factor = upper_share(mean * effective, effective) / mean
     shift = math.fsum(differences) / len(differences)
     return replace(variance, between=factor * (variance.between + shift**2), within=factor * variance.within)
@@ -146,7 +150,7 @@ def problem_differences(before: Sequence[Sequence[float]], after: Sequence[Seque
     return [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in zip(before, after, strict=True)]
 
 
-def _sampling(problems: Sequence[Sequence[float]]) -> tuple[float, float]:
+def _sampling_variances(problems: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the mean variance of one sample around its problem's mean, and of the mean of the samples that there
     are."""
     repeated = [own for own in problems if len(own) > 1]
@@ -166,7 +170,9 @@ def assumed(accuracy: float, difference: float, within: float | None, *, paired:
     """
     whole = accuracy * (1 - accuracy)
     within = whole / 2 if within is None else min(within, whole)
-    spread = abs(difference) * (1 - abs(difference)) if paired else 2 * (whole - within)
+    spread = 2 * (whole - within)
+    if paired:
+        spread = abs(difference) * (1 - abs(difference))
     return DifferenceVariance(between=spread, within=2 * within, paired=paired)
 
 

@@ -118,7 +118,7 @@ class Request(Struct, kw_only=True):
 
         The timeout is left out: waiting longer does not ask for something else.
         """
-        body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_timeless(self.inference))])
+        body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_without_times(self.inference))])
         return _blake2b()(body, digest_size=8).hexdigest()
 
 
@@ -279,5 +279,5 @@ class Report(Struct, kw_only=True):
     shown: tuple[str, ...] = ()
 
 
-def _timeless(inference: Inference) -> Inference:
+def _without_times(inference: Inference) -> Inference:
     return msgspec.structs.replace(inference, timeout=1.0)

@@ -192,7 +192,7 @@ def _load_error(kind: str, where: str, error: Exception) -> ConfigError:
         what = str(error)
     else:
         what = f"{type(error).__name__}: {error}"
-    return ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.")
+    return ConfigError(f"Cannot load the {kind} from {where}: {what}{_failing_line(error)}.")
 
 
 def _load_file(where: str, kind: str) -> ModuleType:
@@ -226,7 +226,7 @@ def _load_file(where: str, kind: str) -> ModuleType:
     return module
 
 
-def _line(error: Exception) -> str:
+def _failing_line(error: Exception) -> str:
     """Return where the error was raised; a syntax error says that itself, a missing module is raised by the import
     system."""
     if isinstance(error, SyntaxError):

@@ -26,10 +26,10 @@ def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for left in _left_in(path.parent).pop(path.name, ()):
-        _remove(left)
+        _remove_file(left)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with _locked(temporary) as file:
+        with _open_locked(temporary) as file:
             yield file
             file.flush()
             if durable:
@@ -44,9 +44,10 @@ def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 def remove_abandoned(folder: Path, names: Container[str]) -> None:
     """Delete what killed processes have left of files called `names` that they were writing in `folder`."""
-    for name, leftovers in _temporaries(folder).items():
-        for left in leftovers if name in names else ():
-            _remove(left)
+    for name, leftovers in _temporary_files(folder).items():
+        if name in names:
+            for left in leftovers:
+                _remove_file(left)
 
 
 def sync_folder(folder: Path) -> None:
@@ -62,10 +63,10 @@ def sync_folder(folder: Path) -> None:
 def _left_in(folder: Path) -> dict[str, list[Path]]:
     """Return the temporary files in `folder`, looked up once: a folder may have thousands of files, and what is left
     there comes from earlier processes."""
-    return _temporaries(folder)
+    return _temporary_files(folder)
 
 
-def _temporaries(folder: Path) -> dict[str, list[Path]]:
+def _temporary_files(folder: Path) -> dict[str, list[Path]]:
     temporaries: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -74,7 +75,7 @@ def _temporaries(folder: Path) -> dict[str, list[Path]]:
     return temporaries
 
 
-def _locked(temporary: Path) -> IO[bytes]:
+def _open_locked(temporary: Path) -> IO[bytes]:
     while True:
         file = temporary.open("wb", buffering=1 << 20)
         with contextlib.suppress(OSError):  # some file systems have no locks: there, nothing is ever removed
@@ -84,7 +85,7 @@ def _locked(temporary: Path) -> IO[bytes]:
         file.close()  # taken for abandoned before it was locked
 
 
-def _remove(left: Path) -> None:
+def _remove_file(left: Path) -> None:
     """Remove a file, unless somebody holds it."""
     with contextlib.suppress(OSError), left.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

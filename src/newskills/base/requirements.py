@@ -54,13 +54,13 @@ def bring_requirements(where: str) -> None:
     wanted = declared(where)
     if not wanted:
         return
-    folder = _folder(wanted)
+    folder = _environment_folder(wanted)
     if not folder.is_dir():
         if not _may_install.get():
             raise NotInstalledError(
                 f"{where} declares {', '.join(wanted)}, which a run installs first; nothing is installed now."
             )
-        _install(wanted, where, folder)
+        _install_all(wanted, where, folder)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
         invalidate_caches()
@@ -73,15 +73,20 @@ def declared(where: str) -> tuple[str, ...]:
         return ()
     try:
         text = path.read_text("utf-8")
-        tree = ast.parse(text) if DECLARATION in text else ast.Module([], [])
+        if DECLARATION not in text:
+            return ()
+        tree = ast.parse(text)
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError):  # importing it says what is wrong
         return ()
     for statement in tree.body:
-        names = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign):
+        if isinstance(statement, ast.Assign):
+            names = statement.targets
+        elif isinstance(statement, ast.AnnAssign):
             names = [statement.target]
+        else:
+            continue
         if any(isinstance(name, ast.Name) and name.id == DECLARATION for name in names):
-            return _texts(getattr(statement, "value", None), where)
+            return _declared_texts(statement.value, where)
     return ()
 
 
@@ -90,16 +95,19 @@ def source_of(where: str) -> Path | None:
     none."""
     if where.endswith(".py"):
         path = Path(where).expanduser()
-        return path if path.is_file() else None
+        if path.is_file():
+            return path
+        return None
     try:
         spec = find_spec(where)
     except (ImportError, ValueError, AttributeError):
         return None
-    origin = spec.origin if spec is not None else None
-    return Path(origin) if origin is not None and origin.endswith(".py") else None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    return Path(spec.origin)
 
 
-def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
+def _declared_texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
     try:
         literal = ast.literal_eval(value) if value is not None else None
     except ValueError:
@@ -115,14 +123,14 @@ def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
     return tuple(text.strip() for text in literal)
 
 
-def _folder(wanted: tuple[str, ...]) -> Path:
+def _environment_folder(wanted: tuple[str, ...]) -> Path:
     """Return the folder of an installation: the same for the same packages in the same environment."""
     environment = (sys.prefix, sysconfig.get_platform(), *map(str, sys.version_info[:2]))
     name = blake2b("\0".join([*environment, *sorted(wanted)]).encode(), digest_size=10).hexdigest()
     return cache_folder() / "requirements" / name
 
 
-def _install(wanted: tuple[str, ...], where: str, folder: Path) -> None:
+def _install_all(wanted: tuple[str, ...], where: str, folder: Path) -> None:
     from newskills.base.store import waiting_lock
 
     what = ", ".join(wanted)
@@ -130,28 +138,28 @@ def _install(wanted: tuple[str, ...], where: str, folder: Path) -> None:
     with waiting_lock(folder.with_suffix(".lock"), f"The installation of {what}"):
         if folder.is_dir():
             return
-        missing = _missing(wanted, where)
+        missing = _missing_distributions(wanted, where)
         temporary = folder.with_suffix(".new")
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         if missing:
             sys.stderr.write(f"note: installing {', '.join(missing)} for {where} into {folder}\n")
-            _pip(["--no-deps", "--target", str(temporary), *missing], what, where)
+            _run_pip(["--no-deps", "--target", str(temporary), *missing], what, where)
         temporary.rename(folder)
 
 
-def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
+def _missing_distributions(wanted: tuple[str, ...], where: str) -> list[str]:
     """Return what pip would install, with its versions: what is wanted, and what that needs, unless it is here."""
-    report = _pip(["--dry-run", "--report", "-", *wanted], ", ".join(wanted), where)
+    report = _run_pip(["--dry-run", "--report", "-", *wanted], ", ".join(wanted), where)
     try:
         distributions: list[dict[str, Any]] = msgspec.json.decode(report)["install"]
     except (msgspec.DecodeError, KeyError) as error:
         raise DataError(f"pip's report cannot be read: {error}.") from error
-    ours = {_plain(name) for name in _own()}
+    ours = {_normalized_name(name) for name in _own_distributions()}
     if taken := [
         distribution["metadata"]
         for distribution in distributions
-        if _plain(distribution["metadata"]["name"]) in ours
+        if _normalized_name(distribution["metadata"]["name"]) in ours
     ]:
         name, version = taken[0]["name"], taken[0]["version"]
         raise ConfigError(
@@ -159,16 +167,17 @@ def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
             f"{name} {metadata.version(name)}, and one process cannot have both.",
             hint="Allow that version, or run what needs the other version in a separate process.",
         )
-    return [_pinned(distribution) for distribution in distributions]
+    return [_pinned_requirement(distribution) for distribution in distributions]
 
 
-def _pinned(distribution: dict[str, Any]) -> str:
+def _pinned_requirement(distribution: dict[str, Any]) -> str:
     name, version = distribution["metadata"]["name"], distribution["metadata"]["version"]
-    direct = distribution.get("is_direct") and distribution["download_info"]["url"]
-    return f"{name} @ {direct}" if direct else f"{name}=={version}"
+    if distribution.get("is_direct") and (url := distribution["download_info"]["url"]):
+        return f"{name} @ {url}"
+    return f"{name}=={version}"
 
 
-def _own() -> list[str]:
+def _own_distributions() -> list[str]:
     """Return the distributions that newskills cannot be without."""
     try:
         needs = metadata.requires("newskills") or ()
@@ -178,11 +187,11 @@ def _own() -> list[str]:
     return [words[0] for words, need in zip(names, needs, strict=True) if words and "extra ==" not in need]
 
 
-def _plain(name: str) -> str:
+def _normalized_name(name: str) -> str:
     return name.lower().replace("_", "-").replace(".", "-")
 
 
-def _pip(words: list[str], what: str, where: str) -> bytes:
+def _run_pip(words: list[str], what: str, where: str) -> bytes:
     try:
         done = subprocess.run([*PIP, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except OSError as error:

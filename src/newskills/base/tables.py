@@ -51,11 +51,13 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
     Where they do not fit, cells of text are wrapped. Where that is not enough, the last columns follow below their
     row, indented, each after its name in `head`.
     """
-    texts = [[str(cell) for cell in row] for row in ([head] if head else []) + list(rows)]
+    texts = [[str(cell) for cell in row] for row in rows]
+    if head:
+        texts.insert(0, [str(cell) for cell in head])
     if not texts:
         return []
     beside = len(texts[0])
-    while (widths := _widths([row[:beside] for row in texts], width, "  ")) is None:
+    while (widths := _column_widths([row[:beside] for row in texts], width, "  ")) is None:
         beside -= 1
     names = texts[0] if head else [""] * len(texts[0])
     lines: list[str] = []
@@ -63,25 +65,28 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
         lines += [line.rstrip() for line in _row_lines(row[:beside], widths, "  ")]
         if number or not head:
             for name, cell in zip(names[beside:], row[beside:], strict=True):
-                lines += wrapped(f"{name}: {cell}" if name else cell, width, INDENT, "  ") if cell else []
+                if cell:
+                    lines += wrapped(f"{name}: {cell}" if name else cell, width, INDENT, "  ")
     return lines
 
 
 def stacked(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[list[str]]:
     """Return a table of figures, whose first row is the head, in as few blocks as fit: each repeats the first column,
     none is much wider than the others, and all lines of a block are equally long. `width` None: one block."""
-    widths = _naturals(rows)
+    widths = _natural_widths(rows)
     if width is None or sum(widths) + len(joint) * (len(widths) - 1) <= width:
-        return [_aligned(rows, widths, joint)]
-    least = _shares(rows, width, joint)
-    fewest = len(_divided(least, width, joint))
-    while len(_divided(least, width - 1, joint)) == fewest and width > max(least[1:]) + least[0] + len(joint):
+        return [_aligned_lines(rows, widths, joint)]
+    least = _block_widths(rows, width, joint)
+    fewest = len(_column_blocks(least, width, joint))
+    while len(_column_blocks(least, width - 1, joint)) == fewest and width > max(least[1:]) + least[0] + len(
+        joint
+    ):
         width -= 1
     return [
-        _aligned(
+        _aligned_lines(
             [[row[0], *(row[n] for n in chosen)] for row in rows], [least[0], *(least[n] for n in chosen)], joint
         )
-        for chosen in _divided(least, width, joint)
+        for chosen in _column_blocks(least, width, joint)
     ]
 
 
@@ -118,10 +123,10 @@ def wrapped(
     return lines
 
 
-def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[int] | None:
+def _column_widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[int] | None:
     """Return the widths of columns that fit beside each other, those of text narrowed where needed; None where
     they do not fit (one column always does)."""
-    widths = _naturals(rows)
+    widths = _natural_widths(rows)
     if width is None:
         return widths
     room = width - len(joint) * (len(widths) - 1)
@@ -132,7 +137,9 @@ def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
     ]
     spare = room - sum(least)
     if spare < 0:
-        return None if len(widths) > 1 else least
+        if len(widths) > 1:
+            return None
+        return least
     for column in sorted(range(len(widths)), key=lambda n: widths[n] - least[n]):
         wanting = sum(widths[n] > least[n] for n in range(len(widths)))
         more = min(widths[column] - least[column], spare // max(wanting, 1))
@@ -142,30 +149,34 @@ def _widths(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> lis
     return least
 
 
-def _naturals(rows: Sequence[Sequence[str]]) -> list[int]:
+def _natural_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the width of each column where no cell is wrapped."""
     return [max(len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
 
 
 def _longest_words(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the width of the longest word of each column, which no cell can do without."""
-    return [max(len(word) for cell in column for word in _words(cell)) for column in zip(*rows, strict=True)]
+    return [
+        max(len(word) for cell in column for word in _breakable_words(cell)) for column in zip(*rows, strict=True)
+    ]
 
 
-def _words(cell: str) -> list[str]:
+def _breakable_words(cell: str) -> list[str]:
     """Split a cell where it may be broken: between words; figures and what belongs to them stay together."""
-    return cell.split() if any(map(str.isalpha, cell)) else cell.split("\n")
+    if any(map(str.isalpha, cell)):
+        return cell.split()
+    return cell.split("\n")
 
 
-def _shares(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:
+def _block_widths(rows: Sequence[Sequence[str]], width: int, joint: str) -> list[int]:
     """Return the width of each column where one stands beside the first: texts that are wider are wrapped."""
-    naturals = _naturals(rows)
+    naturals = _natural_widths(rows)
     first = min(naturals[0], width // 2)
     room = width - first - len(joint)
     return [first, *(min(natural, room) for natural in naturals[1:])]
 
 
-def _divided(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
+def _column_blocks(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
     """Divide the columns after the first into blocks, as many to a block as fit; return their numbers."""
     blocks: list[list[int]] = []
     taken = 0
@@ -179,7 +190,7 @@ def _divided(widths: Sequence[int], width: int, joint: str) -> list[list[int]]:
     return blocks or [[]]
 
 
-def _aligned(rows: Sequence[Sequence[str]], widths: Sequence[int], joint: str) -> list[str]:
+def _aligned_lines(rows: Sequence[Sequence[str]], widths: Sequence[int], joint: str) -> list[str]:
     return [line for row in rows for line in _row_lines(row, widths, joint, break_words=True)]
 
 

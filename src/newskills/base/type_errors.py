@@ -33,14 +33,17 @@ def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) ->
     text = PLACE.sub("", text)
     if match := _EXPECTED.fullmatch(text):
         kinds = [WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null"]
-        value_shown = _shown(value, path) or WORDS.get(match["got"] or "", match["got"] or "")
-        text = f"expected {' or '.join(kinds)}{match['bound']}{f', got {value_shown}' if value_shown else ''}"
+        text = f"expected {' or '.join(kinds)}{match['bound']}"
+        if value_shown := _short_value(value, path) or WORDS.get(match["got"] or "", match["got"] or ""):
+            text += f", got {value_shown}"
     else:
         text = f"{text[:1].lower()}{text[1:]}".replace("`", "'")
-    return f"{path}: {text}" if path else text
+    if not path:
+        return text
+    return f"{path}: {text}"
 
 
-def _shown(value: object, path: str) -> str:
+def _short_value(value: object, path: str) -> str:
     """Return the part of `value` at `path`, where it is short and plain; else an empty text."""
     at = 0
     while at < len(path):

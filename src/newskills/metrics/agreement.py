@@ -96,18 +96,18 @@ class AnswerJudgementMetric(ScoreMetric):
             judged = [
                 (expected, taken, count)
                 for (expected, verdicts), count in self._judged.items()
-                if (taken := _taken(family, k, expected, verdicts))
+                if (taken := _counted_verdicts(family, k, expected, verdicts))
             ]
             if judged:
                 lost = numbers["correct_judgements"].unscored
-                numbers |= {name: percent(_shares(judged, kind), lost) for name, kind in _SHARES.items()}
-                numbers |= {name: _ratio(judged, parts) for name, parts in _RATIOS.items()}
+                numbers |= {name: percent(_share_counts(judged, kind), lost) for name, kind in _SHARES.items()}
+                numbers |= {name: _mean_ratio(judged, parts) for name, parts in _RATIOS.items()}
             if NO_ANSWER in numbers:
                 numbers["invalid_judgements"] = numbers.pop(NO_ANSWER)
         return modes
 
 
-def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...]) -> tuple[Said, ...]:
+def _counted_verdicts(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...]) -> tuple[Said, ...]:
     """Return the judgements that count: those of the first k runs, or the one that stands for them; nothing of too
     few."""
     first = verdicts[:k]
@@ -125,7 +125,7 @@ def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...
     return (valid[0],)
 
 
-def _kind(expected: bool | None, verdict: Said) -> str:
+def _verdict_kind(expected: bool | None, verdict: Said) -> str:
     """Return the kind of a judgement: a right answer that is not accepted, for want of a judgement or by one, is
     missed."""
     if verdict is True:
@@ -133,7 +133,7 @@ def _kind(expected: bool | None, verdict: Said) -> str:
     return "missed" if expected else "other"
 
 
-def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
+def _share_counts(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
     """Return share of runs with (expected, said) of a problem → how many problems have it."""
     shares: Counter[float] = Counter()
     for expected, taken, count in judged:
@@ -141,7 +141,7 @@ def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
     return shares
 
 
-def _ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
+def _mean_ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
     """Return the mean over runs; its interval is that of all runs together."""
     runs = max(len(taken) for _, taken, _ in judged)
     pooled: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def _ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
         kinds: Counter[str] = Counter()
         for expected, taken, count in judged:
             if run < len(taken):
-                kinds[_kind(expected, taken[run])] += count
+                kinds[_verdict_kind(expected, taken[run])] += count
         pooled += kinds
         number = ratio(kinds, parts, 1)
         values.append(100.0 if number is None else number.value)

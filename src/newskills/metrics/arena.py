@@ -61,30 +61,32 @@ class ArenaMetric(ScoreMetric):
     def numbers(self) -> dict[str, dict[str, Number]]:
         problems = [problem for listed in self._games.values() for problem in listed]
         return {
-            mode: {"score": number} for mode in self._used() if (number := _win_rate(problems, mode)) is not None
+            mode: {"score": number}
+            for mode in self._used_modes()
+            if (number := _win_rate(problems, mode)) is not None
         }
 
     def metrics(self) -> dict[str, Row]:
         problems = [problem for listed in self._games.values() for problem in listed]
         modes = {}
-        for mode in self._used():
-            row = self._common() | _summary(problems, mode)
+        for mode in self._used_modes():
+            row = self._common() | _mode_summary(problems, mode)
             if len(self._games) > 1:
-                row |= {f"category_{name}": _summary(listed, mode) for name, listed in self._games.items()}
+                row |= {f"category_{name}": _mode_summary(listed, mode) for name, listed in self._games.items()}
             modes[mode] = row
         return modes
 
     def shown(self) -> tuple[str, ...]:
         return ()
 
-    def _used(self) -> list[str]:
+    def _used_modes(self) -> list[str]:
         n = self._samples
         if n <= 1:
             return ["pass@1"]
         return ["pass@1", f"pass@1[avg-of-{n}]", f"pass@{n}"]
 
 
-def _summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
+def _mode_summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
     number = _win_rate(problems, mode)
     invalid = sum(game is None for problem in problems for games in _samples(problem, mode) for game in games)
     if number is None:
@@ -105,17 +107,17 @@ def _samples(problem: list[list[str | None]], mode: str) -> list[list[str | None
     if "avg-of" in mode:
         return problem
     orders = zip(*problem, strict=True)
-    return [[max((game for game in games if game), key=_worth, default=None) for games in orders]]
+    return [[max((game for game in games if game), key=_game_rank, default=None) for games in orders]]
 
 
-def _worth(game: str) -> tuple[float, int]:
+def _game_rank(game: str) -> tuple[float, int]:
     win = _WINS[game]
     if not win:
-        return win, -_weight(game)
-    return win, _weight(game)
+        return win, -_game_weight(game)
+    return win, _game_weight(game)
 
 
-def _weight(game: str) -> int:
+def _game_weight(game: str) -> int:
     """Return what a verdict counts: a strong one (`A>>B`) more than a slight one."""
     if len(game) == len("A>>B"):
         return STRONG
@@ -124,27 +126,27 @@ def _weight(game: str) -> int:
 
 def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number | None:
     """Return the win rate; None without any verdict."""
-    counted = [_points(_samples(problem, mode)) for problem in problems]
+    counted = [_weighted_points(_samples(problem, mode)) for problem in problems]
     judged_games = [games for games in counted if games[1]]
     if not judged_games:
         return None
-    low, high = bootstrap(judged_games, _share, resamples=_RESAMPLES)
-    value = _share(judged_games)
+    low, high = bootstrap(judged_games, _win_percent, resamples=_RESAMPLES)
+    value = _win_percent(judged_games)
     unscored = len(counted) - len(judged_games)
     return Number(value=value, low=low, high=high, n=len(judged_games), unscored=unscored, method="bootstrap")
 
 
-def _points(samples: Sequence[Sequence[str | None]]) -> Games:
-    weighted = [_weighed(game) for games in samples for game in games if game in _WINS]
+def _weighted_points(samples: Sequence[Sequence[str | None]]) -> Games:
+    weighted = [_points_and_weight(game) for games in samples for game in games if game in _WINS]
     return math.fsum(points for points, _ in weighted), math.fsum(weight for _, weight in weighted)
 
 
-def _weighed(game: str | None) -> Games:
+def _points_and_weight(game: str | None) -> Games:
     assert game is not None, "only verdicts are counted"
-    return _weight(game) * _WINS[game], _weight(game)
+    return _game_weight(game) * _WINS[game], _game_weight(game)
 
 
-def _share(games: Sequence[Games]) -> float:
+def _win_percent(games: Sequence[Games]) -> float:
     return 100 * math.fsum(points for points, _ in games) / math.fsum(weight for _, weight in games)
 
 

@@ -86,20 +86,20 @@ class AudioMetric(ScoreMetric):
             if "wer" in counts and counts["wer"][1]:
                 counts[_MACRO] = [counts["wer"][0] / counts["wer"][1], 1]
             for name, pair in counts.items():
-                self._column(name, seed).append(pair)
+                self._seed_column(name, seed).append(pair)
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         numbers = super().numbers()
         for mode, family, k in self._modes():
             if k == 1 or family == "average":
-                numbers.setdefault(mode, {}).update(self._rates(self._seeds_of(family, k)))
+                numbers.setdefault(mode, {}).update(self._corpus_rates(self._seeds_of(family, k)))
         return numbers
 
     def metrics(self) -> dict[str, Row]:
         modes = super().metrics()
         for mode, family, k in self._modes():
             if k == 1 or family == "average":
-                modes[mode] |= self._totals(self._seeds_of(family, k))
+                modes[mode] |= self._corpus_totals(self._seeds_of(family, k))
         return modes
 
     def _seeds_of(self, family: str, k: int) -> int:
@@ -108,23 +108,23 @@ class AudioMetric(ScoreMetric):
             return k
         return self._samples
 
-    def _column(self, name: str, seed: int) -> list[Sequence[float] | None]:
+    def _seed_column(self, name: str, seed: int) -> list[Sequence[float] | None]:
         columns = self._counts.setdefault(name, [[] for _ in range(self._samples)])
         return columns[seed]
 
-    def _rates(self, seeds: int) -> dict[str, Number]:
+    def _corpus_rates(self, seeds: int) -> dict[str, Number]:
         rates = {}
         for name, columns in self._counts.items():
             if name in _SUMS:
                 continue
             unit = _UNITS.get(name, 100.0)
-            score = bleu if name == "bleu" else lambda sums, unit=unit: _rate(sums, unit)
+            score = bleu if name == "bleu" else lambda sums, unit=unit: _ratio_of_sums(sums, unit)
             per_seed = [number for column in columns[:seeds] if (number := jackknife(column, score)) is not None]
             if per_seed:
                 rates[name] = mean_number(per_seed)
         return rates
 
-    def _totals(self, seeds: int) -> Row:
+    def _corpus_totals(self, seeds: int) -> Row:
         totals = {}
         for name in _SUMS:
             if name in self._counts:
@@ -134,7 +134,7 @@ class AudioMetric(ScoreMetric):
         return totals
 
 
-def _rate(sums: Sequence[float], unit: float) -> float:
+def _ratio_of_sums(sums: Sequence[float], unit: float) -> float:
     counted, total = sums
     if not total:
         return 0.0

@@ -71,12 +71,12 @@ class LiveBenchMetric(GenericMetric):
                 if "accuracy" in modes.get(mode, {}) and modes[mode]["accuracy"].n
             }
             if "accuracy" in numbers and strata:
-                numbers = {**numbers, "accuracy": _leaderboard(strata), "by_question": numbers["accuracy"]}
+                numbers = {**numbers, "accuracy": _leaderboard_mean(strata), "by_question": numbers["accuracy"]}
             numbers_by_mode[mode] = numbers
         return numbers_by_mode
 
 
-def _leaderboard(tasks: Mapping[tuple[str, str], Number]) -> Number:
+def _leaderboard_mean(tasks: Mapping[tuple[str, str], Number]) -> Number:
     """Average numbers by (category, task), so that categories weigh the same."""
     categories = [category for category, _ in tasks]
     weights = {place: 1 / (categories.count(place[0]) * len(set(categories))) for place in tasks}

@@ -49,10 +49,10 @@ class HotpotMetric(ScoreMetric):
         return prediction | wrong | {self.answer_key: None, "outcome": NO_ANSWER, "outcome_cause": "truncation"}
 
     def metrics(self) -> dict[str, Row]:
-        return super().metrics() | self._prefixed("metrics")
+        return super().metrics() | self._with_prefix("metrics")
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        return super().numbers() | self._prefixed("numbers")
+        return super().numbers() | self._with_prefix("numbers")
 
     def shown(self) -> tuple[str, ...]:
         modes = super().shown()
@@ -61,7 +61,7 @@ class HotpotMetric(ScoreMetric):
             return (*modes, *(f"{_FILTERED}{mode}" for mode in modes))
         return modes
 
-    def _prefixed(self, what: str) -> dict[str, Any]:
+    def _with_prefix(self, what: str) -> dict[str, Any]:
         if self._reliable is None or not self._reliable._problems:
             return {}
         return {f"{_FILTERED}{mode}": numbers for mode, numbers in getattr(self._reliable, what)().items()}

@@ -29,14 +29,14 @@ class FieldMetric(ScoreMetric):
         return prediction | wrong | {self.answer_key: None, "outcome": NO_ANSWER, "outcome_cause": "truncation"}
 
 
-def _fields(*names: str) -> Mapping[str, Any]:
+def _score_fields(*names: str) -> Mapping[str, Any]:
     return dict.fromkeys(names, bool | int | float | None)
 
 
 class ShareMetric(FieldMetric):
     """`accuracy`: the mean share of right texts that occur in the reply."""
 
-    score_fields: ClassVar[Mapping[str, Any]] = _fields("is_correct")
+    score_fields: ClassVar[Mapping[str, Any]] = _score_fields("is_correct")
     names: ClassVar[Mapping[str, tuple[str, float]]] = {"accuracy": ("is_correct", 0.0)}
     headline = ("accuracy",)
     columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", NO_ANSWER)
@@ -45,7 +45,7 @@ class ShareMetric(FieldMetric):
 class Ruler2Metric(FieldMetric):
     """`accuracy` as for RULER, and `soft_accuracy`, which counts words."""
 
-    score_fields: ClassVar[Mapping[str, Any]] = _fields("is_correct", "soft_score")
+    score_fields: ClassVar[Mapping[str, Any]] = _score_fields("is_correct", "soft_score")
     names: ClassVar[Mapping[str, tuple[str, float]]] = {
         "accuracy": ("is_correct", 0.0),
         "soft_accuracy": ("soft_score", 0.0),
@@ -57,7 +57,7 @@ class Ruler2Metric(FieldMetric):
 class MrcrMetric(FieldMetric):
     """`accuracy`: the mean likeness, also as `seq_match_ratio`; `exact_match`: the share that is the right text."""
 
-    score_fields: ClassVar[Mapping[str, Any]] = _fields("seq_match_ratio")
+    score_fields: ClassVar[Mapping[str, Any]] = _score_fields("seq_match_ratio")
     names: ClassVar[Mapping[str, tuple[str, float]]] = {"seq_match_ratio": ("seq_match_ratio", 0.0)}
     headline = ("accuracy",)
     columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", "exact_match", NO_ANSWER)
@@ -71,7 +71,7 @@ class MrcrMetric(FieldMetric):
 class GraphwalksMetric(FieldMetric):
     """`f1` of sets of nodes; `accuracy`: exactly the right set; `parse_failed`: the share without a final answer."""
 
-    score_fields: ClassVar[Mapping[str, Any]] = _fields("f1", "parse_failed")
+    score_fields: ClassVar[Mapping[str, Any]] = _score_fields("f1", "parse_failed")
     names: ClassVar[Mapping[str, tuple[str, float]]] = {"f1": ("f1", 0.0), "parse_failed": ("parse_failed", 1.0)}
     headline = ("f1",)
     columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "f1", "accuracy", "parse_failed")

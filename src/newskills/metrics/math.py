@@ -55,8 +55,8 @@ class MathMetric(ScoreMetric):
         return {
             "symbolic_correct": ruled,
             "judge_correct": judged,
-            "both_correct": _both(ruled, judged),
-            "any_correct": _any(ruled, judged),
+            "both_correct": _smaller_score(ruled, judged),
+            "any_correct": _larger_score(ruled, judged),
         }
 
     def incorrect(self, prediction: Row) -> Row:
@@ -68,7 +68,7 @@ class MathMetric(ScoreMetric):
         return prediction | wrong
 
 
-def _both(a: float | None, b: float | None) -> float | None:
+def _smaller_score(a: float | None, b: float | None) -> float | None:
     """Return the smaller of two scores; a single 0 decides alone."""
     present = [score for score in (a, b) if score is not None]
     if len(present) == 2 or 0 in present:
@@ -76,7 +76,7 @@ def _both(a: float | None, b: float | None) -> float | None:
     return None
 
 
-def _any(a: float | None, b: float | None) -> float | None:
+def _larger_score(a: float | None, b: float | None) -> float | None:
     """Return the larger of two scores; a single 1 decides alone."""
     present = [score for score in (a, b) if score is not None]
     if len(present) == 2 or 1 in present:

@@ -38,7 +38,10 @@ class MultilingualMetric(MathMetric):
         spoken = record.get("language_correct")
         if spoken is None:
             return scores
-        return {**scores, **{_with_language(name): _and(score, spoken) for name, score in scores.items()}}
+        return {
+            **scores,
+            **{_with_language(name): _zero_unless_spoken(score, spoken) for name, score in scores.items()},
+        }
 
     def incorrect(self, prediction: Row) -> Row:
         wrong = super().incorrect(prediction)
@@ -54,7 +57,7 @@ def _with_language(name: str) -> str:
     return f"{kind}_language_correct"
 
 
-def _and(score: float | None, spoken: bool) -> float | None:
+def _zero_unless_spoken(score: float | None, spoken: bool) -> float | None:
     if not spoken:
         return 0.0
     return score
@@ -99,12 +102,12 @@ class WeightedMathMetric(MathMetric):
             for name in numbers:
                 parts = [(w, at[mode][name]) for w, at in levels.items() if name in at.get(mode, {})]
                 if name != NO_ANSWER and parts:
-                    weighted[f"weighted_{name}"] = _weighted(parts)
+                    weighted[f"weighted_{name}"] = _weighted_mean(parts)
             numbers_by_mode[mode] = {**numbers, **weighted}
         return numbers_by_mode
 
 
-def _weighted(parts: list[tuple[float, Number]]) -> Number:
+def _weighted_mean(parts: list[tuple[float, Number]]) -> Number:
     """Return the mean over strata (weight, number), each worth its weight times its problems."""
     shares = [weight * number.n for weight, number in parts]
     total = math.fsum(shares)

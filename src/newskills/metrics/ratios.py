@@ -41,7 +41,7 @@ class RatioMetric(SeedMetric):
         return jackknife([row[seed] for row in self._counts], self.ratios[name])
 
 
-def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
+def _share_quotient(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
     def share(sums: Sequence[float]) -> float:
         total = sum(sums[place] for place in among)
         return unit * sums[of] / total if total else 0.0
@@ -49,7 +49,7 @@ def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
     return share
 
 
-def _matthews(sums: Sequence[float]) -> float:
+def _matthews_correlation(sums: Sequence[float]) -> float:
     both, yes, wanted, total = sums
     spread = yes * (total - yes) * wanted * (total - wanted)
     if spread > 0:
@@ -69,10 +69,10 @@ class YesNoMetric(RatioMetric):
     columns = ("num_entries", "avg_tokens", "gen_seconds", "symbolic_correct", "f1", "mcc", "yes_rate", NO_ANSWER)
     ratios: ClassVar[Mapping[str, Quotient]] = {
         "f1": lambda sums: 200.0 * sums[0] / (sums[1] + sums[2]) if sums[1] + sums[2] else 0.0,
-        "mcc": _matthews,
-        "precision": _share(0, (1,)),
-        "recall": _share(0, (2,)),
-        "yes_rate": _share(1, (3,)),
+        "mcc": _matthews_correlation,
+        "precision": _share_quotient(0, (1,)),
+        "recall": _share_quotient(0, (2,)),
+        "yes_rate": _share_quotient(1, (3,)),
     }
 
     def scores(self, record: Row) -> Scores:
@@ -96,10 +96,10 @@ class SpecDecMetric(RatioMetric):
     columns = ("num_entries", "avg_tokens", "gen_seconds", "spec_acceptance_length", "spec_acceptance_rate")
     ratios: ClassVar[Mapping[str, Quotient]] = {
         "spec_acceptance_length": lambda sums: 1 + sums[2] / sums[0] if sums[0] else 0.0,
-        "spec_acceptance_rate": _share(2, (1,)),
-        "spec_num_drafts": _share(0, (3,), 1.0),
-        "spec_draft_tokens": _share(1, (3,), 1.0),
-        "spec_accepted_tokens": _share(2, (3,), 1.0),
+        "spec_acceptance_rate": _share_quotient(2, (1,)),
+        "spec_num_drafts": _share_quotient(0, (3,), 1.0),
+        "spec_draft_tokens": _share_quotient(1, (3,), 1.0),
+        "spec_accepted_tokens": _share_quotient(2, (3,), 1.0),
     }
 
     def scores(self, record: Row) -> Scores:
@@ -125,7 +125,7 @@ class LogicGridMetric(RatioMetric):
     }
     headline = ("puzzle_accuracy",)
     columns = ("num_entries", "avg_tokens", "gen_seconds", "puzzle_accuracy", "cell_accuracy")
-    ratios: ClassVar[Mapping[str, Quotient]] = {"cell_accuracy": _share(0, (1,))}
+    ratios: ClassVar[Mapping[str, Quotient]] = {"cell_accuracy": _share_quotient(0, (1,))}
 
     def __init__(self, *, compute_no_answer: bool = False, answer_key: str = "generation") -> None:
         super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)

@@ -81,7 +81,7 @@ class TranslationMetric:
             row = self._parts[source, target].common()
             for name, number in numbers_of_mode.items():
                 row |= {name: number.value, f"{name}_interval": [number.low, number.high]}
-                deviation = self._deviation(source, target, name)
+                deviation = self._seed_deviation(source, target, name)
                 row |= {} if deviation is None else {f"{name}_std": deviation}
             modes[mode] = row
         return modes
@@ -89,7 +89,7 @@ class TranslationMetric:
     def numbers(self) -> dict[str, dict[str, Number]]:
         by_pair = {pair: _pair_numbers(segments) for pair, segments in self._segments.items()}
         return {
-            f"{source}->{target}": _together([by_pair[pair] for pair in self._members(source, target)])
+            f"{source}->{target}": _mean_by_score([by_pair[pair] for pair in self._member_pairs(source, target)])
             for source, target in sorted(self._parts, key=_general_first)
         }
 
@@ -99,12 +99,12 @@ class TranslationMetric:
     def shown(self) -> tuple[str, ...]:
         return ()
 
-    def _members(self, source: str, target: str) -> list[Pair]:
+    def _member_pairs(self, source: str, target: str) -> list[Pair]:
         return [pair for pair in self._segments if source in (ANY, pair[0]) and target in (ANY, pair[1])]
 
-    def _deviation(self, source: str, target: str, name: str) -> float | None:
+    def _seed_deviation(self, source: str, target: str, name: str) -> float | None:
         """Return the standard deviation over seeds; None for a single one."""
-        by_pair = [_seed_scores(self._segments[pair], name) for pair in self._members(source, target)]
+        by_pair = [_seed_scores(self._segments[pair], name) for pair in self._member_pairs(source, target)]
         seeds = [math.fsum(scores) / len(scores) for scores in zip(*by_pair, strict=False)]
         if len(seeds) < 2:
             return None
@@ -113,10 +113,10 @@ class TranslationMetric:
 
 
 def _segment_counts(record: Row) -> Row:
-    return {name: _counted(record, field) for name, field in _COUNTS.items()}
+    return {name: _sums_of(record, field) for name, field in _COUNTS.items()}
 
 
-def _counted(record: Row, field: str) -> Any:
+def _sums_of(record: Row, field: str) -> Any:
     """Return what a segment adds to the sums of its corpus."""
     value = record.get(field)
     return [value, 1] if isinstance(value, int | float) else value
@@ -147,7 +147,7 @@ def _seed_scores(segments: Sequence[Sequence[Row]], name: str) -> list[float]:
     return scores
 
 
-def _together(pairs: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
+def _mean_by_score(pairs: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
     return {
         name: mean_number([pair[name] for pair in pairs])
         for name in _COUNTS

@@ -38,7 +38,7 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     AuthError naming the variable for a missing key.
     """
     if config.more_base_urls:
-        return _routed(config, concurrency, environ)
+        return _routed_model(config, concurrency, environ)
     if (instead := REMOVED.get(fold(config.server_type))) is not None:
         raise ConfigError(f"The server type '{config.server_type}' no longer exists.", hint=instead)
     canonical = MODELS.resolve(config.server_type)
@@ -56,7 +56,7 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     return model
 
 
-def _routed(config: ServerConfig, concurrency: int, environ: Mapping[str, str]) -> Model:
+def _routed_model(config: ServerConfig, concurrency: int, environ: Mapping[str, str]) -> Model:
     from newskills.models.routing import RoutedModel
 
     if config.base_url is None:

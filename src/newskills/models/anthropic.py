@@ -18,7 +18,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, ServerError, TransportError
 from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
-from newskills.models.decode import count, decode_body, tool_call
+from newskills.models.decode import call_arguments, count, decode_body, image_url_of, text_or_none, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
 from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
@@ -87,12 +87,12 @@ class AnthropicModel(HttpModel):
         async with self._open_stream(PATH, body, timeout) as response:
             answer, done = AnthropicResponse(content=[]), False
             async for data in response.events():
-                done = _merge_event(answer, _event(data, self.endpoint), self.endpoint) or done
+                done = _merge_event(answer, _read_event(data, self.endpoint), self.endpoint) or done
         if not done:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         for block in answer.content:
             if isinstance(arguments := block.pop("partial_json", None), str):
-                block["input"] = _arguments(arguments)
+                block["input"] = call_arguments(arguments)
         return answer
 
 
@@ -132,7 +132,9 @@ def version(model: str) -> tuple[int, int]:
     """Return the version of a model, (4, 5) of `claude-haiku-4-5-20251001`; (0, 0) for names of the first scheme,
     as `claude-3-opus`."""
     match = re.search(r"claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
-    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match is None:
+        return 0, 0
+    return int(match[1]), int(match[2] or 0)
 
 
 def constant(model: str, inference: Inference) -> Row:
@@ -164,18 +166,18 @@ def dynamic(model: str, request: Request) -> Row:
     """Return the body keys that belong to this request alone. System messages become the system prompt."""
     messages = request.messages or []
     body: Row = {"messages": turns([m for m in messages if m.role not in ("system", "developer")])}
-    system = [block for m in messages if m.role in ("system", "developer") for block in _blocks(m.content)]
+    system = [block for m in messages if m.role in ("system", "developer") for block in _content_blocks(m.content)]
     if system:
         body["system"] = system
     if request.stop:
         body["stop_sequences"] = request.stop
     if request.tools:
-        body["tools"] = [_tool(tool.get("function", tool)) for tool in request.tools]
+        body["tools"] = [_tool_declaration(tool.get("function", tool)) for tool in request.tools]
     output: Row = {}
     if request.inference.reasoning_effort is not None and version(model) >= ADAPTIVE:
         output["effort"] = request.inference.reasoning_effort
     if request.response_format is not None:
-        output["format"] = _format(request.response_format)
+        output["format"] = _output_format(request.response_format)
     if output:
         body["output_config"] = output
     return body
@@ -185,7 +187,9 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
     """Return the keys of a request body that say which tools may be called, as `parameters.tool_choice_keys` does."""
     if mode == "auto" and parallel is None:
         return {}
-    choice: Row = {"type": "tool", "name": name} if name else {"type": mode}
+    choice: Row = {"type": mode}
+    if name:
+        choice = {"type": "tool", "name": name}
     if parallel is not None and mode != "none":
         choice["disable_parallel_tool_use"] = not parallel
     return {"tool_choice": choice}
@@ -197,16 +201,11 @@ def turns(messages: list[Message]) -> list[Row]:
     joined: list[Row] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message.content)
+        blocks = _content_blocks(message.content)
         if message.role == "tool":
             blocks = [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}]
-        called = any(block.get("type") == "tool_use" for block in blocks)
-        for call in () if called else message.tool_calls or ():
-            function = call.get("function", {})
-            arguments = _arguments(function.get("arguments") or "")
-            blocks.append(
-                {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": arguments}
-            )
+        if not any(block.get("type") == "tool_use" for block in blocks):
+            blocks += [_call_block(call) for call in message.tool_calls or ()]
         if joined and joined[-1]["role"] == role:
             joined[-1]["content"] += blocks
         else:
@@ -232,43 +231,56 @@ def reply_of(answer: AnthropicResponse) -> Reply:
         text="".join(texts),
         reasoning="".join(thoughts) or None,
         finish_reason=FINISHES.get(answer.stop_reason or "", answer.stop_reason),
-        usage=_usage(answer.usage),
+        usage=_read_usage(answer.usage),
         tool_calls=calls or None,
-        model=answer.model if isinstance(answer.model, str) else None,
+        model=text_or_none(answer.model),
         raw_message=raw,
     )
 
 
-def _usage(value: Any) -> Usage:
+def _read_usage(value: Any) -> Usage:
     plain = count(value, "input_tokens")
     cached = count(value, "cache_read_input_tokens")
     written = count(value, "cache_creation_input_tokens")
-    total = None if plain is None else plain + (cached or 0) + (written or 0)
+    total = None
+    if plain is not None:
+        total = plain + (cached or 0) + (written or 0)
     return Usage(input_tokens=total, output_tokens=count(value, "output_tokens"), cached_tokens=cached)
 
 
-def _blocks(content: str | list[Row] | None) -> list[Row]:
+def _content_blocks(content: str | list[Row] | None) -> list[Row]:
+    if not content:
+        return []
     if isinstance(content, str):
-        return [{"type": "text", "text": content}] if content else []
-    return [_image(part) if part.get("type") == "image_url" else part for part in content or ()]
+        return [{"type": "text", "text": content}]
+    return [_block_of_part(part) for part in content]
 
 
-def _image(part: Row) -> Row:
-    image = part.get("image_url")
-    url = str(image.get("url") if isinstance(image, dict) else image)
+def _call_block(call: Row) -> Row:
+    function = call.get("function", {})
+    arguments = call_arguments(function.get("arguments") or "")
+    return {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": arguments}
+
+
+def _block_of_part(part: Row) -> Row:
+    if part.get("type") != "image_url":
+        return part
+    url = str(image_url_of(part))
     head, _, data = url.partition(";base64,")
     if head.startswith("data:") and data:
         return {"type": "image", "source": {"type": "base64", "media_type": head[5:], "data": data}}
     return {"type": "image", "source": {"type": "url", "url": url}}
 
 
-def _tool(function: Row) -> Row:
+def _tool_declaration(function: Row) -> Row:
     schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
-    described = {"description": function["description"]} if function.get("description") else {}
-    return {"name": function.get("name"), **described, "input_schema": schema}
+    tool: Row = {"name": function.get("name")}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    return {**tool, "input_schema": schema}
 
 
-def _format(response_format: Row) -> Row:
+def _output_format(response_format: Row) -> Row:
     schema = response_format.get("json_schema")
     if response_format.get("type") != "json_schema" or not isinstance(schema, dict):
         raise ConfigError(
@@ -277,15 +289,7 @@ def _format(response_format: Row) -> Row:
     return {"type": "json_schema", "schema": schema.get("schema")}
 
 
-def _arguments(text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text or "{}")
-    except msgspec.DecodeError:
-        return {"arguments": text}
-    return value if isinstance(value, dict) else {"arguments": value}
-
-
-def _event(data: bytes, endpoint: EndpointIdentity) -> Row:
+def _read_event(data: bytes, endpoint: EndpointIdentity) -> Row:
     try:
         return msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

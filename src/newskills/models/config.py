@@ -85,7 +85,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 " and name it in api_key_env_var"
             )
         if self.api_key is not None and not self.api_key.startswith(MASK):
-            msgspec.structs.force_setattr(self, "api_key", _hold(self.api_key))
+            msgspec.structs.force_setattr(self, "api_key", _mask_of(self.api_key))
 
 
 _HELD: dict[str, str] = {}
@@ -100,7 +100,7 @@ def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) ->
     Blanks around a key are dropped.
     """
     if config.api_key is not None:
-        return _used(_HELD.get(config.api_key)), "++server.api_key"
+        return _remember_used(_HELD.get(config.api_key)), "++server.api_key"
     own = MODELS.properties(config.server_type).server_key
     if config.api_key_env_var:
         names = (config.api_key_env_var,)
@@ -108,7 +108,7 @@ def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) ->
         names = (*variables, *((own,) if own else ()))
     for name in names:
         if key := environ.get(name, "").strip():
-            return _used(key), name
+            return _remember_used(key), name
     return None, " or ".join(names)
 
 
@@ -119,13 +119,13 @@ def without_keys(text: str) -> str:
     return text
 
 
-def _used(key: str | None) -> str | None:
+def _remember_used(key: str | None) -> str | None:
     if key is not None and len(key) > 3:
         _USED.add(key)
     return key
 
 
-def _hold(key: str) -> str:
+def _mask_of(key: str) -> str:
     key = key.strip()
     for mask, held in _HELD.items():
         if held == key:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from newskills.base.records import Message, Request, Row
 from newskills.models.config import ContextStrategy
 from newskills.models.errors import context_numbers
 
+T = TypeVar("T")
 Side = Literal["start", "end"]
 
 
@@ -33,8 +34,9 @@ def shortened(
         return reduce_generation(request, error, tokenizer, budget)
     if strategy is None or tokenizer is None:
         return None
-    side: Side = "start" if strategy == "reduce_prompt_from_start" else "end"
-    return reduce_prompt(request, error, tokenizer, side, budget)
+    if strategy == "reduce_prompt_from_start":
+        return reduce_prompt(request, error, tokenizer, "start", budget)
+    return reduce_prompt(request, error, tokenizer, "end", budget)
 
 
 def reduce_generation(
@@ -48,8 +50,8 @@ def reduce_generation(
     if error.limit is None:
         return None
     prompt = error.prompt_tokens
-    if prompt is None:
-        prompt = _prompt_tokens(request, tokenizer) if tokenizer is not None else None
+    if prompt is None and tokenizer is not None:
+        prompt = _prompt_tokens(request, tokenizer)
     if prompt is None or (left := error.limit - prompt - budget) < 1:
         return None
     wanted = request.inference.tokens_to_generate
@@ -67,23 +69,26 @@ def reduce_prompt(
 
     None where the generation's length is not set, fills the context alone, or nothing would be left of the prompt.
     """
-    excess = _excess(request, error, tokenizer, budget)
+    excess = _excess_tokens(request, error, tokenizer, budget)
     if excess is None or excess < 1:
         return None
     if request.messages is not None:
         messages = _trim_messages(request.messages, excess, tokenizer, side)
-        return None if messages is None else msgspec.structs.replace(request, messages=messages)
+        if messages is None:
+            return None
+        return msgspec.structs.replace(request, messages=messages)
     if request.prompt is None:
         return None
     ids = tokenizer.encode(request.prompt) if isinstance(request.prompt, str) else request.prompt
-    kept = _cut(ids, excess, side)
+    kept = _cut_ids(ids, excess, side)
     if not kept:
         return None
-    prompt = tokenizer.decode(kept) if isinstance(request.prompt, str) else kept
-    return msgspec.structs.replace(request, prompt=prompt)
+    if isinstance(request.prompt, str):
+        return msgspec.structs.replace(request, prompt=tokenizer.decode(kept))
+    return msgspec.structs.replace(request, prompt=kept)
 
 
-def _excess(request: Request, error: ContextLimitError, tokenizer: Tokenizer, budget: int) -> int | None:
+def _excess_tokens(request: Request, error: ContextLimitError, tokenizer: Tokenizer, budget: int) -> int | None:
     wanted = request.inference.tokens_to_generate
     if wanted is None:
         return None
@@ -91,8 +96,12 @@ def _excess(request: Request, error: ContextLimitError, tokenizer: Tokenizer, bu
         return overflow + wanted + budget
     if error.limit is None or (keep := error.limit - wanted - budget) < 1:
         return None
-    prompt = error.prompt_tokens if error.prompt_tokens is not None else _prompt_tokens(request, tokenizer)
-    return None if prompt is None else prompt - keep
+    prompt = error.prompt_tokens
+    if prompt is None:
+        prompt = _prompt_tokens(request, tokenizer)
+    if prompt is None:
+        return None
+    return prompt - keep
 
 
 def _prompt_tokens(request: Request, tokenizer: Tokenizer) -> int | None:
@@ -103,8 +112,7 @@ def _prompt_tokens(request: Request, tokenizer: Tokenizer) -> int | None:
 
 def _trim_messages(messages: list[Message], excess: int, tokenizer: Tokenizer, side: Side) -> list[Message] | None:
     trimmed = list(messages)
-    order = range(len(messages)) if side == "start" else range(len(messages) - 1, -1, -1)
-    for index in order:
+    for index in _from_side(range(len(messages)), side):
         message = messages[index]
         if excess < 1:
             break
@@ -114,7 +122,9 @@ def _trim_messages(messages: list[Message], excess: int, tokenizer: Tokenizer, s
         excess -= removed
         trimmed[index] = msgspec.structs.replace(message, content=content)
     left = any(message.content for message in trimmed if message.role not in ("system", "developer"))
-    return trimmed if excess < 1 and left else None
+    if excess >= 1 or not left:
+        return None
+    return trimmed
 
 
 def _trim_content(
@@ -122,15 +132,25 @@ def _trim_content(
 ) -> tuple[str | list[Row], int]:
     if isinstance(content, str):
         ids = tokenizer.encode(content)
-        kept = _cut(ids, excess, side)
-        return (tokenizer.decode(kept) if kept else ""), len(ids) - len(kept)
+        kept = _cut_ids(ids, excess, side)
+        text = tokenizer.decode(kept) if kept else ""
+        return text, len(ids) - len(kept)
     parts, removed = [dict(part) for part in content], 0
-    for part in parts if side == "start" else reversed(parts):
+    for part in _from_side(parts, side):
         if removed < excess and part.get("type") == "text" and isinstance(part.get("text"), str):
             part["text"], gone = _trim_content(part["text"], excess - removed, tokenizer, side)
             removed += gone
     return parts, removed
 
 
-def _cut(ids: Sequence[int], excess: int, side: Side) -> list[int]:
-    return list(ids[excess:]) if side == "start" else list(ids[: max(0, len(ids) - excess)])
+def _cut_ids(ids: Sequence[int], excess: int, side: Side) -> list[int]:
+    if side == "start":
+        return list(ids[excess:])
+    return list(ids[: max(0, len(ids) - excess)])
+
+
+def _from_side(items: Sequence[T], side: Side) -> Iterable[T]:
+    """Return the items in the order in which they are trimmed."""
+    if side == "start":
+        return items
+    return reversed(items)

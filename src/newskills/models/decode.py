@@ -35,7 +35,7 @@ def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], ad
     if is_page(body):
         raise page_error(address)
     try:
-        return msgspec.convert(_mended(json.loads(body.decode("utf-8", "replace"))), kind)
+        return msgspec.convert(_without_surrogates(json.loads(body.decode("utf-8", "replace"))), kind)
     except (ValueError, RecursionError) as error:
         raise ServerError(f"The reply of {address} is not valid JSON: {error}.", status=200) from error
 
@@ -71,7 +71,7 @@ def usage_of(value: Any) -> Usage:
 def drafts_of(value: Any) -> Drafts | None:
     """Read draft counts of `metrics`, where vLLM reports speculative decoding per request
     (`--per-request-spec-decode-metrics`)."""
-    counts = value.get("speculative_decoding") if isinstance(value, dict) else None
+    counts = member_of(value, "speculative_decoding")
     if counts is None:
         return None
     names = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
@@ -85,7 +85,7 @@ def tokens_of(generated: Any, prompt: Any, logprobs: Any) -> ReplyTokens | None:
     """Read token ids: those of vLLM (`return_token_ids`), or those that llama.cpp gives with log-probabilities. None
     where there are none."""
     if not _are_ids(generated):
-        entries = logprobs.get("content") if isinstance(logprobs, dict) else None
+        entries = member_of(logprobs, "content")
         generated = [entry.get("id") for entry in entries or () if isinstance(entry, dict)]
     if not _are_ids(generated):
         return None
@@ -94,6 +94,39 @@ def tokens_of(generated: Any, prompt: Any, logprobs: Any) -> ReplyTokens | None:
 
 def _are_ids(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(item) is int for item in value)
+
+
+def text_or_none(value: Any) -> str | None:
+    """Return `value` where it is a text; None for anything else that a server may send."""
+    if isinstance(value, str):
+        return value
+    return None
+
+
+def member_of(value: Any, name: str) -> Any:
+    """Return the member `name` of a JSON object; None where there is none, or `value` is no object."""
+    if isinstance(value, dict):
+        return value.get(name)
+    return None
+
+
+def image_url_of(part: Row) -> Any:
+    """Return the address in an `image_url` part, which may be a text or an object with `url`."""
+    image = part.get("image_url")
+    if isinstance(image, dict):
+        return image.get("url")
+    return image
+
+
+def call_arguments(text: str) -> Row:
+    """Read the arguments of a tool call as an object; those that are none become its member `arguments`."""
+    try:
+        value = msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError:
+        return {"arguments": text}
+    if isinstance(value, dict):
+        return value
+    return {"arguments": value}
 
 
 def count(value: Any, *names: str) -> int | None:
@@ -124,7 +157,7 @@ def logprobs_of(value: Any) -> Logprobs | None:
     top = None
     if isinstance(tops, list) and len(tops) >= len(tokens):
         top = [dict(tops[i]) if isinstance(tops[i], dict) else {} for i in kept]
-    return _nonempty([str(tokens[i]) for i in kept], [float(values[i]) for i in kept], top)
+    return _logprobs_or_none([str(tokens[i]) for i in kept], [float(values[i]) for i in kept], top)
 
 
 def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
@@ -138,7 +171,7 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
     tokens, values, tops = [], [], []
     for entry in prompt:
         if isinstance(entry, dict):
-            shown = [candidate for candidate in entry.values() if _told(candidate)]
+            shown = [candidate for candidate in entry.values() if _is_prompt_entry(candidate)]
         else:
             shown = []
         if not shown:
@@ -150,10 +183,10 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
     if generated is not None:
         tokens, values = [*tokens, *generated.tokens], [*values, *generated.logprobs]
         tops += generated.top_logprobs or [{} for _ in generated.tokens]
-    return _nonempty(tokens, values, tops)
+    return _logprobs_or_none(tokens, values, tops)
 
 
-def _told(entry: Any) -> bool:
+def _is_prompt_entry(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("logprob"), int | float) and "decoded_token" in entry
 
 
@@ -176,20 +209,22 @@ def _chat_logprobs(content: list[Any]) -> Logprobs | None:
         for other in entry.get("top_logprobs") or ():
             alternatives.setdefault(str(other.get("token")), float(other.get("logprob")))
         top.append(alternatives)
-    return _nonempty([str(e.get("token")) for e in entries], [float(e["logprob"]) for e in entries], top)
+    return _logprobs_or_none([str(e.get("token")) for e in entries], [float(e["logprob"]) for e in entries], top)
 
 
-def _nonempty(tokens: list[str], values: list[float], top: list[dict[str, float]] | None) -> Logprobs | None:
+def _logprobs_or_none(
+    tokens: list[str], values: list[float], top: list[dict[str, float]] | None
+) -> Logprobs | None:
     if not tokens:
         return None
     return Logprobs(tokens=tokens, logprobs=values, top_logprobs=top if top and any(top) else None)
 
 
-def _mended(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_mended(item) for item in value]
+        return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return value

@@ -181,7 +181,9 @@ def _way_out(detail: str) -> str:
     if name in ("max_tokens", "max_completion_tokens"):
         other = "max_completion_tokens" if name == "max_tokens" else "max_tokens"
         return f"Set ++server.max_tokens_name={other}."
-    return f"Set ++inference.{'random_seed' if name == 'seed' else name}=null: it is then not sent."
+    if name == "seed":
+        name = "random_seed"
+    return f"Set ++inference.{name}=null: it is then not sent."
 
 
 def redirect_error(error: RedirectError, endpoint: EndpointIdentity) -> ModelNotFoundError:
@@ -220,7 +222,9 @@ def read_refusal(body: bytes) -> Refusal:
         text = body[:DETAIL].decode("utf-8", "replace").strip()
         if "sent to HTTPS port" in text:  # nginx
             return Refusal("this port speaks TLS: use https:// in the address")
-        return Refusal(PAGE if is_page(body) else text or "nothing")
+        if is_page(body):
+            return Refusal(PAGE)
+        return Refusal(text or "nothing")
     if isinstance(value, list) and value:
         value = value[0]
     return refusal_of(value)
@@ -235,25 +239,32 @@ def refusal_of(value: Any) -> Refusal:
     if isinstance(inner, str):
         return Refusal(inner[:DETAIL])
     message = error.get("message") or error.get("detail") or error.get("msg")
-    text = message if isinstance(message, str) else msgspec.json.encode(message or value).decode()
+    if isinstance(message, str):
+        text = message
+    else:
+        text = msgspec.json.encode(message or value).decode()
     numbers = {key: error[key] for key in ("n_prompt_tokens", "n_ctx") if key in error}
     if numbers:
         text += f" {msgspec.json.encode(numbers).decode()}"
-    code = error.get("code") if isinstance(error.get("code"), str) else error.get("type")
-    return Refusal(text[:DETAIL], code if isinstance(code, str) else "", error.get("details"))
+    codes = [code for code in (error.get("code"), error.get("type")) if isinstance(code, str)]
+    return Refusal(text[:DETAIL], codes[0] if codes else "", error.get("details"))
 
 
 def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
     """Return the seconds to wait: `retry-after-ms`, `Retry-After` (digits or a date, RFC 9110), or Google's
     RetryInfo."""
-    if (value := response.header("retry-after-ms")) and (seconds := _number(value)) is not None:
+    if (value := response.header("retry-after-ms")) and (seconds := _seconds_of(value)) is not None:
         return seconds / 1000
     if value := response.header("retry-after"):
-        return float(value) if _SECONDS.fullmatch(value) else _until(value)
-    for detail in refusal.details if isinstance(refusal.details, list) else ():
-        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if _SECONDS.fullmatch(value):
+            return float(value)
+        return _seconds_until(value)
+    if not isinstance(refusal.details, list):
+        return None
+    delays = (detail.get("retryDelay") for detail in refusal.details if isinstance(detail, dict))
+    for delay in delays:
         if isinstance(delay, str) and delay.endswith("s"):
-            return _number(delay[:-1])
+            return _seconds_of(delay[:-1])
     return None
 
 
@@ -267,12 +278,15 @@ def _auth_error(status: int, code: str, sentence: str, endpoint: EndpointIdentit
             server_text=sentence,
         )
     if endpoint.key is None:
-        where = f", and none is set in {endpoint.key_source}" if endpoint.key_source else ""
-        name = endpoint.key_source.split(" ")[0] or "MY_KEY"
+        needs = f"{endpoint.address} needs an API key ({status})"
+        if endpoint.key_source:
+            needs += f", and none is set in {endpoint.key_source}"
+            hint = f"Set it: export {endpoint.key_source.split(' ')[0] or 'MY_KEY'}=…"
+        else:
+            hint = "Set it: export MY_KEY=…, and name the variable: ++server.api_key_env_var=MY_KEY"
         return AuthError(
-            f"{endpoint.address} needs an API key ({status}){where}. It says: {detail}",
-            hint=f"Set it: export {name}=…"
-            + ("" if endpoint.key_source else f", and name the variable: ++server.api_key_env_var={name}"),
+            f"{needs}. It says: {detail}",
+            hint=hint,
             status=status,
             server_text=sentence,
         )
@@ -298,15 +312,17 @@ def _exceeds_limit_alone(detail: str) -> bool:
     return match["limit"] is None or int(match["requested"]) > int(match["limit"])
 
 
-def _number(text: str) -> float | None:
+def _seconds_of(text: str) -> float | None:
     try:
         seconds = float(text)
     except ValueError:
         return None
-    return max(0.0, seconds) if seconds < float("inf") else None
+    if seconds < float("inf"):
+        return max(0.0, seconds)
+    return None
 
 
-def _until(date: str) -> float | None:
+def _seconds_until(date: str) -> float | None:
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
     except ValueError:

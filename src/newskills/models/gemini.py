@@ -20,7 +20,15 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, ContentFilterError, ServerError, TransportError
 from newskills.base.records import Inference, Logprobs, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
-from newskills.models.decode import count, decode_body, tool_call
+from newskills.models.decode import (
+    call_arguments,
+    count,
+    decode_body,
+    image_url_of,
+    member_of,
+    text_or_none,
+    tool_call,
+)
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
@@ -80,7 +88,7 @@ class GeminiModel(HttpModel):
         whole = GeminiResponse()
         async with self._open_stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
             async for data in response.events():
-                _merge(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
+                _merge_piece(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
         if whole.candidates and whole.candidates[0].finish_reason is None:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         return whole
@@ -115,11 +123,13 @@ def dynamic(model: str, request: Request) -> Row:
     """Return the whole body. System messages become the system instruction."""
     messages = request.messages or []
     body: Row = {"contents": contents([m for m in messages if m.role not in ("system", "developer")])}
-    system = [part for m in messages if m.role in ("system", "developer") for part in _parts(m.content)]
+    system = [part for m in messages if m.role in ("system", "developer") for part in _converted_parts(m.content)]
     if system:
         body["systemInstruction"] = {"parts": system}
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_declaration(t.get("function", t)) for t in request.tools]}]
+        body["tools"] = [
+            {"functionDeclarations": [_tool_declaration(t.get("function", t)) for t in request.tools]}
+        ]
     body["generationConfig"] = generation_config(model, request)
     return body
 
@@ -128,7 +138,9 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
     """Return the keys of a request body that say which tools may be called, as `parameters.tool_choice_keys` does."""
     if mode == "auto":
         return {}
-    calling: Row = {"mode": mode.upper(), **({"allowedFunctionNames": [name]} if name else {})}
+    calling: Row = {"mode": mode.upper()}
+    if name:
+        calling["allowedFunctionNames"] = [name]
     return {"toolConfig": {"functionCallingConfig": calling}}
 
 
@@ -144,7 +156,7 @@ def generation_config(model: str, request: Request) -> Row:
         config["stopSequences"] = request.stop
     if inference.top_logprobs is not None:
         config |= {"responseLogprobs": True, "logprobs": inference.top_logprobs}
-    if thinking := _thinking(model, inference.reasoning_effort):
+    if thinking := _thinking_config(model, inference.reasoning_effort):
         config["thinkingConfig"] = thinking
     if request.response_format is not None:
         config["responseMimeType"] = "application/json"
@@ -164,13 +176,13 @@ def contents(messages: list[Message]) -> list[Row]:
             name = message.name or names.get(message.tool_call_id or "", "")
             parts = [{"functionResponse": {"name": name, "response": {"result": message.content}}}]
         else:
-            parts = _parts(message.content)
+            parts = _converted_parts(message.content)
         called = any("functionCall" in part for part in parts)
         for call in message.tool_calls or ():
             function = call.get("function", {})
             names[str(call.get("id"))] = str(function.get("name"))
             if not called:
-                arguments = _arguments(function.get("arguments") or "")
+                arguments = call_arguments(function.get("arguments") or "")
                 parts.append({"functionCall": {"name": function.get("name"), "args": arguments}})
         if joined and joined[-1]["role"] == role:
             joined[-1]["parts"] += parts
@@ -187,8 +199,10 @@ def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
     """
     if answer.error:
         refusal = refusal_of({"error": answer.error})
-        code = answer.error.get("code") if isinstance(answer.error, dict) else None
-        raise error_for(code if isinstance(code, int) else 500, refusal, endpoint)
+        code = member_of(answer.error, "code")
+        if not isinstance(code, int):
+            code = 500
+        raise error_for(code, refusal, endpoint)
     if not answer.candidates:
         feedback = answer.prompt_feedback
         if isinstance(feedback, dict) and (reason := feedback.get("blockReason")):
@@ -201,83 +215,94 @@ def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
         raise ServerError(
             f"{endpoint.address} answered with a candidate that has no parts ({reason}).", status=200
         )
-    calls = [_call(part["functionCall"], index) for index, part in enumerate(parts) if "functionCall" in part]
-    finish = "content_filter" if reason in FILTERS else FINISHES.get(reason, reason.lower() or None)
+    calls = [_read_call(part["functionCall"], index) for index, part in enumerate(parts) if "functionCall" in part]
+    finish = FINISHES.get(reason, reason.lower() or None)
+    if reason in FILTERS:
+        finish = "content_filter"
+    elif calls and finish == "stop":
+        finish = "tool_calls"
     return Reply(
         text="".join(part.get("text") or "" for part in parts if not part.get("thought")),
         reasoning="".join(part.get("text") or "" for part in parts if part.get("thought")) or None,
-        finish_reason="tool_calls" if calls and finish == "stop" else finish,
-        usage=_usage(answer.usage_metadata),
+        finish_reason=finish,
+        usage=_read_usage(answer.usage_metadata),
         tool_calls=calls or None,
-        logprobs=_logprobs(candidate.logprobs_result),
-        model=answer.model_version if isinstance(answer.model_version, str) else None,
+        logprobs=_read_logprobs(candidate.logprobs_result),
+        model=text_or_none(answer.model_version),
         raw_message={"role": "assistant", "content": parts},
     )
 
 
-def _thinking(model: str, effort: str | None) -> Row | None:
-    match = re.search(r"gemini-(\d+)(?:\.(\d+))?", model)
-    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+def _thinking_config(model: str, effort: str | None) -> Row | None:
+    version = _version_of(model)
     if effort == "dynamic":
         return {"thinkingBudget": -1, "includeThoughts": True}
+    if effort is not None and version >= (3, 0):
+        return {"thinkingLevel": effort, "includeThoughts": True}
     if effort is not None:
-        size: Row = {"thinkingLevel": effort} if version >= (3, 0) else {"thinkingBudget": BUDGETS[effort]}
-        return {**size, "includeThoughts": True}
+        return {"thinkingBudget": BUDGETS[effort], "includeThoughts": True}
     if version < (2, 5) or "-pro" in model:
         return None
-    return {"thinkingLevel": "minimal"} if version >= (3, 0) else {"thinkingBudget": 0}
+    if version >= (3, 0):
+        return {"thinkingLevel": "minimal"}
+    return {"thinkingBudget": 0}
 
 
-def _parts(content: str | list[Row] | None) -> list[Row]:
+def _version_of(model: str) -> tuple[int, int]:
+    match = re.search(r"gemini-(\d+)(?:\.(\d+))?", model)
+    if match is None:
+        return 0, 0
+    return int(match[1]), int(match[2] or 0)
+
+
+def _converted_parts(content: str | list[Row] | None) -> list[Row]:
+    if not content:
+        return []
     if isinstance(content, str):
-        return [{"text": content}] if content else []
-    return [_part(part) for part in content or ()]
+        return [{"text": content}]
+    return [_converted_part(part) for part in content]
 
 
-def _part(part: Row) -> Row:
+def _converted_part(part: Row) -> Row:
     if part.get("type") == "text":
         return {"text": part.get("text", "")}
     if part.get("type") != "image_url":
         return part
-    image = part.get("image_url")
-    url = str(image.get("url") if isinstance(image, dict) else image)
+    url = str(image_url_of(part))
     head, _, data = url.partition(";base64,")
     if head.startswith("data:") and data:
         return {"inlineData": {"mimeType": head[5:], "data": data}}
     return {"fileData": {"fileUri": url}}
 
 
-def _declaration(function: Row) -> Row:
-    schema = function.get("parameters") or function.get("input_schema")
-    described = {"description": function["description"]} if function.get("description") else {}
-    return {"name": function.get("name"), **described, **({"parametersJsonSchema": schema} if schema else {})}
+def _tool_declaration(function: Row) -> Row:
+    declaration: Row = {"name": function.get("name")}
+    if function.get("description"):
+        declaration["description"] = function["description"]
+    if schema := function.get("parameters") or function.get("input_schema"):
+        declaration["parametersJsonSchema"] = schema
+    return declaration
 
 
-def _call(call: Row, index: int) -> Row:
+def _read_call(call: Row, index: int) -> Row:
     arguments = msgspec.json.encode(call.get("args") or {}).decode()
     return tool_call(call.get("id") or f"call_{index}", call.get("name") or "", arguments)
 
 
-def _arguments(text: str) -> Any:
-    try:
-        value = msgspec.json.decode(text or "{}")
-    except msgspec.DecodeError:
-        return {"arguments": text}
-    return value if isinstance(value, dict) else {"arguments": value}
-
-
-def _usage(value: Any) -> Usage:
+def _read_usage(value: Any) -> Usage:
     answer_tokens, thought = count(value, "candidatesTokenCount"), count(value, "thoughtsTokenCount")
-    has_usage = answer_tokens is not None or thought is not None
+    output_tokens = None
+    if answer_tokens is not None or thought is not None:
+        output_tokens = (answer_tokens or 0) + (thought or 0)
     return Usage(
         input_tokens=count(value, "promptTokenCount"),
-        output_tokens=(answer_tokens or 0) + (thought or 0) if has_usage else None,
+        output_tokens=output_tokens,
         reasoning_tokens=thought,
         cached_tokens=count(value, "cachedContentTokenCount"),
     )
 
 
-def _logprobs(value: Any) -> Logprobs | None:
+def _read_logprobs(value: Any) -> Logprobs | None:
     if not isinstance(value, dict) or not value.get("chosenCandidates"):
         return None
     chosen = value["chosenCandidates"]
@@ -292,7 +317,7 @@ def _logprobs(value: Any) -> Logprobs | None:
     )
 
 
-def _merge(whole: GeminiResponse, piece: GeminiResponse) -> None:
+def _merge_piece(whole: GeminiResponse, piece: GeminiResponse) -> None:
     whole.usage_metadata = piece.usage_metadata or whole.usage_metadata
     whole.model_version = piece.model_version or whole.model_version
     whole.prompt_feedback = piece.prompt_feedback or whole.prompt_feedback
@@ -304,10 +329,12 @@ def _merge(whole: GeminiResponse, piece: GeminiResponse) -> None:
         first_candidate.finish_reason = candidate.finish_reason or first_candidate.finish_reason
         assert first_candidate.content is not None
         first_candidate.content["parts"] += (candidate.content or {}).get("parts") or []
-        first_candidate.logprobs_result = _joined(first_candidate.logprobs_result, candidate.logprobs_result)
+        first_candidate.logprobs_result = _joined_values(
+            first_candidate.logprobs_result, candidate.logprobs_result
+        )
 
 
-def _joined(joined: Any, new: Any) -> Any:
+def _joined_values(joined: Any, new: Any) -> Any:
     if not isinstance(joined, dict) or not isinstance(new, dict):
         return new or joined
     names = ("chosenCandidates", "topCandidates")

@@ -44,11 +44,11 @@ class LiteLLMModel:
         self.check(request.inference)
         started = time.time()
         try:
-            answer = await self._library.acompletion(**self._arguments(request))
+            answer = await self._library.acompletion(**self._call_arguments(request))
         except openai.APITimeoutError as error:
             raise RequestTimeoutError(f"{self.name} gave no reply: {error}") from error
         except openai.APIStatusError as error:
-            raise self._mapped(error.status_code, str(error)) from error
+            raise self._model_error(error.status_code, str(error)) from error
         except openai.APIConnectionError as error:
             raise TransportError(f"{self.name} cannot be reached: {error}") from error
         reply = reply_of(msgspec.convert(answer.model_dump(), Completion), self._endpoint)
@@ -59,10 +59,10 @@ class LiteLLMModel:
     async def close(self) -> None:
         """Do nothing: nothing is held."""
 
-    def _mapped(self, status: int, message: str) -> ModelError:
+    def _model_error(self, status: int, message: str) -> ModelError:
         return error_for(status, Refusal(message), self._endpoint)
 
-    def _arguments(self, request: Request) -> Row:
+    def _call_arguments(self, request: Request) -> Row:
         inference, neutral = request.inference, Inference()
         arguments: Row = {
             "model": self.name,

@@ -11,7 +11,16 @@ from msgspec import Struct
 
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.models.decode import decode_body, drafts_of, logprobs_of, tokens_of, usage_of, with_prompt
+from newskills.models.decode import (
+    decode_body,
+    drafts_of,
+    logprobs_of,
+    member_of,
+    text_or_none,
+    tokens_of,
+    usage_of,
+    with_prompt,
+)
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import Dialect
 
@@ -121,16 +130,19 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
     used = usage_of(completion.usage)
     if choice.message is not None and used.output_tokens and choice.message.get("content") is None:
         choice.message["content"] = ""  # the model has spoken, and the server kept nothing of it
-    reply = (
-        _text_reply(choice, endpoint) if choice.message is None else _chat_reply(choice, choice.message, endpoint)
-    )
+    if choice.message is None:
+        reply = _text_reply(choice, endpoint)
+    else:
+        reply = _chat_reply(choice, choice.message, endpoint)
     reply.finish_reason = choice.finish_reason
     reply.logprobs = with_prompt(choice.prompt_logprobs, logprobs_of(choice.logprobs))
     reply.usage = used
     reply.tokens = tokens_of(choice.token_ids, completion.prompt_token_ids, choice.logprobs)
     reply.drafts = drafts_of(completion.metrics)
-    reply.model = completion.model if isinstance(completion.model, str) else None
-    stopped_by = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop
+    reply.model = text_or_none(completion.model)
+    stopped_by = choice.stop_reason
+    if stopped_by is None:
+        stopped_by = choice.matched_stop
     if isinstance(stopped_by, str) and reply.raw_message is not None:
         reply.raw_message["stop_reason"] = stopped_by
     return reply
@@ -147,7 +159,7 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) 
         if data == b"[DONE]":
             done = True
             continue
-        _merge_chunk(whole, message, calls, _chunk(data, endpoint))
+        _merge_chunk(whole, message, calls, _read_chunk(data, endpoint))
     if not whole.choices or (not done and whole.choices[0].finish_reason is None):
         raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
     choice = whole.choices[0]
@@ -161,8 +173,9 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) 
 def _chat_reply(choice: ChatChoice, message: Row, endpoint: EndpointIdentity) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     calls, refusal = message.get("tool_calls") or None, message.get("refusal")
-    content = message.get("content")
-    text, thought = _parts(content) if isinstance(content, list) else (content, None)
+    text, thought = message.get("content"), None
+    if isinstance(text, list):
+        text, thought = _texts_and_thoughts(text)
     if text is not None and not isinstance(text, str):
         raise ServerError(f"{endpoint.address} answered with content that is not text.", status=200)
     has_content = (
@@ -171,7 +184,7 @@ def _chat_reply(choice: ChatChoice, message: Row, endpoint: EndpointIdentity) ->
     if not has_content:
         raise ServerError(f"{endpoint.address} answered with a message that has no content.", status=200)
     return Reply(
-        text=text or (refusal if isinstance(refusal, str) else ""),
+        text=text or text_or_none(refusal) or "",
         reasoning=reasoning if isinstance(reasoning, str) else thought,
         tool_calls=calls if isinstance(calls, list) else None,
         raw_message=message,
@@ -187,7 +200,7 @@ def _text_reply(choice: ChatChoice, endpoint: EndpointIdentity) -> Reply:
     return Reply(text=text, raw_message={"role": "assistant", "content": text})
 
 
-def _parts(content: list[Any]) -> tuple[str | None, str | None]:
+def _texts_and_thoughts(content: list[Any]) -> tuple[str | None, str | None]:
     texts: list[str] = []
     thoughts: list[str] = []
     for part in content:
@@ -197,11 +210,14 @@ def _parts(content: list[Any]) -> tuple[str | None, str | None]:
             texts.append(part["text"])
         elif part.get("type") == "thinking":
             inner = part.get("thinking")
-            thoughts.append(inner if isinstance(inner, str) else (_parts(inner or [])[0] or ""))
-    return ("".join(texts) if texts else None), ("".join(thoughts) or None)
+            if not isinstance(inner, str):
+                inner, _ = _texts_and_thoughts(inner or [])
+            thoughts.append(inner or "")
+    text = "".join(texts) if texts else None
+    return text, "".join(thoughts) or None
 
 
-def _chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
+def _read_chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
     try:
         value = msgspec.json.decode(data, type=Row)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -244,7 +260,10 @@ def _merge_call(calls: dict[int, Row], piece: Row) -> None:
     empty: Row = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
     index = piece.get("index")
     if not isinstance(index, int):  # servers that send whole calls leave it out: an id begins a new one
-        index = len(calls) if piece.get("id") or not calls else max(calls)
+        if piece.get("id") or not calls:
+            index = len(calls)
+        else:
+            index = max(calls)
     call = calls.setdefault(index, empty)
     call["id"] = piece.get("id") or call["id"]
     function = piece.get("function") or {}
@@ -265,7 +284,9 @@ def _joined_logprobs(old: Any, new: Any) -> Any:
 
 
 def _status_in(error: Any) -> int:
-    code = error.get("code") if isinstance(error, dict) else None
+    code = member_of(error, "code")
     if isinstance(code, str) and code.isdecimal():
         code = int(code[:4])
-    return code if isinstance(code, int) and 400 <= code < 600 else 500
+    if isinstance(code, int) and 400 <= code < 600:
+        return code
+    return 500

@@ -11,7 +11,15 @@ from msgspec import Struct
 
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.models.decode import decode_body, logprobs_of, tool_call, usage_of
+from newskills.models.decode import (
+    decode_body,
+    image_url_of,
+    logprobs_of,
+    member_of,
+    text_or_none,
+    tool_call,
+    usage_of,
+)
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 
 FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -48,7 +56,9 @@ def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) 
         body["tools"] = [{**kind, **tool.get("function", tool)} for tool in request.tools]
     if request.response_format is not None:
         schema = request.response_format.get("json_schema")
-        flat = {"type": request.response_format.get("type"), **(schema if isinstance(schema, dict) else {})}
+        flat = {"type": request.response_format.get("type")}
+        if isinstance(schema, dict):
+            flat |= schema
         body["text"] = {"format": flat}
     return body
 
@@ -66,7 +76,7 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
             items.append({"type": "reasoning", "id": f"rs_{len(items)}", "summary": [], "content": thought})
         if message.content:
             role = "developer" if developer and message.role == "system" else message.role
-            items.append({"role": role, "content": _content(message.content, message.role)})
+            items.append({"role": role, "content": _content_parts(message.content, message.role)})
         for call in message.tool_calls or ():
             function = call.get("function", {})
             function_fields = {"name": function.get("name"), "arguments": function.get("arguments")}
@@ -77,7 +87,7 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
 def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
     """Read the reply from a body. Raises ServerError for a body without output, and the ModelError that a failed
     response stands for."""
-    return _reply(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
+    return _reply_of(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
 
 
 async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
@@ -94,10 +104,10 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) 
             last = event.response
     if last is None:
         raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
-    return _reply(last, endpoint)
+    return _reply_of(last, endpoint)
 
 
-def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
+def _reply_of(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
     if response.error or response.status in ("failed", "cancelled"):
         raise error_for(500, refusal_of({"error": response.error or f"status {response.status}"}), endpoint)
     if not response.output and response.status != "incomplete":
@@ -118,15 +128,18 @@ def _reply(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:
         elif kind == "function_call":
             calls.append(tool_call(item.get("call_id") or "", item.get("name") or "", item.get("arguments") or ""))
     text = "".join(texts)
+    raw_message: Row = {"role": "assistant", "content": text}
+    if calls:
+        raw_message["tool_calls"] = calls
     return Reply(
         text=text,
         reasoning="\n\n".join(thoughts) or None,
-        finish_reason=_finish(response, calls),
+        finish_reason=_finish_reason(response, calls),
         usage=usage_of(response.usage),
         tool_calls=calls or None,
         logprobs=logprobs_of({"content": logprobs}) if logprobs else None,
-        model=response.model if isinstance(response.model, str) else None,
-        raw_message={"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})},
+        model=text_or_none(response.model),
+        raw_message=raw_message,
     )
 
 
@@ -138,15 +151,16 @@ def mark_cut(reply: Reply, limit: int | None) -> None:
         reply.finish_reason = "length"
 
 
-def _finish(response: ResponsesReply, calls: list[Row]) -> str:
+def _finish_reason(response: ResponsesReply, calls: list[Row]) -> str:
     if response.status == "incomplete":
-        details = response.incomplete_details
-        reason = details.get("reason") if isinstance(details, dict) else None
+        reason = member_of(response.incomplete_details, "reason")
         return FINISHES.get(str(reason), "length")
-    return "tool_calls" if calls else "stop"
+    if calls:
+        return "tool_calls"
+    return "stop"
 
 
-def _content(content: str | list[Row], role: str) -> str | list[Row]:
+def _content_parts(content: str | list[Row], role: str) -> str | list[Row]:
     if isinstance(content, str):
         return content
     text_type = "output_text" if role == "assistant" else "input_text"
@@ -155,10 +169,7 @@ def _content(content: str | list[Row], role: str) -> str | list[Row]:
         if part.get("type") == "text":
             parts.append({"type": text_type, "text": part.get("text", "")})
         elif part.get("type") == "image_url":
-            image = part.get("image_url")
-            parts.append(
-                {"type": "input_image", "image_url": image.get("url") if isinstance(image, dict) else image}
-            )
+            parts.append({"type": "input_image", "image_url": image_url_of(part)})
         else:
             parts.append(part)
     return parts

@@ -28,12 +28,14 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
     dialect = dialect_of(server_type)
     _check_endpoint(server_type, inference, tools)
     if dialect.extras == "none":
-        _refuse(inference.top_k not in (-1, 0, None), server_type, "top_k", "-1")
-        _refuse(bool(inference.min_p), server_type, "min_p", "0")
-        _refuse(inference.repetition_penalty not in (1.0, None), server_type, "repetition_penalty", "1")
-    _refuse(inference.stream and not dialect.stream, server_type, "stream", "false")
+        _refuse_parameter(inference.top_k not in (-1, 0, None), server_type, "top_k", "-1")
+        _refuse_parameter(bool(inference.min_p), server_type, "min_p", "0")
+        _refuse_parameter(inference.repetition_penalty not in (1.0, None), server_type, "repetition_penalty", "1")
+    _refuse_parameter(inference.stream and not dialect.stream, server_type, "stream", "false")
     chat = inference.endpoint_type == "chat"
-    _refuse(inference.top_logprobs is not None and chat and not dialect.chat_logprobs, server_type, "top_logprobs")
+    _refuse_parameter(
+        inference.top_logprobs is not None and chat and not dialect.chat_logprobs, server_type, "top_logprobs"
+    )
     if tools and not dialect.tools:
         raise ConfigError(
             f"{server_type} does not accept tools.", hint="Use server_type vllm or sglang for tool calling."
@@ -57,7 +59,7 @@ def constant(server_type: str, model: str, inference: Inference, max_tokens_name
         body["seed"] = inference.random_seed
     body |= _extra_keys(dialect.extras, inference)
     if inference.reasoning_effort is not None:
-        body |= _effort(dialect, inference)
+        body |= _effort_keys(dialect, inference)
     if inference.stream:
         body["stream"] = True
         if inference.endpoint_type != "responses":
@@ -79,9 +81,13 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
     keys: Row = {}
     if name:
         function: Row = {"name": name}
-        keys["tool_choice"] = {"type": "function", **(function if responses else {"function": function})}
+        if not responses:
+            function = {"function": function}
+        keys["tool_choice"] = {"type": "function", **function}
+    elif mode == "none":
+        keys["tool_choice"] = "none"
     elif mode != "auto":
-        keys["tool_choice"] = "none" if mode == "none" else "required"
+        keys["tool_choice"] = "required"
     if parallel is not None:
         keys["parallel_tool_calls"] = parallel
     return keys
@@ -95,7 +101,9 @@ def _check_endpoint(server_type: str, inference: Inference, tools: bool) -> None
             "inference.endpoint_type=text needs a limit, because servers stop after 16 tokens by default.",
             hint="Set ++inference.tokens_to_generate=N.",
         )
-    _refuse(inference.reasoning_effort is not None, f"{server_type} with endpoint_type=text", "reasoning_effort")
+    _refuse_parameter(
+        inference.reasoning_effort is not None, f"{server_type} with endpoint_type=text", "reasoning_effort"
+    )
     if tools:
         raise ConfigError(
             "inference.endpoint_type=text does not accept tools.", hint="Set ++inference.endpoint_type=chat."
@@ -108,18 +116,22 @@ def _check_strict(server_type: str, model: str, inference: Inference) -> None:
             f"{server_type} does not accept inference.extra_body ({', '.join(inference.extra_body)}).",
             hint="For another OpenAI-compatible endpoint that knows these keys, set server_type=generic.",
         )
-    _refuse(inference.stream and inference.top_logprobs is not None, f"{server_type} with stream", "top_logprobs")
+    _refuse_parameter(
+        inference.stream and inference.top_logprobs is not None, f"{server_type} with stream", "top_logprobs"
+    )
     if is_reasoning_model(model):
-        _refuse(inference.temperature not in (0.0, None), f"The reasoning model {model}", "temperature", "0.0")
-        _refuse(inference.top_p not in (0.95, None), f"The reasoning model {model}", "top_p", "0.95")
-        _refuse(inference.top_logprobs is not None, f"The reasoning model {model}", "top_logprobs")
+        _refuse_parameter(
+            inference.temperature not in (0.0, None), f"The reasoning model {model}", "temperature", "0.0"
+        )
+        _refuse_parameter(inference.top_p not in (0.95, None), f"The reasoning model {model}", "top_p", "0.95")
+        _refuse_parameter(inference.top_logprobs is not None, f"The reasoning model {model}", "top_logprobs")
     else:
-        _refuse(
+        _refuse_parameter(
             inference.reasoning_effort is not None, f"{model}, which is not a reasoning model,", "reasoning_effort"
         )
 
 
-def _refuse(wrong: bool, who: str, field: str, neutral: str = "null") -> None:
+def _refuse_parameter(wrong: bool, who: str, field: str, neutral: str = "null") -> None:
     if wrong:
         raise ConfigError(f"{who} does not accept inference.{field}.", hint=f"Set ++inference.{field}={neutral}.")
 
@@ -174,7 +186,7 @@ def _extra_keys(extras: Extras, inference: Inference) -> Row:
     return {}
 
 
-def _effort(dialect: Dialect, inference: Inference) -> Row:
+def _effort_keys(dialect: Dialect, inference: Inference) -> Row:
     if inference.endpoint_type == "responses":
         return {"reasoning": {"effort": inference.reasoning_effort}}
     if dialect.effort_in_template:

@@ -20,7 +20,9 @@ def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
     Raises TransportError (nobody answers), AuthError, ServerError (the answer is no model list).
     """
     base = address.rstrip("/")
-    url = f"{base if base.endswith('/v1') else base + '/v1'}/models"
+    if not base.endswith("/v1"):
+        base += "/v1"
+    url = f"{base}/models"
     if not url.startswith(("http://", "https://")):
         raise TransportError(f"{address} is not an http(s) address.")
     variable, _ = key_for_host("openai", urlsplit(url).hostname or "")

@@ -19,7 +19,7 @@ from msgspec import Struct
 from newskills.base.errors import BadRequestError, ServerError
 from newskills.base.records import Reply, Request, Row
 from newskills.models.config import ServerConfig, key_of
-from newskills.models.decode import decode_body, usage_of
+from newskills.models.decode import decode_body, member_of, usage_of
 from newskills.models.errors import EndpointIdentity
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
@@ -52,18 +52,18 @@ class RewardModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         """Return a reply whose text is the score. Raises the HttpError family."""
         started = time.time()
-        body = {"model": self.name, **self._body(request), **request.extra_body}
+        body = {"model": self.name, **self._request_body(request), **request.extra_body}
         got = await self._post(self._wire.path, encode(body), request.inference.timeout)
         reply = decode_body(got, _decoder, dict[str, Any], self.endpoint.address)
         return Reply(
-            text=repr(self._score(reply)),
+            text=repr(self._read_score(reply)),
             finish_reason="stop",
             usage=usage_of(reply.get("usage")),
             started=started,
             ended=time.time(),
         )
 
-    def _body(self, request: Request) -> Row:
+    def _request_body(self, request: Request) -> Row:
         messages = request.messages or []
         if not self._wire.compares:
             return {"messages": messages}
@@ -71,10 +71,11 @@ class RewardModel(HttpModel):
             raise BadRequestError("vllm_score compares two texts: the problem and the solution.")
         return {"text_1": messages[-2].content, "text_2": messages[-1].content}
 
-    def _score(self, reply: Row) -> float:
+    def _read_score(self, reply: Row) -> float:
         data = reply.get("data")
-        first_item = data[0] if isinstance(data, list) and data else None
-        value = first_item.get(self._wire.field) if isinstance(first_item, dict) else None
+        value = None
+        if isinstance(data, list) and data:
+            value = member_of(data[0], self._wire.field)
         while isinstance(value, list) and value:
             value = value[-1]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

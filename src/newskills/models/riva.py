@@ -218,7 +218,7 @@ class AsrModel(RivaModel):
     async def _ask(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
         asr: Any = importlib.import_module("riva.client.asr")
         proto: Any = importlib.import_module(f"{_PROTO}.riva_asr_pb2")
-        sound = _sound(messages)
+        sound = _sound_of(messages)
         if sound is None:
             await self._call(
                 "GetRivaSpeechRecognitionConfig", proto.RivaSpeechRecognitionConfigRequest(), options, timeout
@@ -251,7 +251,7 @@ class AsrModel(RivaModel):
         message = proto.RecognizeRequest(config=config, audio=sound)
         answer = await self._call("Recognize", message, options, timeout)
         heard = [result.alternatives[0] for result in answer.results if result.alternatives]
-        words = [_word(word) for result in heard for word in result.words]
+        words = [_word_row(word) for result in heard for word in result.words]
         text = " ".join(filter(None, (result.transcript.strip() for result in heard)))
         return Reply(text=text, raw_message={"words": words} if words else None)
 
@@ -277,7 +277,7 @@ class TtsModel(RivaModel):
             voice_name=options.voice or "",
         )
         if options.zero_shot_audio_prompt_file is not None:
-            message.zero_shot_data.audio_prompt = _read(options.zero_shot_audio_prompt_file)
+            message.zero_shot_data.audio_prompt = _read_file(options.zero_shot_audio_prompt_file)
             message.zero_shot_data.quality = options.zero_shot_quality
             message.zero_shot_data.transcript = options.zero_shot_transcript or ""
         tts.add_custom_dictionary_to_config(message, options.custom_dictionary)
@@ -294,18 +294,18 @@ class TtsModel(RivaModel):
 
 def make_asr(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AsrModel:
     """Return the model for speech recognition. Raises ConfigError where the library is not installed."""
-    return _made(AsrModel, config, environ)
+    return _make_model(AsrModel, config, environ)
 
 
 def make_tts(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> TtsModel:
     """Return the model for speech synthesis. Raises ConfigError where the library is not installed."""
-    return _made(TtsModel, config, environ)
+    return _make_model(TtsModel, config, environ)
 
 
 R = TypeVar("R", bound=RivaModel)
 
 
-def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
+def _make_model(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
     try:
         importlib.import_module("riva.client")
     except ImportError as error:
@@ -313,16 +313,27 @@ def _made(kind: type[R], config: ServerConfig, environ: Mapping[str, str]) -> R:
             f"server_type={config.server_type} needs the library nvidia-riva-client.",
             hint="Run: pip install 'newskills[speech]'",
         ) from error
-    url = config.base_url or f"{config.host}:{PORT if config.port == DEFAULT_PORT else config.port}"
+    address, secure = _address_of(config)
+    if secure:
+        key, source = key_of(config, environ, *MODELS.properties(config.server_type).keys)
+        proxy = proxy_for(f"https://{address}", environ)
+    else:
+        key, source = key_of(config, environ)
+        proxy = proxy_for(f"http://{address}", environ)
+    endpoint = EndpointIdentity(address, config.model or config.server_type, key, source)
+    return kind(endpoint, kind=config.server_type, secure=secure, proxied=proxy is not None)
+
+
+def _address_of(config: ServerConfig) -> tuple[str, bool]:
+    """Return host and port of the service, and whether it speaks TLS."""
+    port = PORT if config.port == DEFAULT_PORT else config.port
+    url = config.base_url or f"{config.host}:{port}"
     secure = url.startswith(_SECURE)
     address = url.partition("://")[2] if "://" in url else url
     address = address.partition("/")[0]
-    if ":" not in address.rpartition("]")[2]:
-        address = f"{address}:{443 if secure else PORT}"
-    key, source = key_of(config, environ, *(MODELS.properties(config.server_type).keys if secure else ()))
-    endpoint = EndpointIdentity(address, config.model or config.server_type, key, source)
-    proxied = proxy_for(f"http{'s' if secure else ''}://{address}", environ) is not None
-    return kind(endpoint, kind=config.server_type, secure=secure, proxied=proxied)
+    if ":" in address.rpartition("]")[2]:
+        return address, secure
+    return f"{address}:{443 if secure else PORT}", secure
 
 
 def read_options(values: Row, kind: type[S]) -> S:
@@ -337,11 +348,13 @@ def read_options(values: Row, kind: type[S]) -> S:
         raise ValueError(f"{type_fault(error, values)}{fields_hint}") from error
 
 
-def _sound(messages: Sequence[Message]) -> bytes | None:
+def _sound_of(messages: Sequence[Message]) -> bytes | None:
     """Return the sound of the last message that has one; None: there is none. Raises BadRequestError for data that is
     not base64."""
     for message in reversed(messages):
-        for part in message.content if isinstance(message.content, list) else ():
+        if not isinstance(message.content, list):
+            continue
+        for part in message.content:
             if part.get("type") == "input_audio":
                 try:
                     return base64.b64decode(part["input_audio"]["data"], validate=True)
@@ -350,17 +363,19 @@ def _sound(messages: Sequence[Message]) -> bytes | None:
     return None
 
 
-def _word(word: Any) -> Row:
-    return {
+def _word_row(word: Any) -> Row:
+    row: Row = {
         "word": word.word,
         "start_time": word.start_time / 1000,
         "end_time": word.end_time / 1000,
         "confidence": word.confidence,
-        **({"speaker": word.speaker_tag} if word.speaker_tag else {}),
     }
+    if word.speaker_tag:
+        row["speaker"] = word.speaker_tag
+    return row
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     """Read the bytes of a file. Raises BadRequestError."""
     try:
         return Path(path).expanduser().read_bytes()

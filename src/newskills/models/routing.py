@@ -81,7 +81,9 @@ class RoutedModel:
         self.name = next(iter(models.values())).name
         self.replicas = [Replica(model, warm=len(models) == 1) for model in models.values()]
         points = sorted(
-            (_hash(f"{address}#{number}"), at) for at, address in enumerate(models) for number in range(POINTS)
+            (_ring_position(f"{address}#{number}"), at)
+            for at, address in enumerate(models)
+            for number in range(POINTS)
         )
         self._points, owners = [point for point, _ in points], [owner for _, owner in points]
         self._orders = [tuple(dict.fromkeys([*owners[at:], *owners[:at]])) for at in range(len(owners))]
@@ -96,9 +98,9 @@ class RoutedModel:
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply of one of the servers. Raises HttpError: the last one, where no server is left to ask."""
-        key, gone = self._key(_beginning(request)), set[Replica]()
+        key, gone = self._key(_shared_beginning(request)), set[Replica]()
         while True:
-            replica = self._choose(key, gone)
+            replica = self._choose_replica(key, gone)
             replica.active += 1
             try:
                 reply = await replica.model.complete(request)
@@ -109,7 +111,7 @@ class RoutedModel:
                 elif isinstance(error, BadRequestError):
                     replica.note_answer()
                 gone.add(replica)
-                if not lost or len(gone) > OTHERS or not self._others(gone):
+                if not lost or len(gone) > OTHERS or not self._has_others(gone):
                     raise
             else:
                 replica.note_answer()
@@ -121,11 +123,11 @@ class RoutedModel:
         for replica in self.replicas:
             await replica.model.close()
 
-    def _others(self, gone: set[Replica]) -> bool:
+    def _has_others(self, gone: set[Replica]) -> bool:
         now = time.monotonic()
         return any(replica.is_open(now) for replica in self.replicas if replica not in gone)
 
-    def _choose(self, key: int, gone: set[Replica]) -> Replica:
+    def _choose_replica(self, key: int, gone: set[Replica]) -> Replica:
         now = time.monotonic()
         point = bisect.bisect_left(self._points, key) % len(self._points)
         ring = [self.replicas[at] for at in self._orders[point]]
@@ -139,9 +141,9 @@ class RoutedModel:
     def _key(self, text: str) -> int:
         """Return the key of the beginning that tells enough: one not common to more requests than a server may
         have."""
-        keys = [_hash(text[:depth]) for depth in DEPTHS if len(text) > depth]
+        keys = [_ring_position(text[:depth]) for depth in DEPTHS if len(text) > depth]
         most = len(self._lately) / len(self.replicas)
-        chosen = next((key for key in keys if self._often[key] <= most), _hash(text))
+        chosen = next((key for key in keys if self._often[key] <= most), _ring_position(text))
         for key in keys:
             self._often[key] += 1
             self._lately.append(key)
@@ -153,7 +155,7 @@ class RoutedModel:
         return chosen
 
 
-def _beginning(request: Request) -> str:
+def _shared_beginning(request: Request) -> str:
     """Return the text that later turns, and other samples of the same row, have in common."""
     if request.messages is None:
         prompt = request.prompt
@@ -167,5 +169,5 @@ def _beginning(request: Request) -> str:
     )
 
 
-def _hash(text: str) -> int:
+def _ring_position(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())

@@ -72,12 +72,12 @@ class HFTokenizer:
             raise ConfigError(
                 "A tokenizer needs the library tokenizers.", hint="Run: pip install 'newskills[hf]'"
             ) from error
-        files = _files(name)
+        files = _tokenizer_files(name)
         self.name = name
-        settings = _settings(files.get(FILES[1]))
-        self._tokenizer: Any = _loaded(files[FILES[0]], settings, tokenizers.Tokenizer)
-        self._template = _template(settings, files.get(FILES[2]))
-        self._bos, self._eos = _special(settings, "bos_token"), _special(settings, "eos_token")
+        settings = _read_settings(files.get(FILES[1]))
+        self._tokenizer: Any = _load_tokenizer(files[FILES[0]], settings, tokenizers.Tokenizer)
+        self._template = _chat_template(settings, files.get(FILES[2]))
+        self._bos, self._eos = _special_token(settings, "bos_token"), _special_token(settings, "eos_token")
 
     @property
     def end(self) -> str:
@@ -191,7 +191,7 @@ class ServerTokenizer:
         return HttpResponse(reply.status, reply.headers, reply.body)
 
 
-def _files(name: str) -> dict[str, Path]:
+def _tokenizer_files(name: str) -> dict[str, Path]:
     path = Path(name).expanduser()
     if path.is_file():
         path = path.parent
@@ -226,26 +226,26 @@ def _from_hub(name: str) -> dict[str, Path]:
     return paths_by_file
 
 
-def _loaded(path: Path, settings: Row, kind: Any) -> Any:
+def _load_tokenizer(path: Path, settings: Row, kind: Any) -> Any:
     """Load the tokenizer of the file; one of Mistral's gets its right splitting of words.
 
     Folders made before transformers 5 carry the pattern of another family, which splits otherwise than the models were
     taught (the flag `fix_mistral_regex`, https://github.com/huggingface/transformers/pull/42299); False keeps it.
     """
-    config = _settings(path.with_name("config.json")) if path.with_name("config.json").is_file() else {}
+    config = _read_settings(path.with_name("config.json")) if path.with_name("config.json").is_file() else {}
     version = str(config.get("transformers_version") or "0").partition(".")[0]
     old = not version.isdecimal() or int(version) < 5
     flag = settings.get("fix_mistral_regex", config.get("model_type") in MISTRAL and old)
     if not flag:
         return kind.from_file(str(path))
-    held = _settings(path)
+    held = _read_settings(path)
     for step in (held.get("pre_tokenizer") or {}).get("pretokenizers") or ():
         if step.get("type") == "Split" and step.get("pattern", {}).get("Regex", "").startswith(OTHERS_WORDS):
             step["pattern"] = {"Regex": MISTRAL_WORDS}
     return kind.from_str(msgspec.json.encode(held).decode())
 
 
-def _settings(path: Path | None) -> Row:
+def _read_settings(path: Path | None) -> Row:
     if path is None:
         return {}
     try:
@@ -254,7 +254,7 @@ def _settings(path: Path | None) -> Row:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
 
 
-def _template(settings: Row, path: Path | None) -> str:
+def _chat_template(settings: Row, path: Path | None) -> str:
     if path is not None:
         return path.read_text(encoding="utf-8")
     template = settings.get("chat_template")
@@ -264,7 +264,7 @@ def _template(settings: Row, path: Path | None) -> str:
     return template if isinstance(template, str) else ""
 
 
-def _special(settings: Row, name: str) -> str:
+def _special_token(settings: Row, name: str) -> str:
     value = settings.get(name)
     if isinstance(value, dict):
         value = value.get("content")

@@ -29,21 +29,21 @@ def make_comet(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     """Make the model that turns `src`, `mt`, `ref` into the score as text. Raises ConfigError where the library is
     missing."""
     require_library("comet", "COMET", "newskills[comet]")
-    name = _name(config)
+    name = _model_name(config)
     return BatchModel(name, _Comet(name), size=BATCH)
 
 
 def make_nvembed(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
     """Make the model that turns `answer`, `options` into similarities as a JSON list. Raises ConfigError where the
     library is missing."""
-    name = _name(config)
+    name = _model_name(config)
     return BatchModel(name, _Embeddings(Embedder(name, option=_OPTION)), size=BATCH)
 
 
 def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
     """Return a model that calls a function of the user's, `file.py::judge`: a list of rows → a text for each. Raises
     ConfigError."""
-    name = _name(config)
+    name = _model_name(config)
     function: Callable[[list[Row]], Sequence[str]] = load_attr(name, "judge")
     parameters = signature(function).parameters.values() if callable(function) else ()
     needed = [
@@ -60,7 +60,7 @@ def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, s
     return BatchModel(name, lambda rows: [str(text) for text in function(rows)], size=max(1, concurrency))
 
 
-def _name(config: ServerConfig) -> str:
+def _model_name(config: ServerConfig) -> str:
     if not config.model:
         raise ConfigError(f"server_type={config.server_type} needs a model: give server.model.")
     return config.model
@@ -76,7 +76,7 @@ class _Comet:
         import torch
 
         self._model = self._model or loaded(self._name, self._load, _OPTION)
-        inputs = _moved(self._model.prepare_sample(rows, stage="predict"), self._model.device)
+        inputs = _moved_to_device(self._model.prepare_sample(rows, stage="predict"), self._model.device)
         with torch.no_grad():
             scores = self._model.predict_step(inputs)["scores"]
         return [repr(float(score)) for score in scores.reshape(-1)]
@@ -103,19 +103,19 @@ class _Embeddings:
         texts = list(dict.fromkeys(text for row in rows for text in (row["answer"], *row["options"])))
         vectors = dict(zip(texts, self._embedder(texts).tolist(), strict=True))
         return [
-            json.dumps([_dot(vectors[row["answer"]], vectors[option]) for option in row["options"]])
+            json.dumps([_dot_product(vectors[row["answer"]], vectors[option]) for option in row["options"]])
             for row in rows
         ]
 
 
-def _moved(inputs: Any, device: Any) -> Any:
+def _moved_to_device(inputs: Any, device: Any) -> Any:
     """Move tensors, in the mappings and tuples that the kinds of COMET take, to the model's device."""
     if isinstance(inputs, Mapping):
-        return {key: _moved(value, device) for key, value in inputs.items()}
+        return {key: _moved_to_device(value, device) for key, value in inputs.items()}
     if isinstance(inputs, tuple | list):
-        return type(inputs)(_moved(value, device) for value in inputs)
+        return type(inputs)(_moved_to_device(value, device) for value in inputs)
     return inputs.to(device) if hasattr(inputs, "to") else inputs
 
 
-def _dot(left: Sequence[float], other: Sequence[float]) -> float:
+def _dot_product(left: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(a * b for a, b in zip(left, other, strict=True))

@@ -43,7 +43,7 @@ class PortForward:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        self._wait(server)
+        self._wait_until_open(server)
 
     def close(self) -> None:
         if self._process.poll() is None:
@@ -56,7 +56,7 @@ class PortForward:
         if self._process.stderr is not None:
             self._process.stderr.close()
 
-    def _wait(self, server: str) -> None:
+    def _wait_until_open(self, server: str) -> None:
         deadline = time.monotonic() + DEADLINE
         while time.monotonic() < deadline:
             if self._process.poll() is not None:

@@ -160,11 +160,15 @@ def base_url_of(config: ServerConfig, default: str = "", *, v1: bool = True) -> 
     Raises ConfigError for one with a password in it.
     """
     own = (config.host, config.port) != (DEFAULT_HOST, DEFAULT_PORT)
-    url = config.base_url or ("" if own else default)
+    url = config.base_url
+    if not url and not own:
+        url = default
     if not url:
         host = f"[{config.host}]" if ":" in config.host else config.host
         url = f"http://{host}:{config.port}"
-    url = (url if "://" in url else f"http://{url}").rstrip("/")
+    if "://" not in url:
+        url = f"http://{url}"
+    url = url.rstrip("/")
     if "@" in url.split("://", 1)[1].split("/", 1)[0]:
         raise ConfigError(
             "The base URL holds a user name or password.", hint="Pass the key by ++server.api_key_env_var instead."

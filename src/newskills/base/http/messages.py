@@ -78,7 +78,11 @@ def encode_response(response: Response, *, close: bool, bodiless: bool) -> bytes
     head = b"%bContent-Length: %d\r\n" % (_opening(response.status, response.content_type), len(response.body))
     for name, value in response.headers:
         head += f"{name}: {value}\r\n".encode("latin-1")
-    return b"%b%b\r\n%b" % (head, b"Connection: close\r\n" if close else b"", b"" if bodiless else response.body)
+    if close:
+        head += b"Connection: close\r\n"
+    if bodiless:
+        return b"%b\r\n" % head
+    return b"%b\r\n%b" % (head, response.body)
 
 
 def encode_head(response: ChunkedResponse, *, close: bool) -> bytes:
@@ -86,7 +90,9 @@ def encode_head(response: ChunkedResponse, *, close: bool) -> bytes:
     head = _opening(response.status, response.content_type) + b"Transfer-Encoding: chunked\r\n"
     for name, value in response.headers:
         head += f"{name}: {value}\r\n".encode("latin-1")
-    return head + (b"Connection: close\r\n" if close else b"") + b"\r\n"
+    if close:
+        head += b"Connection: close\r\n"
+    return head + b"\r\n"
 
 
 def encode_chunk(data: bytes) -> bytes:

@@ -43,7 +43,10 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
 
 def parse_proxy(value: str, name: str) -> Proxy:
     """Parse `[http://][user:password@]host[:port]`. Raises ConfigError without repeating the password."""
-    parts = urlsplit(value if "://" in value else f"http://{value}")
+    address = value
+    if "://" not in address:
+        address = f"http://{address}"
+    parts = urlsplit(address)
     if any(sign.isspace() for sign in value):
         raise ConfigError(f"{name} is not the address of a proxy: it contains a blank.", hint=f"Unset {name}.")
     if parts.scheme != "http" or not parts.hostname:
@@ -89,7 +92,9 @@ def _matches(host: str, port: int | None, entry: str) -> bool:
             return address in ipaddress.ip_network(entry, strict=False)
         except ValueError:
             pass
-    name, _, wanted_port = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
+    name, wanted_port = entry, ""
+    if entry.count(":") == 1:
+        name, _, wanted_port = entry.rpartition(":")
     if wanted_port and wanted_port != str(port or ""):
         return False
     name = name.removeprefix("*").removeprefix(".")

@@ -75,7 +75,8 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
 
     async def start(self, listener: socket.socket) -> None:
         self._listener = await self._loop.create_server(lambda: _Connection(self), sock=listener, backlog=1024)
@@ -399,13 +400,17 @@ class _Connection(asyncio.Protocol):
 
     def _rest(self) -> None:
         if self._writable is None:
-            busy = self.task is not None
-            self.deadline = inf if busy else self._loop.time() + self._patience()
+            if self.task is not None:
+                self.deadline = inf
+            else:
+                self.deadline = self._loop.time() + self._patience()
 
     def _patience(self) -> float:
         if self._deaf:
             return self._limits.linger
-        return self._limits.receive if self._receiving else self._limits.idle
+        if self._receiving:
+            return self._limits.receive
+        return self._limits.idle
 
     def _expire_in(self, seconds: float) -> None:
         self.deadline = self._loop.time() + seconds
@@ -444,7 +449,10 @@ def _bind(host: str, port: int) -> socket.socket:
 def _address(listener: socket.socket) -> tuple[str, int]:
     """Return host and port; of a unix socket its path and 0."""
     name = listener.getsockname()
-    return (name, 0) if isinstance(name, str) else name[:2]
+    if isinstance(name, str):
+        return name, 0
+    host, port, *_ = name
+    return host, port
 
 
 def _is_dead(path: Path) -> bool:

@@ -13,7 +13,10 @@ def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
     stop, hurry = asyncio.Event(), asyncio.Event()
 
     def request_stop() -> None:
-        (hurry if stop.is_set() else stop).set()
+        if stop.is_set():
+            hurry.set()
+        else:
+            stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, request_stop)

@@ -322,8 +322,10 @@ class Loop:
         cause: Cause = "grader"
         if worker.overtime or end == signal.SIGPROF:
             cause = "timeout"
-            limit = self._options.wall_seconds if worker.overtime else self._options.cpu_seconds
-            what = f"no answer within {limit:g} {'' if worker.overtime else 'CPU '}seconds, twice"
+            limit = f"{self._options.cpu_seconds:g} CPU"
+            if worker.overtime:
+                limit = f"{self._options.wall_seconds:g}"
+            what = f"no answer within {limit} seconds, twice"
         elif end > 0:
             what = f"the worker was ended by {signal.Signals(end).name}, twice"
         else:

@@ -51,8 +51,9 @@ def after_choices(text: str) -> str:
     '. Judgement: No'
     """
     text = _after_examples(text)
-    ends = [match.end() for match in _BOTH.finditer(text)]
-    return _CONDITION.sub("", text[ends[-1] :] if ends else text)
+    if ends := [match.end() for match in _BOTH.finditer(text)]:
+        text = text[ends[-1] :]
+    return _CONDITION.sub("", text)
 
 
 def own_words(text: str) -> str:
@@ -71,11 +72,15 @@ def own_words(text: str) -> str:
         if match[0].lstrip().startswith(">"):
             above = text[: match.start()].rstrip()
             announced = above.endswith(":") or above.rpartition("\n")[2].lstrip().startswith(">")
-            return match[0] if match.start() >= last and not announced else ""
+            if match.start() < last or announced:
+                return ""
+            return match[0]
         if not _SEVERAL_WORDS.search(match[0]):
             return match[0]
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip(_DECORATION_CHARS)
-        return match[0] if not before or _OWN.search(before) else " "
+        if before and not _OWN.search(before):
+            return " "
+        return match[0]
 
     if any(mark in text for mark in _QUOTATION_MARKS):
         return _QUOTED.sub(kept, text)
@@ -88,7 +93,9 @@ def _after_examples(text: str) -> str:
     if len(headings) < 2 or _GIVEN.search(text, headings[0], headings[-1]) is None:
         return text
     last = _GIVEN.search(text, headings[-1])
-    return text[last.end() if last else headings[-1] :]
+    if last is None:
+        return text[headings[-1] :]
+    return text[last.end() :]
 
 
 def without_choices(text: str, verdicts: Mapping[str, str]) -> str:

@@ -56,12 +56,12 @@ def row_lines(
     table = table or _table_of(path)
     if table is None and is_plain(file, path):
         return iter(enumerate(file, 1))
-    return _converted(file, path, table, encoding)
+    return _converted_lines(file, path, table, encoding)
 
 
 def is_plain(file: IO[bytes], path: Path) -> bool:
     """Return whether the rows are the lines of `file` as they stand, so that one can seek among them."""
-    head = _peek(file)
+    head = _peek_bytes(file)
     marked = head.startswith((_GZIP, _ZSTD, _PARQUET, _UTF8_MARK, *_UTF16_MARKS))
     return not marked and not head.lstrip().startswith(b"[") and _table_of(path) is None
 
@@ -128,7 +128,7 @@ def import_pyarrow(shown: str) -> Any:
     return pyarrow
 
 
-def _peek(file: IO[bytes]) -> bytes:
+def _peek_bytes(file: IO[bytes]) -> bytes:
     """Return the first bytes, as many as are there; they are read again later."""
     return file.peek(64)  # type: ignore[attr-defined, no-any-return]
 
@@ -137,19 +137,20 @@ def _table_of(path: Path) -> TableForm | None:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
-    separator = TABLES.get(suffixes[-1]) if suffixes else None
-    return None if separator is None else TableForm(separator, strict=True)
+    if not suffixes or suffixes[-1] not in TABLES:
+        return None
+    return TableForm(TABLES[suffixes[-1]], strict=True)
 
 
-def _converted(
+def _converted_lines(
     file: IO[bytes], path: Path, table: TableForm | None, table_encoding: str
 ) -> Iterator[tuple[Place, bytes]]:
-    head = _peek(file)
+    head = _peek_bytes(file)
     if head.startswith(_GZIP):
-        file = io.BufferedReader(_Unpacked(_gunzipped(file), path), _PIECE)
+        file = io.BufferedReader(_Unpacked(_gunzipped_pieces(file), path), _PIECE)
     elif head.startswith(_ZSTD):
-        file = io.BufferedReader(_Unpacked(_unzstd(file, path), path), _PIECE)
-    head = _peek(file)
+        file = io.BufferedReader(_Unpacked(_unzstd_pieces(file, path), path), _PIECE)
+    head = _peek_bytes(file)
     if head.startswith(_PARQUET):
         yield from _parquet_lines(file, path)
         return
@@ -163,8 +164,8 @@ def _converted(
         file = io.BufferedReader(_Unpacked(_as_utf8(file), path), _PIECE)
     elif head.startswith(_UTF8_MARK):
         file.read(len(_UTF8_MARK))
-    if _peek(file).lstrip().startswith(b"["):
-        yield from _items(file.read(), path)
+    if _peek_bytes(file).lstrip().startswith(b"["):
+        yield from _array_items(file.read(), path)
     else:
         yield from enumerate(file, 1)
 
@@ -179,7 +180,7 @@ def _parquet_lines(file: IO[bytes], path: Path) -> Iterator[tuple[Place, bytes]]
             raise DataError(f"{path}, row {number}: cannot be written as JSON ({error}).") from error
 
 
-def _items(data: bytes, path: Path) -> Iterator[tuple[Place, bytes]]:
+def _array_items(data: bytes, path: Path) -> Iterator[tuple[Place, bytes]]:
     """Yield the items of an array, each as one line: JSON has no line breaks within texts."""
     try:
         items = msgspec.json.decode(data, type=list[msgspec.Raw])
@@ -230,7 +231,7 @@ class _DamagedError(Exception):
     """Packed or encoded bytes end too early, or make no sense."""
 
 
-def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
+def _gunzipped_pieces(file: IO[bytes]) -> Iterator[bytes]:
     """Yield one member after the other; zeros between them fill blocks of tapes."""
     member, begun, packed = zlib.decompressobj(wbits=31), False, b""
     while packed := packed or file.read(_GZIP_BLOCK):
@@ -248,7 +249,7 @@ def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
         raise _DamagedError("the gzip data end too early")
 
 
-def _unzstd(file: IO[bytes], path: Path) -> Iterator[bytes]:
+def _unzstd_pieces(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """Yield one frame after the other. Raises ConfigError where the package is missing."""
     try:
         import zstandard

@@ -72,7 +72,7 @@ class Tally:
     def values(self, family: str) -> dict[int, dict[float, int]]:
         """Return k → value of a problem → how many problems have it."""
         histograms: dict[int, dict[float, int]] = {}
-        for k, value, count in self._averages() if family == AVERAGE else self._listed(family):
+        for k, value, count in self._averages_by_k() if family == AVERAGE else self._values_by_k(family):
             at = histograms.setdefault(k, {})
             at[value] = at.get(value, 0) + count
         return histograms
@@ -98,11 +98,11 @@ class Tally:
             }
         return statistics
 
-    def _listed(self, family: str) -> Iterator[tuple[int, float, int]]:
+    def _values_by_k(self, family: str) -> Iterator[tuple[int, float, int]]:
         for (k, value), count in self._values.get(family, {}).items():
             yield k, value, count
 
-    def _averages(self) -> Iterator[tuple[int, float, int]]:
+    def _averages_by_k(self) -> Iterator[tuple[int, float, int]]:
         for (k, scored, total, _), count in self._prefixes.items():
             if scored:
                 yield k, total / scored, count

@@ -53,7 +53,7 @@ class AlpacaEvalMetric(ScoreMetric):
         first = predictions[0]
         difficulty = first.get("instruction_difficulty")
         if difficulty is not None:
-            self._games.append(values_unless_lost(predictions, partial(_game, difficulty=difficulty)))
+            self._games.append(values_unless_lost(predictions, partial(_game_of, difficulty=difficulty)))
             self._gamed += [
                 GamedGame(preference, delta, difficulty) for preference, delta in first.get("gamed_games") or []
             ]
@@ -62,14 +62,14 @@ class AlpacaEvalMetric(ScoreMetric):
         modes = super().numbers()
         if not self._gamed:
             return modes
-        rates = [self._rate(sample) for sample in range(self._samples)]
+        rates = [self._sample_win_rate(sample) for sample in range(self._samples)]
         for mode, family, k in self._modes():
             scored = [rate for rate in rates[:k] if rate is not None]
             if scored and (k == 1 or family == AVERAGE):
-                modes[mode] = {"length_controlled_winrate": _mean(scored), **modes[mode]}
+                modes[mode] = {"length_controlled_winrate": _mean_number(scored), **modes[mode]}
         return modes
 
-    def _rate(self, sample: int) -> Number | None:
+    def _sample_win_rate(self, sample: int) -> Number | None:
         games = [game for samples in self._games if (game := samples[sample]) is not None]
         preferences = length_controlled(games, self._gamed)
         if preferences is None:
@@ -87,12 +87,12 @@ class AlpacaEvalMetric(ScoreMetric):
         )
 
 
-def _game(record: Row, difficulty: float) -> Game:
+def _game_of(record: Row, difficulty: float) -> Game:
     answer = without_thinking(str(record.get("generation") or ""))
     return Game(record.get("arena_win"), len(answer), len(str(record.get("baseline_answer") or "")), difficulty)
 
 
-def _mean(rates: Sequence[Number]) -> Number:
+def _mean_number(rates: Sequence[Number]) -> Number:
     value, low, high = (
         math.fsum(getattr(rate, name) for rate in rates) / len(rates) for name in ("value", "low", "high")
     )

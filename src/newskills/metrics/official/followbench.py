@@ -52,12 +52,12 @@ class FollowBenchMetric(ScoreMetric):
         super().update(predictions)
         first = predictions[0]
         group = self._groups.setdefault((str(first["constraint_type"]), str(first["example"])), {})
-        group[int(first["level"])] = values_unless_lost(predictions, _satisfied)
+        group[int(first["level"])] = values_unless_lost(predictions, _satisfaction)
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
         for mode, family, k in self._modes():
-            groups = [(kind, _counted(levels, family, k)) for (kind, _), levels in self._groups.items()]
+            groups = [(kind, _counted_samples(levels, family, k)) for (kind, _), levels in self._groups.items()]
             figures = {"hsr": _hard_rate, "ssr": _soft_rate, "csl": _consistent_levels}
             for name, statistic in figures.items():
                 value = statistic(groups)
@@ -70,7 +70,7 @@ class FollowBenchMetric(ScoreMetric):
         return modes
 
 
-def _counted(levels: Mapping[int, Sequence[Satisfied | None]], family: str, k: int) -> Mapping[int, Any]:
+def _counted_samples(levels: Mapping[int, Sequence[Satisfied | None]], family: str, k: int) -> Mapping[int, Any]:
     """Select the best of the first k samples (pass@k), or all of them."""
     counted: dict[int, list[Satisfied | None]] = {}
     for level, samples in levels.items():
@@ -82,14 +82,14 @@ def _counted(levels: Mapping[int, Sequence[Satisfied | None]], family: str, k: i
 
 
 def _hard_rate(groups: Sequence[Group]) -> float:
-    return _rate(groups, 0)
+    return _mean_rate(groups, 0)
 
 
 def _soft_rate(groups: Sequence[Group]) -> float:
-    return _rate(groups, 1)
+    return _mean_rate(groups, 1)
 
 
-def _rate(groups: Sequence[Group], which: int) -> float:
+def _mean_rate(groups: Sequence[Group], which: int) -> float:
     """Return the rate in percent; not a number without any verdict."""
     values: dict[int, dict[str, list[float]]] = {}
     for kind, levels in groups:
@@ -97,7 +97,9 @@ def _rate(groups: Sequence[Group], which: int) -> float:
             scored = [sample[which] for sample in samples if sample is not None]
             if scored:
                 values.setdefault(level, {}).setdefault(kind, []).append(math.fsum(scored) / len(scored))
-    return 100 * _mean([_mean([_mean(listed) for listed in kinds.values()]) for kinds in values.values()])
+    return 100 * _mean_or_nan(
+        [_mean_or_nan([_mean_or_nan(listed) for listed in kinds.values()]) for kinds in values.values()]
+    )
 
 
 def _consistent_levels(groups: Sequence[Group]) -> float:
@@ -105,14 +107,16 @@ def _consistent_levels(groups: Sequence[Group]) -> float:
     values: dict[str, list[float]] = {}
     for kind, levels in groups:
         if len(levels) == _LEVELS:
-            runs = [_run(run) for run in zip(*(levels[level] for level in sorted(levels)), strict=True)]
+            runs = [
+                _levels_in_a_row(run) for run in zip(*(levels[level] for level in sorted(levels)), strict=True)
+            ]
             whole = [run for run in runs if run is not None]
             if whole:
-                values.setdefault(kind, []).append(_mean(whole))
-    return _mean([_mean(listed) for listed in values.values()])
+                values.setdefault(kind, []).append(_mean_or_nan(whole))
+    return _mean_or_nan([_mean_or_nan(listed) for listed in values.values()])
 
 
-def _run(levels: Sequence[Satisfied | None]) -> float | None:
+def _levels_in_a_row(levels: Sequence[Satisfied | None]) -> float | None:
     """Return how many levels from the first on are kept; None where an unscored one leaves that open."""
     for number, satisfied in enumerate(levels):
         if satisfied is None:
@@ -122,13 +126,13 @@ def _run(levels: Sequence[Satisfied | None]) -> float | None:
     return len(levels)
 
 
-def _satisfied(record: Row) -> Satisfied | None:
+def _satisfaction(record: Row) -> Satisfied | None:
     if record.get("hard_satisfied") is None:
         return None
     return bool(record["hard_satisfied"]), float(record["soft_satisfied"])
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_or_nan(values: Sequence[float]) -> float:
     if not values:
         return math.nan
     return math.fsum(values) / len(values)

@@ -22,21 +22,21 @@ WEIGHTS: Mapping[str, float] = {
 """Of the groups of tasks, on the authors' leaderboard."""
 
 
-def _mean(sums: Sequence[float]) -> float:
+def _mean_mark(sums: Sequence[float]) -> float:
     mark, samples, *_ = sums
     return mark / samples
 
 
-def _stretched(mark: float) -> float:
+def _stretched_mark(mark: float) -> float:
     return 20 * (mark - 5)
 
 
-def _weighted(sums: Sequence[float]) -> float:
+def _weighted_mean(sums: Sequence[float]) -> float:
     """Return the weighted mean of the groups' stretched marks; groups without a sample weigh nothing."""
     marks, counts = sums[2 : 2 + len(WEIGHTS)], sums[2 + len(WEIGHTS) :]
     parts = list(zip(WEIGHTS.values(), marks, counts, strict=True))
     weight = math.fsum(weight for weight, _, count in parts if count)
-    total = math.fsum(weight * _stretched(mark / count) for weight, mark, count in parts if count)
+    total = math.fsum(weight * _stretched_mark(mark / count) for weight, mark, count in parts if count)
     return total / weight if weight else 0.0
 
 
@@ -50,9 +50,9 @@ class WildBenchMetric(RatioMetric):
     headline = (SCORE,)
     columns = ("num_entries", "avg_tokens", "gen_seconds", SCORE, BY_TASK, RATING)
     ratios: ClassVar[Mapping[str, Quotient]] = {
-        SCORE: lambda sums: _stretched(_mean(sums)),
-        BY_TASK: _weighted,
-        RATING: _mean,
+        SCORE: lambda sums: _stretched_mark(_mean_mark(sums)),
+        BY_TASK: _weighted_mean,
+        RATING: _mean_mark,
     }
 
     def __init__(self) -> None:

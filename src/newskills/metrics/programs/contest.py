@@ -56,8 +56,8 @@ class ContestMetric(ScoreMetric):
         return tuple(dict.fromkeys([*super().shown(), f"pass@{self._samples}"]))
 
     def summary(self) -> Row:
-        best = {name: _best(answers) for name, answers in self._answers.items()}
-        return {"total_score": _points(best), "per_problem_subtask_scores": best}
+        best = {name: _best_by_subtask(answers) for name, answers in self._answers.items()}
+        return {"total_score": _total_points(best), "per_problem_subtask_scores": best}
 
 
 class ICPCMetric(ContestMetric):
@@ -67,7 +67,10 @@ class ICPCMetric(ContestMetric):
 
     def summary(self) -> Row:
         problems = {
-            name: {f"{kind}_correct": any(_has(answer, kind) for answer in answers) for kind in ("sample", "test")}
+            name: {
+                f"{kind}_correct": any(_passes_subtask(answer, kind) for answer in answers)
+                for kind in ("sample", "test")
+            }
             for name, answers in self._answers.items()
         }
         runs = sum(map(len, self._answers.values())) / max(1, len(self._answers))
@@ -88,20 +91,20 @@ class CCCMetric(ContestMetric):
             math.fsum(answer.get("score") or 0 for answer in answers_of_problem) / len(answers_of_problem)
             for answers_of_problem in self._answers.values()
         ]
-        best = {name: _best(answers_of_problem) for name, answers_of_problem in self._answers.items()}
+        best = {name: _best_by_subtask(answers_of_problem) for name, answers_of_problem in self._answers.items()}
         return {
             "average_score": math.fsum(means),
-            "best_score": _points(best),
+            "best_score": _total_points(best),
             "compile_success_rate": 100 * sum(a.get("compiled") is True for a in answers) / max(1, len(answers)),
             "per_problem_subtask_scores": best,
         }
 
 
-def _points(best: Mapping[str, Mapping[str, float]]) -> float:
+def _total_points(best: Mapping[str, Mapping[str, float]]) -> float:
     return math.fsum(points for subtasks in best.values() for points in subtasks.values())
 
 
-def _best(answers: Sequence[Row]) -> dict[str, float]:
+def _best_by_subtask(answers: Sequence[Row]) -> dict[str, float]:
     best: dict[str, float] = {}
     for answer in answers:
         for name, subtask in (answer.get("test_case_results") or {}).items():
@@ -109,6 +112,6 @@ def _best(answers: Sequence[Row]) -> dict[str, float]:
     return best
 
 
-def _has(answer: Row, subtask: str) -> bool:
+def _passes_subtask(answer: Row, subtask: str) -> bool:
     result = (answer.get("test_case_results") or {}).get(subtask)
     return result is not None and all(test["score"] >= 1 for test in result["outputs"])

@@ -40,7 +40,9 @@ class SciCodeMetric(ProgramMetric):
 
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
-        scored = [steps for record in predictions if not is_lost(record) and (steps := _steps(record)) is not None]
+        scored = [
+            steps for record in predictions if not is_lost(record) and (steps := _step_counts(record)) is not None
+        ]
         if scored:
             self._steps.append(
                 (sum(passed for passed, _ in scored) / len(scored), max(count for _, count in scored))
@@ -72,7 +74,7 @@ class SciCodeMetric(ProgramMetric):
         return {mode: row | counts for mode, row in super().metrics().items()}
 
 
-def _steps(record: Row) -> tuple[int, int] | None:
+def _step_counts(record: Row) -> tuple[int, int] | None:
     """Return (passed, all) of the steps; None where the record has no list of them."""
     status = record.get("eval_status")
     if isinstance(status, list):

@@ -20,11 +20,11 @@ def task_mean(sums: Mapping[str, Sums]) -> float:
     """
     tasks: dict[str, list[float]] = {}
     for section, values in sums.items():
-        tasks.setdefault(section.partition("/")[0], []).append(_figure(values))
+        tasks.setdefault(section.partition("/")[0], []).append(_task_figure(values))
     return 100.0 * math.fsum(math.fsum(values) / len(values) for values in tasks.values()) / len(tasks)
 
 
-def _figure(sums: Sums) -> float:
+def _task_figure(sums: Sums) -> float:
     if len(sums) == 2:
         return sums[0] / sums[1]
     right, superfluous, missing = sums

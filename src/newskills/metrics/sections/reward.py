@@ -124,21 +124,21 @@ def ties_score(ties: Ties) -> float | None:
         return None
     narrower = {name: min(ref[name].gap(), tied[name].gap()) for name in both}
     parts = (
-        (0.30, _mean(rated.gap() > 0 for rated in tied.values())),
-        (0.30, _mean(rated.gap() > 0 for rated in ref.values())),
-        (0.20, _mean(tied[name].gap() > tied[name].spread() for name in both)),
-        (0.20, _mean(narrower[name] > tied[name].spread() for name in both)),
-        (0.01, _mean(_stretch(narrower[name], tied[name].spread()) for name in both)),
+        (0.30, _mean_of(rated.gap() > 0 for rated in tied.values())),
+        (0.30, _mean_of(rated.gap() > 0 for rated in ref.values())),
+        (0.20, _mean_of(tied[name].gap() > tied[name].spread() for name in both)),
+        (0.20, _mean_of(narrower[name] > tied[name].spread() for name in both)),
+        (0.01, _mean_of(_stretched_gap(narrower[name], tied[name].spread()) for name in both)),
     )
     return 100.0 * math.fsum(weight * value for weight, value in parts)
 
 
-def _mean(values: Iterable[float]) -> float:
+def _mean_of(values: Iterable[float]) -> float:
     listed = list(values)
     return math.fsum(listed) / len(listed)
 
 
-def _stretch(gap: float, spread: float) -> float:
+def _stretched_gap(gap: float, spread: float) -> float:
     """Compute tanh(gap / spread − 1) with the limits that division by zero has; 0 for 0 / 0."""
     if spread:
         return math.tanh(gap / spread - 1)
@@ -182,7 +182,7 @@ class TiesMetric(SeedMetric):
         if value is None:
             return None
         names = sorted(set(ties["tied"]) & set(ties["ref"]))
-        left_out = [_without(question, ties) for question in names]
+        left_out = [_without_question(question, ties) for question in names]
         others = [score for rest in left_out if (score := ties_score(rest)) is not None]
         half = math.inf
         if len(others) > 1:
@@ -195,7 +195,7 @@ class TiesMetric(SeedMetric):
         return prediction | {"rating": None, "outcome": NO_ANSWER, "outcome_cause": "truncation"}
 
 
-def _without(question: str, ties: Ties) -> Ties:
+def _without_question(question: str, ties: Ties) -> Ties:
     return {
         kind: {name: rated for name, rated in questions.items() if name != question}
         for kind, questions in ties.items()

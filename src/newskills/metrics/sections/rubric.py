@@ -36,7 +36,7 @@ class RubricMetric(SeedMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         super().update(predictions)
-        self._values.append([_points(record) for record in predictions])
+        self._values.append([_axis_points(record) for record in predictions])
 
     def figures(self) -> Iterable[str]:
         names = {name for samples in self._values for points in samples for name in points}
@@ -51,7 +51,7 @@ class RubricMetric(SeedMetric):
         return prediction | wrong | {"outcome": "wrong", "outcome_cause": "truncation"}
 
 
-def _points(record: Row) -> dict[str, float]:
+def _axis_points(record: Row) -> dict[str, float]:
     score = record.get("rubric_score")
     if score is None or is_lost(record):
         return {}

@@ -59,7 +59,7 @@ class MultiIFMetric(SeedMetric):
         self._by_seed += [Counter() for _ in predictions[len(self._by_seed) :]]
         for seed, record in enumerate(predictions):
             if not is_lost(record):
-                self._by_seed[seed].update(_counts(record))
+                self._by_seed[seed].update(_turn_counts(record))
 
     def figures(self) -> Iterable[str]:
         return (*(f"turn_{turn}" for turn in _TURNS), _AVERAGE)
@@ -71,19 +71,19 @@ class MultiIFMetric(SeedMetric):
 
     def incorrect(self, prediction: Row) -> Row:
         evals = [
-            {level: _nothing(values) for level, values in turn.items()}
+            {level: _nothing_followed(values) for level, values in turn.items()}
             for turn in prediction.get("turn_evals") or ()
         ]
         wrong: Row = {"turn_evals": evals, "is_correct": False, "outcome": NO_ANSWER}
         return prediction | wrong | {"outcome_cause": "truncation"}
 
 
-def _nothing(values: Row) -> Row:
+def _nothing_followed(values: Row) -> Row:
     nothing = [False] * len(values["follow_instruction_list"])
     return {"follow_instruction_list": nothing, "follow_all_instructions": False}
 
 
-def _counts(record: Row) -> Iterator[tuple[str, tuple[float, ...]]]:
+def _turn_counts(record: Row) -> Iterator[tuple[str, tuple[float, ...]]]:
     for number, turn in enumerate(record.get("turn_evals") or (), 1):
         levels = [turn[field] for field in _LEVELS.values()]
         whole = [float(level["follow_all_instructions"]) for level in levels]

@@ -20,11 +20,11 @@ def usable_cores(sysfs: Path = SYSFS, cgroup: Path = CGROUP) -> int:
         allowed = os.sched_getaffinity(0)
     else:
         allowed = set(range(os.cpu_count() or 1))
-    cores = {_siblings(cpu, sysfs) for cpu in allowed}
-    return max(1, min(len(cores), _quota(cgroup) or len(cores)))
+    cores = {_sibling_threads(cpu, sysfs) for cpu in allowed}
+    return max(1, min(len(cores), _quota_cpus(cgroup) or len(cores)))
 
 
-def _siblings(cpu: int, sysfs: Path) -> str:
+def _sibling_threads(cpu: int, sysfs: Path) -> str:
     """Return the hardware threads of `cpu`'s core, as the kernel writes them: equal texts, equal core."""
     try:
         return (sysfs / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
@@ -32,7 +32,7 @@ def _siblings(cpu: int, sysfs: Path) -> str:
         return str(cpu)
 
 
-def _quota(cgroup: Path) -> int | None:
+def _quota_cpus(cgroup: Path) -> int | None:
     """Return the CPUs of the quota, rounded up; None where no quota can be read."""
     try:
         quota, period = (cgroup / "cpu.max").read_text().split()[:2]

@@ -42,15 +42,15 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="port; 0 = any free port")
     parser.add_argument("--port-file", type=Path, help="file to write the port to, once the server answers")
-    parser.add_argument("--slots", type=_positive, default=DEFAULT_SLOTS, help="requests to serve at once")
+    parser.add_argument("--slots", type=_positive_number, default=DEFAULT_SLOTS, help="requests to serve at once")
     parser.add_argument(
         "--ctx-per-slot",
-        type=_positive,
+        type=_positive_number,
         default=DEFAULT_CONTEXT,
         help="longest request in tokens, prompt and answer",
     )
     parser.add_argument(
-        "--threads", type=_positive, default=None, help="threads (default: the usable physical cores)"
+        "--threads", type=_positive_number, default=None, help="threads (default: the usable physical cores)"
     )
     return parser.parse_args(argv)
 
@@ -60,7 +60,7 @@ def start(options: argparse.Namespace) -> Any:
 
     Raises NewskillsError: missing extra or library, unknown or broken model, port in use.
     """
-    path = resolve_weights(options.model, say=_say)
+    path = resolve_weights(options.model, say=_print_line)
     llama = _import_engine()
     params = llama.CommonParams()
     params.model.path = str(path)
@@ -81,7 +81,9 @@ def start(options: argparse.Namespace) -> Any:
         server = llama.Server(params)
     except RuntimeError as error:
         raise ServerStartError(f"llama.cpp could not serve {path} on port {options.port}: {error}") from error
-    _say(f"serving {path} as {options.alias or options.model} with {threads} threads, {options.slots} slots")
+    _print_line(
+        f"serving {path} as {options.alias or options.model} with {threads} threads, {options.slots} slots"
+    )
     return server
 
 
@@ -93,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         server = start(options)
     except NewskillsError as error:
-        _say(str(error))
+        _print_line(str(error))
         return error.exit_code
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
@@ -120,14 +122,14 @@ def _import_engine() -> Any:
     return xllamacpp
 
 
-def _positive(text: str) -> int:
+def _positive_number(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} must be at least 1")
     return number
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

@@ -50,7 +50,7 @@ def fetch_distribution(requirement: str, folder: Path) -> Path:
 
 
 def _by_pip(requirement: str, folder: Path) -> Path:
-    _run(
+    _run_installer(
         [
             *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"),
             *("--disable-pip-version-check", "--quiet", "--dest", str(folder), requirement),
@@ -62,7 +62,7 @@ def _by_pip(requirement: str, folder: Path) -> Path:
 
 def _by_uv(uv: str, requirement: str, folder: Path) -> Path:
     target = folder / "content"
-    _run(
+    _run_installer(
         [
             *(uv, "pip", "install", "--no-deps", "--no-build", "--quiet", "--python", sys.executable),
             *("--target", str(target), requirement),
@@ -72,7 +72,7 @@ def _by_uv(uv: str, requirement: str, folder: Path) -> Path:
     return target
 
 
-def _run(argv: Sequence[str], requirement: str) -> None:
+def _run_installer(argv: Sequence[str], requirement: str) -> None:
     tool = "pip" if "pip" in argv[1:3] and argv[0] == sys.executable else Path(argv[0]).name
     try:
         done = subprocess.run(
@@ -140,7 +140,7 @@ def _by_index(requirement: str, folder: Path) -> Path:
     page_url = f"{index.rstrip('/')}/{re.sub(r'[-_.]+', '-', name).lower()}/"
     shown = _without_credentials(page_url)
     try:
-        with _open(page_url, ACCEPT) as reply:
+        with _open_index(page_url, ACCEPT) as reply:
             files = _parse_page(reply.read(64 << 20), reply.headers.get_content_type())
     except msgspec.DecodeError as error:
         raise DataError(f"{shown} is not a page of a package index.", hint=HINT) from error
@@ -149,15 +149,15 @@ def _by_index(requirement: str, folder: Path) -> Path:
     start = f"{name.replace('-', '_')}-{version}-"
     for file in files:
         if file.filename.startswith(start) and file.filename.endswith(".whl"):
-            return _download(urljoin(page_url, file.url), file, folder)
+            return _download_file(urljoin(page_url, file.url), file, folder)
     raise DataError(f"{shown} has no wheel of {requirement}.", hint=HINT)
 
 
-def _download(url: str, file: _IndexFile, folder: Path) -> Path:
+def _download_file(url: str, file: _IndexFile, folder: Path) -> Path:
     path = folder / Path(file.filename).name
     digest = hashlib.sha256()
     try:
-        with _open(url, "*/*") as reply, path.open("wb") as out:
+        with _open_index(url, "*/*") as reply, path.open("wb") as out:
             while block := reply.read(1 << 20):
                 digest.update(block)
                 out.write(block)
@@ -171,7 +171,7 @@ def _download(url: str, file: _IndexFile, folder: Path) -> Path:
     return path
 
 
-def _open(url: str, accept: str) -> BlockingResponse:
+def _open_index(url: str, accept: str) -> BlockingResponse:
     """Open what an index offers. Raises DataError for what is no http address, TransportError."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise DataError(f"{_without_credentials(url)} is not an http address.", hint=HINT)

@@ -36,7 +36,7 @@ def make(spec: ServeSpec) -> ServeCommand:
             layout += ["--pipeline-parallel-size", str(spec.num_nodes)]
     if spec.num_nodes > 1 and told(spec, "--distributed-executor-backend") is None:
         layout += ["--distributed-executor-backend", "ray"]
-    return _serve(spec, layout)
+    return _serve_command(spec, layout)
 
 
 def make_data_parallel(spec: ServeSpec) -> ServeCommand:
@@ -46,9 +46,9 @@ def make_data_parallel(spec: ServeSpec) -> ServeCommand:
     Raises ConfigError where replicas do not fill the nodes.
     """
     if told(spec, *DATA) is not None:
-        return _serve(spec, ["--data-parallel-backend", "ray"])
+        return _serve_command(spec, ["--data-parallel-backend", "ray"])
     gpus = max(1, spec.num_gpus)
-    width = _count(told(spec, *TENSOR), gpus) * _count(told(spec, *PIPELINE), 1)
+    width = _count_or_default(told(spec, *TENSOR), gpus) * _count_or_default(told(spec, *PIPELINE), 1)
     if gpus % width:
         raise ConfigError(
             f"--server_type=vllm_dp_ray: replicas of {width} GPUs do not fill nodes of {gpus}.",
@@ -57,10 +57,10 @@ def make_data_parallel(spec: ServeSpec) -> ServeCommand:
     layout = [] if told(spec, *TENSOR) is not None else ["--tensor-parallel-size", str(gpus)]
     layout += ["--data-parallel-size", str(spec.num_nodes * gpus // width)]
     layout += ["--data-parallel-size-local", str(gpus // width)]
-    return _serve(spec, [*layout, "--data-parallel-backend", "ray"])
+    return _serve_command(spec, [*layout, "--data-parallel-backend", "ray"])
 
 
-def _serve(spec: ServeSpec, layout: list[str]) -> ServeCommand:
+def _serve_command(spec: ServeSpec, layout: list[str]) -> ServeCommand:
     extra = ["--disable-uvicorn-access-log" if word == QUIET else word for word in spec.extra_args]
     spec = msgspec.structs.replace(spec, extra_args=extra)
     if spec.entrypoint is None:
@@ -80,7 +80,7 @@ def _serve(spec: ServeSpec, layout: list[str]) -> ServeCommand:
     )
 
 
-def _count(text: str | None, default: int) -> int:
+def _count_or_default(text: str | None, default: int) -> int:
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or not int(text):

