@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as tables of Arrow: `runs`, `scores`, `samples`, `messages`, and SQL (extra `newskills[analysis]`).
+
+    from newskills import analysis
+
+    table = analysis.samples("results", where="outcome = wrong and tokens > 2000")
+    frame = table.to_pandas()   # or polars.from_arrow(table), or duckdb.sql("SELECT … FROM table")
+
+Docs: docs/analysis.md has all columns. Importing this module loads no other package.
+"""
+
+from newskills.view.analysis.arrow import SCHEMA_VERSION
+from newskills.view.analysis.messages import messages
+from newskills.view.analysis.runs import runs
+from newskills.view.analysis.samples import sample_batches, samples
+from newskills.view.analysis.scores import scores
+from newskills.view.analysis.sql import query
+
+__all__ = ["SCHEMA_VERSION", "messages", "query", "runs", "sample_batches", "samples", "scores"]
