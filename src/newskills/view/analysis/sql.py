@@ -46,6 +46,8 @@ sys.exit(main(Path(sys.argv[1])))
 """
 _DESCRIBES = re.compile(r"\s*(?:describe|desc|show)\b", re.IGNORECASE)
 """A query about the tables themselves, for which no record is read."""
+LONGEST = 100_000
+"""Characters of a query."""
 _GRACE = 5.0
 
 
@@ -108,6 +110,10 @@ def query_reader(
 
 def check_statement(duckdb: Any, sql: str) -> None:
     """Raise DataError for what is not one SELECT."""
+    if len(sql) > LONGEST:
+        raise DataError(f"A query may have {LONGEST:,} characters; this one has {len(sql):,}.")
+    if not sql.isascii() and sql != sql.encode("utf-8", "replace").decode():
+        raise DataError("The query has a character that UTF-8 cannot hold.")
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
