@@ -10,10 +10,11 @@ Docs: docs/analysis.md has all columns. Importing this module loads no other pac
 """
 
 from newskills.view.analysis.arrow import SCHEMA_VERSION
+from newskills.view.analysis.comparisons import comparisons
 from newskills.view.analysis.messages import messages
 from newskills.view.analysis.runs import runs
 from newskills.view.analysis.samples import sample_batches, samples
 from newskills.view.analysis.scores import scores
 from newskills.view.analysis.sql import query
 
-__all__ = ["SCHEMA_VERSION", "messages", "query", "runs", "sample_batches", "samples", "scores"]
+__all__ = ["SCHEMA_VERSION", "comparisons", "messages", "query", "runs", "sample_batches", "samples", "scores"]

@@ -138,7 +138,16 @@ PUBLIC = {
     ),
     "newskills.analysis": PublicModule(
         purpose="scripts, notebooks: results as tables (extra `newskills[analysis]`)",
-        names=("SCHEMA_VERSION", "messages", "query", "runs", "sample_batches", "samples", "scores"),
+        names=(
+            "SCHEMA_VERSION",
+            "comparisons",
+            "messages",
+            "query",
+            "runs",
+            "sample_batches",
+            "samples",
+            "scores",
+        ),
     ),
     "newskills.gateway.recording": PublicModule(
         purpose="scripts: the log of a gateway", names=("GatewayLog", "read_log")

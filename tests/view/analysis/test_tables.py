@@ -17,6 +17,7 @@ from tests.view.results import CONVERSATION, rich_records, write_lines
 from newskills import analysis
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.run.reporting.summarize import SummaryOptions, summarize
+from newskills.view.comparison import compare
 from newskills.view.samples import SampleFilter, select
 
 
@@ -202,6 +203,27 @@ def test_folders_that_have_nothing_are_refused(tmp_path: Path) -> None:
         analysis.samples(tmp_path / "none")
     with pytest.raises(DataError, match="No folder"):
         analysis.samples([])
+
+
+def test_comparisons_are_those_of_ns_compare(tmp_path: Path) -> None:
+    for name, verdicts in (("a/base", "+-" * 30), ("b/base", "++" * 30), ("c", "--" * 30)):
+        write_run(tmp_path / name, {None: answers(verdicts)})
+    table = analysis.comparisons(tmp_path, "b/base").to_pylist()
+    assert [(row["baseline"], row["run"], row["difference"], row["verdict"]) for row in table] == [
+        ("b/base", "a/base", -50.0, "worse"),
+        ("b/base", "c", -100.0, "worse"),
+    ]
+    compared = compare([tmp_path / name for name in ("b/base", "a/base", "c")]).benchmarks
+    assert [row["p_adjusted"] for row in table] == [item.p_adjusted for item in compared]
+    assert analysis.comparisons(tmp_path).to_pylist()[0]["baseline"] == "a/base"
+    with pytest.raises(UnknownNameError, match="did you mean 'a/base'"):
+        analysis.comparisons(tmp_path, "a/bse")
+    with pytest.raises(DataError, match="needs two runs"):
+        analysis.comparisons(tmp_path / "c")
+    write_run(tmp_path / "d", {None: answers("+-" * 30)}, facts={"prompt_hash": "bbbb"})
+    with pytest.raises(DataError, match="differ in prompt"):
+        analysis.comparisons(tmp_path)
+    assert len(analysis.comparisons(tmp_path, allow=["prompt"])) == 3
 
 
 def test_a_reader_holds_a_few_thousand_rows(tmp_path: Path) -> None:

@@ -118,9 +118,14 @@ def _whole_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def python_rows(reader: pyarrow.RecordBatchReader) -> Iterator[list[Any]]:
-    """Yield the rows of a reader as Python values."""
-    for batch in reader:
+def batches_of(rows: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+    """Return the batches of a reader, or of a table."""
+    return iter(rows.to_batches() if hasattr(rows, "to_batches") else rows)
+
+
+def python_rows(rows: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[list[Any]]:
+    """Yield rows as Python values."""
+    for batch in batches_of(rows):
         columns = [column.to_pylist() for column in batch.columns]
         yield from (list(row) for row in zip(*columns, strict=True))
 

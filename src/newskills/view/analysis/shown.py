@@ -42,7 +42,7 @@ def as_json_lines(reader: pyarrow.RecordBatchReader) -> Iterator[bytes]:
         yield msgspec.json.encode(dict(zip(names, map(json_value, row), strict=True))) + b"\n"
 
 
-def as_csv(reader: pyarrow.RecordBatchReader) -> Iterator[bytes]:
+def as_csv(reader: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[bytes]:
     """Yield the lines of a CSV file (RFC 4180) with a head; what is missing is empty, what is nested is JSON."""
     yield _csv_line(reader.schema.names)
     for row in python_rows(reader):
