@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results as tables of Arrow: `runs`, `scores`, `samples`, `messages`, and SQL (extra `newskills[analysis]`).
 
-    from newskills import analysis
+    from newskills.analysis import samples
 
-    table = analysis.samples("results", where="outcome = wrong and tokens > 2000")
+    table = samples("results", where="outcome = wrong and tokens > 2000")
     frame = table.to_pandas()   # or polars.from_arrow(table), or duckdb.sql("SELECT … FROM table")
 
 Docs: docs/analysis.md has all columns. Importing this module loads no other package.
