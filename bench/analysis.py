@@ -48,7 +48,7 @@ def bench(options: Options) -> Iterator[Line]:
         line.note = f"wall {table.wall:.1f} s, of which the load of the machine is a part"
         yield line
         yield at_most("analysis", f"{what}: memory", table.peak_rss / 1e6, "MB", MEGABYTES)
-        argv = [sys.executable, "-m", "newskills", "query", SQL, results, "--json"]
+        argv: list[str | Path] = [sys.executable, "-m", "newskills", "query", SQL, results, "--json"]
         done = run(argv, env=clean_env(folder))
         assert sum(json.loads(row)["n"] for row in done.output.splitlines()) == rows
         whole = f"{rows:,} samples: ns query, counts by outcome, from start to end"

@@ -64,3 +64,14 @@ def test_types_are_those_of_the_page() -> None:
         shown = str(arrow_type(kind))
         assert arrow in (shown, "dictionary<int32, string>")
         assert arrow == shown or shown.startswith("dictionary<values=string, indices=int32")
+
+
+def test_the_page_on_the_hub_shows_what_is_printed(folder: Path) -> None:
+    page = (ROOT / "docs" / "push.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^ns push .*$", page, re.MULTILINE)
+    outputs = re.findall(rf"```text\n{NO_FENCE}```", page, re.DOTALL)
+    assert len(commands) == len(outputs) == 2
+    for command, output in zip(commands, outputs, strict=True):
+        lines = zip(ns(command, cwd=folder).stdout.splitlines(), output.splitlines(), strict=True)
+        for printed, shown in lines:  # sizes depend on the version of pyarrow
+            assert re.sub(r"[\d.]+ kB| +", "", printed) == re.sub(r"[\d.]+ kB| +", "", shown)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -27,9 +28,16 @@ def file_names(form: TableFormat) -> list[str]:
 
 
 def write_tables(
-    paths: FolderPath | Sequence[FolderPath], form: TableFormat, folder: Path, notes: list[str]
+    paths: FolderPath | Sequence[FolderPath],
+    form: TableFormat,
+    folder: Path,
+    notes: list[str],
+    *,
+    runs_without: Collection[str] = (),
 ) -> list[Path]:
-    """Write the tables of the results below `paths` into `folder`, with all columns; `notes` gets what was left out.
+    """Write the tables of the results below `paths` into `folder`; `notes` gets what was left out.
+
+    All columns are written, except those of the table `runs` that `runs_without` names.
 
     A file appears when it is whole. Raises ConfigError (a package is missing), DataError (no results), StorageError.
     """
@@ -47,7 +55,9 @@ def write_tables(
     written = []
     for name, table in TABLES.items():
         reader = table.read(results, table.columns, notes)
-        written.append(_whole(folder / f"{name}.{form}", lambda path, reader=reader: write(path, reader)))
+        if name == "runs" and runs_without:
+            reader = reader.drop_columns(list(runs_without))
+        written.append(_whole(folder / f"{name}.{form}", partial(write, reader)))
     return written
 
 
@@ -64,7 +74,7 @@ def _whole(path: Path, write: Callable[[Path], None]) -> Path:
     return path
 
 
-def _write_parquet(path: Path, reader: Any) -> None:
+def _write_parquet(reader: Any, path: Path) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
@@ -72,7 +82,7 @@ def _write_parquet(path: Path, reader: Any) -> None:
             writer.write_batch(batch, row_group_size=_ROW_GROUP)
 
 
-def _write_csv(path: Path, reader: Any) -> None:
+def _write_csv(reader: Any, path: Path) -> None:
     with path.open("wb") as file:
         for line in as_csv(reader):
             file.write(line)
