@@ -4,7 +4,7 @@
 python docs/notebooks/make_results.py results
 
 A problem has a difficulty, a model has a strength; harder problems get longer replies, and a reply of 1,000 tokens is
-truncated. The same folder comes out each time.
+truncated. The expected answer of one problem is wrong. The same folder comes out each time.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from pathlib import Path
 
 MODELS = {"small": 0.2, "medium": 1.0, "large": 1.8}
 PROBLEMS, SEEDS, LIMIT = 80, 4, 1_000
+MISTAKEN = 23
+"""The problem whose expected answer is wrong."""
 SUBSETS = ("algebra", "geometry", "counting")
 
 
 def record(draw: random.Random, number: int, difficulty: float, strength: float) -> dict[str, object]:
     """Return a graded answer to a problem."""
-    gold = str(7 * number + 3)
+    right = str(7 * number + 3)
+    gold = str(7 * number + 4) if number == MISTAKEN else right
     tokens = int(draw.lognormvariate(5.4 + 0.5 * difficulty, 0.35))
     is_right = draw.random() < 1 / (1 + math.exp(2.2 * (difficulty - strength)))
     is_cut = tokens >= LIMIT
-    answer = None if is_cut else gold if is_right else str(7 * number + draw.randint(4, 9))
-    outcome = "no_answer" if is_cut else "correct" if is_right else "wrong"
+    answer = None if is_cut else right if is_right else str(7 * number + draw.randint(5, 10))
+    outcome = "no_answer" if is_cut else "correct" if answer == gold else "wrong"
     row: dict[str, object] = {
         "id": f"p{number:02}",
         "problem": f"What is 7 times {number} plus 3?",

@@ -3,8 +3,8 @@
 
     from newskills.analysis import samples
 
-    table = samples("results", where="outcome = wrong and tokens > 2000")
-    frame = table.to_pandas()   # or polars.from_arrow(table), or duckdb.sql("SELECT … FROM table")
+    answers = samples("results", where="outcome = wrong and tokens > 2000")
+    frame = answers.to_pandas()   # or polars.from_arrow(answers), or duckdb.sql("SELECT … FROM answers")
 
 Docs: docs/analysis.md has all columns. Importing this module loads no other package.
 """

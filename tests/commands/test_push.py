@@ -80,7 +80,7 @@ def test_samples_become_a_private_data_set_with_a_card(results: Path, hub: HubDo
     table = parquet.read_table(pyarrow.BufferReader(repo["files"]["data/samples.parquet"]))
     assert table.to_pylist() == analysis.samples(results / "results", table.column_names).to_pylist()
     card = DatasetCard(repo["files"]["README.md"].decode())
-    assert card.data.configs[0]["config_name"] == "samples"
+    assert card.data.to_dict()["configs"][0]["config_name"] == "samples"
     assert "| base | gsm8k | pass@1[avg-of-2] symbolic_correct | 62.5 |" in card.text
     tables = [parquet.read_table(pyarrow.BufferReader(repo["files"][name])) for name in names]
     assert str(results) not in card.content + "".join(str(table.to_pylist()) for table in tables)
@@ -140,7 +140,8 @@ def test_a_training_becomes_a_model_with_a_card_and_scores(results: Path, hub: H
     assert sorted(files) == names
     assert files["adapter_model.safetensors"] == b"weights"
     card = ModelCard(files["README.md"].decode())
-    assert (card.data.base_model, card.data.library_name) == ("org/base", "peft")
+    head = card.data.to_dict()
+    assert (head["base_model"], head["library_name"]) == ("org/base", "peft")
     assert "62.5" in card.text
     (model / "README.md").write_text("my own card")
     assert push("trained --to hf://me/tuned --send", hub, results).returncode == 0

@@ -75,9 +75,7 @@ def push_files(target: HubTarget, files: Sequence[PushedFile], *, is_public: boo
     AuthError, HttpError.
     """
     hub = import_hub()
-    from huggingface_hub.utils import get_session
-
-    get_session().timeout = _seconds()
+    hub.get_session().timeout = _seconds()
     api = hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
     try:
         _prepare(api, hub, target, is_public)
