@@ -11,11 +11,15 @@ from pathlib import Path
 
 import pyarrow
 import pytest
+from tests.commands.running import write
+from tests.interop.evaluated import records
 from tests.view.comparison.runs import answers, record, write_run
 from tests.view.results import CONVERSATION, rich_records, write_lines
 
 from newskills import analysis
 from newskills.base.errors import DataError, UnknownNameError
+from newskills.interop.importers import ImportSource, read
+from newskills.interop.importers import write as write_imported
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 from newskills.view.comparison import compare
 from newskills.view.samples import SampleFilter, select
@@ -243,12 +247,67 @@ def test_importing_loads_nothing_heavy() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("package", ["pyarrow", "duckdb"])
-def test_a_missing_package_is_one_sentence(package: str, results: Path) -> None:
-    code = (
-        f"import sys; sys.modules[{package!r}] = None\n"
-        f"from newskills import analysis\nanalysis.query('SELECT 1', {str(results)!r})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "which is not installed. Run: pip install 'newskills[analysis]'." in done.stderr.splitlines()[-1]
-    assert package in done.stderr.splitlines()[-1]
+@pytest.mark.parametrize(
+    ("package", "call"), [("pyarrow", "analysis.samples('.')"), ("duckdb", "analysis.query('SELECT 1', '.')")]
+)
+def test_a_missing_package_is_one_sentence(package: str, call: str, results: Path) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None\nfrom newskills import analysis\n{call}"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=results, capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert f"need{'' if package == 'pyarrow' else 's'} {package}, which is not installed." in last
+    assert last.endswith("Run: pip install 'newskills[analysis]'.")
+
+
+def test_results_of_other_tools_are_read_as_ours(tmp_path: Path) -> None:
+    write(tmp_path / "theirs/eval-results/gsm8k/output-rs0.jsonl", records())
+    for item in read(ImportSource(path=tmp_path / "theirs")):
+        write_imported(item, tmp_path / "imported")
+    write_run(tmp_path / "ours", {0: answers("+-")})
+    table = analysis.samples(tmp_path, ["run", "id", "outcome", "score", "reply"]).to_pylist()
+    by_run = {name: [row for row in table if row["run"] == name] for name in ("imported", "ours", "theirs")}
+    assert [len(rows) for rows in by_run.values()] == [len(records()), 2, len(records())]
+    for one, other in zip(by_run["imported"], by_run["theirs"], strict=True):
+        assert (one["outcome"], one["score"], one["reply"]) == (other["outcome"], other["score"], other["reply"])
+    systems = {row["run"]: row["system"] for row in analysis.runs(tmp_path).to_pylist()}
+    assert systems["ours"] == "newskills"
+    assert systems["imported"] == "nemo-skills"
+
+
+def test_an_import_tells_its_tool_and_model(tmp_path: Path) -> None:
+    sample = {
+        "doc_id": 0,
+        "doc": {"question": "What is 1?"},
+        "target": "1",
+        "arguments": {"gen_args_0": {"arg_0": "Q: What is 1?"}},
+        "resps": [["It is 1."]],
+        "filtered_resps": ["1"],
+        "filter": "none",
+        "metrics": ["exact_match"],
+        "exact_match": 1.0,
+    }
+    write(tmp_path / "lm/my__model/samples_gsm8k_2026-01-02T03-04-05.678901.jsonl", [sample])
+    told = {"results": {"gsm8k": {}}, "model_name": "my/model"}
+    (tmp_path / "lm/my__model/results_2026-01-02T03-04-05.678901.json").write_text(json.dumps(told))
+    for item in read(ImportSource(path=tmp_path / "lm/my__model")):
+        write_imported(item, tmp_path / "ours")
+    (run,) = analysis.runs(tmp_path / "ours").to_pylist()
+    assert (run["system"], run["model"], run["benchmark"]) == ("lm-eval", "my/model", "gsm8k")
+    (row,) = analysis.samples(tmp_path / "ours", ["outcome", "score", "reply", "expected"]).to_pylist()
+    assert row == {"outcome": "correct", "score": 1.0, "reply": "It is 1.", "expected": "1"}
+    assert "accuracy" in analysis.scores(tmp_path / "ours").column("score").to_pylist()
+
+
+def test_a_table_is_taken_by_data_frames(results: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="no pandas here")
+    frame = analysis.samples(results).to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    counts = frame.groupby(["run", "outcome"], observed=True).size()
+    assert (counts["base", "correct"], counts["base", "wrong"], counts["tuned", "correct"]) == (3, 3, 3)
+
+
+def test_many_runs_are_read_in_one_call(tmp_path: Path) -> None:
+    for number in range(300):
+        write_run(tmp_path / f"group{number % 3}/run{number}", {0: answers("+-")})
+    assert analysis.samples(tmp_path).num_rows == 600
+    assert len(set(analysis.runs(tmp_path).column("run").to_pylist())) == 300

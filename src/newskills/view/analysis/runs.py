@@ -23,12 +23,16 @@ RUN_COLUMNS = (
     Column(name="run", kind="word", meaning="folder of the run, below the folder that was named"),
     Column(name="benchmark", kind="word", meaning="benchmark, as `group.member` where it belongs to a group"),
     Column(name="folder", kind="text", meaning="where the records lie"),
-    Column(name="system", kind="word", meaning="tool that made the results: newskills, or the one of `ns import`"),
+    Column(
+        name="system",
+        kind="word",
+        meaning="tool that made the results: newskills, lm-eval, inspect, …",
+    ),
     Column(name="model", kind="word", meaning="name of the model"),
     Column(name="status", kind="word", meaning="done, running, failed, interrupted, …; null: not recorded"),
     Column(name="files", kind="whole", meaning="output files: seeds, or chunks that were not merged"),
     Column(name="rows", kind="whole", meaning="rows of all files, as the run planned them"),
-    Column(name="newskills", kind="word", meaning="version of newskills that made the records"),
+    Column(name="newskills", kind="word", meaning="version of newskills that made the records, or imported them"),
     Column(name="prompt", kind="word", meaning="name of the prompt"),
     Column(name="prompt_hash", kind="word", meaning="hash of the prompt's text"),
     Column(name="prompt_source", kind="word", meaning="wording of the prompt: official, newskills, …"),
@@ -61,6 +65,7 @@ def runs_in(results: ResultFolders) -> pyarrow.Table:
 def _row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[str, Any]:
     states = [state_of(results.folders, file) for file in benchmark.files]
     facts = described(results.folders, benchmark)
+    origin = table(facts.get("imported"))
     settings = table(states[0].get("settings")) if states else {}
     versions = table(metrics_of(results.folders, benchmark)[1].get("versions"))
     prompt, _, prompt_hash = str(settings.get("prompt") or "").rpartition(" ")
@@ -69,8 +74,8 @@ def _row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[st
         "run": run.id,
         "benchmark": benchmark.name,
         "folder": str(benchmark.folder),
-        "system": text_or_none(facts.get("system")) or "newskills",
-        "model": text_or_none(settings.get("server.model") or facts.get("model")),
+        "system": text_or_none(origin.get("format")) or "newskills",
+        "model": text_or_none(settings.get("server.model") or origin.get("model")),
         "status": next((status for status in statuses if status != "done"), statuses[0] if statuses else None),
         "files": len(benchmark.files),
         "rows": _sum(states, "rows"),
