@@ -81,7 +81,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "why": "show why two scores differ, in points",
         "info": "show an ns evaluate run, with its scores",
         "export": "export scores to W&B, MLflow, files, Inspect logs",
-        "push": "send samples, scores or a model to the Hugging Face hub",
+        "push": "send samples, scores or a model to the HF hub",
         "import": "import results of NeMo-Skills, lm-eval, Inspect, …",
     },
     "serve": {
