@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow
 import pytest
 from tests.commands.running import write
-from tests.interop.evaluated import records
+from tests.exchange.evaluated import records
 from tests.view.comparison.runs import answers, record, write_run
 from tests.view.results import CONVERSATION, rich_records, write_lines
 
 from newskills import analysis
 from newskills.base.errors import DataError, UnknownNameError
-from newskills.interop.importers import ImportSource, read
-from newskills.interop.importers import write as write_imported
+from newskills.exchange.importers import ImportSource, read
+from newskills.exchange.importers import write as write_imported
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 from newskills.view.comparison import compare
 from newskills.view.samples import SampleFilter, select
