@@ -35,6 +35,7 @@ USUAL = (
 )
 LONG = (
     "agents",
+    "analysis",
     "growth",
     "isolation",
     "lines",

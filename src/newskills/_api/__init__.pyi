@@ -3472,6 +3472,7 @@ def samples(
     subset: str | None = None,
     id: str | None = None,
     search: str | None = None,
+    where: str | None = None,
     number: int = 5,
     full: bool = False,
     json: bool = False,
@@ -3492,6 +3493,7 @@ def samples(
         subset: only samples of this subset of the benchmark
         id: only the samples of this problem
         search: only samples with this text in the question, the reply or an answer
+        where: only samples for which this filter holds: 'outcome = wrong and tokens > 2000'
         number: how many samples are shown at most (default 5)
         full: show long texts to their end
         json: print the records as JSON lines

@@ -136,6 +136,19 @@ PUBLIC = {
         purpose="rewards in other trainers (`pkg://newskills.rewards`)",
         names=("ClientOptions", "RewardClient", "compute_score", "trl_reward"),
     ),
+    "newskills.analysis": PublicModule(
+        purpose="scripts, notebooks: results as tables (extra `newskills[analysis]`)",
+        names=(
+            "SCHEMA_VERSION",
+            "comparisons",
+            "messages",
+            "query",
+            "runs",
+            "sample_batches",
+            "samples",
+            "scores",
+        ),
+    ),
     "newskills.gateway.recording": PublicModule(
         purpose="scripts: the log of a gateway", names=("GatewayLog", "read_log")
     ),

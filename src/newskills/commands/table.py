@@ -77,9 +77,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "regrade": "grade again without generating again",
         "report": "write results as an HTML page and as Markdown",
         "samples": "read samples in the terminal, with filters",
+        "query": "ask results in SQL: runs, scores, samples, messages",
         "why": "show why two scores differ, in points",
         "info": "show an ns evaluate run, with its scores",
         "export": "export scores to W&B, MLflow, files, Inspect logs",
+        "push": "send samples, scores or a model to the HF hub",
         "import": "import results of NeMo-Skills, lm-eval, Inspect, …",
     },
     "serve": {

@@ -20,6 +20,8 @@ from newskills.run.reporting.counted import subsets_of
 from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover
 from newskills.run.reporting.summarize import UngradedError
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
+from newskills.view.filters.columns import SampleFacts
+from newskills.view.filters.matching import predicate, sample_filter
 
 CUT = 4000
 """Characters of a text that are shown, unless all are asked for."""
@@ -37,7 +39,8 @@ _TEXTS: Mapping[str, tuple[str, ...]] = {
 
 
 class SampleFilter(Struct, frozen=True, kw_only=True):
-    """Which samples; None = any. `search`: a text in the question, the reply or the answers, whatever its case."""
+    """Which samples; None = any. `search`: a text in the question, the reply or the answers, whatever its case;
+    `where`: a filter (`view.filters.grammar`)."""
 
     benchmarks: tuple[str, ...] = ()
     outcome: Outcome | None = None
@@ -46,6 +49,7 @@ class SampleFilter(Struct, frozen=True, kw_only=True):
     subset: str | None = None
     id: str | None = None
     search: str | None = None
+    where: str | None = None
 
 
 class SelectedSample(Struct, frozen=True, kw_only=True):
@@ -59,8 +63,10 @@ class SelectedSample(Struct, frozen=True, kw_only=True):
 def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
     """Yield the selected samples in the order of the files. What cannot be read goes into `notes`.
 
-    Raises DataError where nothing is there, UnknownNameError for a benchmark that is not.
+    Raises DataError where nothing is there, UnknownNameError for a benchmark that is not, or a column of the filter,
+    ConfigError for a filter that cannot be read.
     """
+    chosen = predicate(sample_filter(selection.where)) if selection.where is not None else None
     items = discover(folder)
     if not items:
         raise DataError(
@@ -72,26 +78,37 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
             raise UnknownNameError("benchmark in the results", name, names)
     for item in items:
         if not selection.benchmarks or item.benchmark in selection.benchmarks:
-            yield from _of_benchmark(item, selection, notes)
+            for sample, score in _of_benchmark(item, selection, notes):
+                if chosen is None or chosen(_facts(folder, sample, score)):
+                    yield sample
 
 
-def _of_benchmark(item: BenchmarkResults, selection: SampleFilter, notes: list[str]) -> Iterator[SelectedSample]:
+def _facts(folder: Path, sample: SelectedSample, score: float | None) -> SampleFacts:
+    run = folder.resolve().name
+    return SampleFacts(run, sample.benchmark, sample.seed, sample.outcome, sample.cause, score, sample.record)
+
+
+def _of_benchmark(
+    item: BenchmarkResults, selection: SampleFilter, notes: list[str]
+) -> Iterator[tuple[SelectedSample, float | None]]:
+    """Yield the samples with their scores."""
     if not item.files:
         notes.append(f"{item.benchmark} has no finished output files in {item.folder}.")
         return
     try:
         for judged in read_rows_with_verdicts(item, notes):
             if _fits(judged, selection):
-                yield SelectedSample(
+                sample = SelectedSample(
                     benchmark=item.benchmark,
                     seed=judged.seed,
                     outcome=judged.sample.outcome,
                     cause=judged.sample.cause,
                     record=judged.row,
                 )
+                yield sample, judged.sample.score
     except UngradedError:
         if selection.outcome is None and selection.cause is None:
-            yield from _ungraded(item, selection)
+            yield from ((sample, None) for sample in _ungraded(item, selection))
     except UserError as error:
         notes.append(f"{item.benchmark}: {error.message}")
 

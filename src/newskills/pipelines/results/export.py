@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `ns export ID` does: results of an invocation to W&B, MLflow, or a file; `--format inspect`: logs of Inspect;
-`--format atif`: trajectories."""
+`--format atif`: trajectories; `--to`: tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import invocation_keeper
-from newskills.pipelines.results.export_options import LOCAL, ExportOptions
+from newskills.pipelines.notices import notice
+from newskills.pipelines.results.export_options import LOCAL, ExportOptions, TableFormat
 
 EXPORTERS = {
     "inspect": ("newskills.exchange.inspect_export", "logs"),
@@ -20,8 +21,13 @@ EXPORTERS = {
 }
 """Format → module whose `export` writes it, and the folder that it writes to (Inspect looks for logs in `logs`)."""
 
+TABLES = "tables"
+"""Where tables go, if nothing else is named."""
+
 
 def run(parsed: Parsed[ExportOptions]) -> int:
+    if parsed.options.to is not None:
+        return _to_tables(parsed.options, parsed.options.to)
     if parsed.options.format in EXPORTERS:
         return _to_files(parsed.options, *EXPORTERS[parsed.options.format])
     return invocation_keeper().export(parsed)
@@ -35,12 +41,7 @@ def _to_files(options: ExportOptions, module: str, usual_folder: str) -> int:
         raise ConfigError(
             f"--format {options.format} writes files, so --dest {options.dest[0]} cannot be used with it."
         )
-    places: list[tuple[Path, str]] = []
-    for name in options.id:
-        if Path(name).is_dir():
-            places.append((Path(name), ""))
-        else:
-            places += invocation_keeper().results(name)
+    places = _places(options)
     if options.dry_run:
         show_dry_run([("exports", folder, f"to {options.output_dir or usual_folder}") for folder, _ in places])
         return 0
@@ -48,3 +49,34 @@ def _to_files(options: ExportOptions, module: str, usual_folder: str) -> int:
         for path in export(folder, Path(options.output_dir or usual_folder), model=model):
             sys.stdout.write(f"{path}\n")
     return 0
+
+
+def _to_tables(options: ExportOptions, form: TableFormat) -> int:
+    """Write tables of the results as files, and return the exit code. Raises ConfigError, DataError, StorageError."""
+    from newskills.view.analysis.files import file_names, write_tables
+
+    if options.format is not None or options.dest:
+        raise ConfigError(f"--to {form} writes files, so --format and --dest cannot be used with it.")
+    folders = [folder for folder, _ in _places(options)]
+    target = Path(options.output_dir or TABLES)
+    if options.dry_run:
+        show_dry_run([("writes", target / name, "") for name in file_names(form)])
+        return 0
+    notes: list[str] = []
+    written = write_tables(folders, form, target, notes)
+    for note in notes:
+        notice(note)
+    for path in written:
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _places(options: ExportOptions) -> list[tuple[Path, str]]:
+    """Return the folders that are named, or that belong to an invocation, each with its model."""
+    places: list[tuple[Path, str]] = []
+    for name in options.id:
+        if Path(name).is_dir():
+            places.append((Path(name), ""))
+        else:
+            places += invocation_keeper().results(name)
+    return places

@@ -31,6 +31,9 @@ class SamplesOptions(Struct, frozen=True, kw_only=True):
     search: Annotated[str | None, doc("only samples with this text in the question, the reply or an answer")] = (
         None
     )
+    where: Annotated[
+        str | None, doc("only samples for which this filter holds: 'outcome = wrong and tokens > 2000'")
+    ] = None
     number: Annotated[int, Meta(ge=1, description="how many samples are shown at most", extra={"short": "-n"})] = 5
     full: Annotated[bool, doc("show long texts to their end")] = False
     json: Annotated[bool, doc("print the records as JSON lines")] = False
@@ -69,6 +72,7 @@ def _selected(options: SamplesOptions, notes: list[str], most: int) -> list[Sele
         subset=options.subset,
         id=options.id,
         search=options.search,
+        where=options.where,
     )
     return list(islice(select(Path(options.results_dir), selection, notes), most))
 

@@ -26,6 +26,7 @@ EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "hf": (("huggingface_hub", "tokenizers", "pyarrow"), "tokenizers and data sets of the Hugging Face hub"),
     "sandbox": (("numpy", "sympy"), "packages that code in the sandbox finds"),
     "view": (("starlette", "uvicorn"), "results in a browser: ns view"),
+    "analysis": (("pyarrow", "duckdb"), "results in SQL and as tables: ns query"),
     "tools": (("mcp",), "MCP servers as tools"),
     "train": (("torch", "safetensors", "tokenizers"), "training in this process"),
     "trl": (("trl", "transformers", "peft"), "SFT and GRPO with TRL, on GPUs"),

@@ -202,7 +202,7 @@ def read_benchmark(
     Raises UserError: no metric fits, the records are not graded, the grader does not know its settings.
     """
     facts = read_facts(item.folder)
-    name, options, notes = choose_metric(item.benchmark, item.files, _metric_for(facts), SummaryOptions())
+    name, options, notes = choose_metric(item.benchmark, item.files, metric_finder(facts), SummaryOptions())
     metric = make_metric(name, **options)
     if not isinstance(metric, ScoreMetric):
         raise DataError(f"The metric '{name}' gives samples no score of their own, so they cannot be compared.")
@@ -243,7 +243,7 @@ def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterato
     Raises UserError where no metric fits.
     """
     facts = read_facts(item.folder)
-    name, options, _ = choose_metric(item.benchmark, item.files, _metric_for(facts), SummaryOptions())
+    name, options, _ = choose_metric(item.benchmark, item.files, metric_finder(facts), SummaryOptions())
     metric = make_metric(name, **options)
     if not isinstance(metric, ScoreMetric):
         raise DataError(f"The metric '{name}' does not tell right samples from wrong ones.")
@@ -269,7 +269,9 @@ def read_facts(folder: Path) -> Row:
         return {}
 
 
-def _metric_for(facts: Row) -> MetricFor:
+def metric_finder(facts: Row) -> MetricFor:
+    """Return the function that names the metric of a benchmark: its own, or the one in its facts."""
+
     def metric_for(benchmark: str) -> tuple[str, dict[str, Any]]:
         entry = _entry(benchmark, *map(os.environ.get, (*MAP_VARIABLES, *FOLDERS_VARIABLES)))
         if not isinstance(entry, UnknownNameError):

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns push DIR --to=hf://…` does: results, scores and models to the Hugging Face hub."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.tables import print_table
+from newskills.base.terminal import counted, printable
+from newskills.config.command_line import Parsed
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import doc
+
+if TYPE_CHECKING:
+    from newskills.exchange.hub.secrets import FoundSecret
+    from newskills.exchange.hub.upload import HubTarget
+    from newskills.pipelines.results.pushed import PreparedPush
+
+MOST_SECRETS = 10
+"""Secrets that are listed."""
+
+
+class PushOptions(Struct, frozen=True, kw_only=True):
+    folder: Annotated[str, doc("folder of results, of a training, or of a model", {"positional": True})]
+    to: Annotated[
+        str,
+        doc("hf://datasets/OWNER/NAME: samples as a data set; hf://OWNER/NAME: a model, or the scores of a model"),
+    ]
+    results: Annotated[str | None, doc("with a model: folder of its results, whose scores are sent along")] = None
+    hub_dataset: Annotated[
+        list[str], doc("what the hub calls a benchmark, for scores: gsm8k=openai/gsm8k:main; repeatable")
+    ] = []
+    send: Annotated[bool, doc("send it; without this option nothing leaves this machine")] = False
+    public: Annotated[bool, doc("make a new repository public, and write to one that is public")] = False
+    allow_secrets: Annotated[bool, doc("send although texts look like secrets")] = False
+    message: Annotated[str, doc("message of the commit")] = "Upload with newskills"
+
+
+def run(parsed: Parsed[PushOptions]) -> int:
+    """Show what would be sent, and send it where that is told. Raises ConfigError, DataError, HttpError."""
+    from newskills.exchange.hub.upload import parse_target, push_files
+    from newskills.pipelines.results.pushed import PushSource, prepare
+
+    options = parsed.options
+    target = parse_target(options.to)
+    with tempfile.TemporaryDirectory(prefix="newskills-push-") as name:
+        results = Path(options.results) if options.results else None
+        source = PushSource(Path(options.folder), results, options.hub_dataset)
+        prepared = prepare(source, target, Path(name))
+        for note in prepared.notes:
+            notice(note)
+        _show(prepared, target, options)
+        if prepared.secrets and not options.allow_secrets:
+            raise DataError(
+                f"{counted(len(prepared.secrets), 'text')} of these files look like secrets, so nothing is sent.",
+                hint="Remove them, or if they are none: --allow_secrets",
+            )
+        if not options.send:
+            sys.stdout.write("Nothing was sent: this is a dry run. To send it, add --send.\n")
+            return 0
+        commit = push_files(target, prepared.files, is_public=options.public, message=options.message)
+    sys.stdout.write(f"{commit}\n")
+    return 0
+
+
+def _show(prepared: PreparedPush, target: HubTarget, options: PushOptions) -> None:
+    rows = [(printable(file.path), _size(file.size)) for file in prepared.files]
+    print_table(rows, ("file", "size"))
+    visibility = "public" if options.public else "private"
+    sys.stdout.write(f"to {target.address} ({visibility}), {_size(sum(file.size for file in prepared.files))}\n")
+    _show_secrets(prepared.secrets)
+
+
+def _show_secrets(secrets: Sequence[FoundSecret]) -> None:
+    if secrets:
+        rows = [
+            (printable(secret.file), secret.form, printable(secret.shown)) for secret in secrets[:MOST_SECRETS]
+        ]
+        print_table(rows, ("looks like a secret in", "form", "begins"))
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size, 1) / 1e3:.1f} kB"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns query "SELECT …" DIR` does: SQL over results."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.config.command_line import Parsed
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import doc
+
+if TYPE_CHECKING:
+    from newskills.view.analysis.sql import QueryOptions
+
+
+class QueryCommandOptions(Struct, frozen=True, kw_only=True):
+    sql: Annotated[
+        str,
+        doc(
+            "one SELECT over the tables runs, scores, samples and messages, as one quoted word",
+            {"positional": True},
+        ),
+    ]
+    results: Annotated[list[str], doc("folders of results, at any depth", {"positional": True})]
+    json: Annotated[bool, doc("print all rows as JSON lines")] = False
+    csv: Annotated[bool, doc("print all rows as CSV")] = False
+    rows: Annotated[int, Meta(ge=1, description="how many rows the table has at most")] = 50
+    time_limit: Annotated[
+        float, Meta(gt=0, description="seconds that the query may take, once the results are read")
+    ] = 60.0
+    memory_limit: Annotated[
+        int, Meta(ge=100, description="megabytes that the query may hold; beyond it sorts and joins use the disk")
+    ] = 2_000
+
+
+def run(parsed: Parsed[QueryCommandOptions]) -> int:
+    """Print the rows of the query. Raises ConfigError for two formats at once, DataError as `query`."""
+    from newskills.view.analysis.shown import as_csv, as_json_lines, as_table
+    from newskills.view.analysis.sql import query_reader
+
+    options, notes = parsed.options, list[str]()
+    if options.json and options.csv:
+        raise ConfigError("--json and --csv cannot be used together.")
+    most = None if options.json or options.csv else options.rows + 1
+    with query_reader(options.sql, options.results, _limits(options, most), notes) as reader:
+        for note in notes:
+            notice(note)
+        if options.json:
+            _write(as_json_lines(reader))
+        elif options.csv:
+            _write(as_csv(reader))
+        else:
+            _write(f"{line}\n".encode() for line in as_table(reader, options.rows))
+    return 0
+
+
+def _limits(options: QueryCommandOptions, most: int | None) -> QueryOptions:
+    from newskills.view.analysis.sql import QueryOptions
+
+    return QueryOptions(time_limit=options.time_limit, memory_limit=options.memory_limit, most=most)
+
+
+def _write(lines: Iterable[bytes]) -> None:
+    """Write lines until whoever reads them has enough (`| head`)."""
+    try:
+        for line in lines:
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
