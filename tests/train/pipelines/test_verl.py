@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.train.tiny import with_tokenizer
 
 from newskills.base.errors import GraderError
@@ -24,6 +25,7 @@ from newskills.train.pipelines.formats import PPO, examine
 from newskills.train.pipelines.grading_pool import BROKEN, GradingPool
 from newskills.train.pipelines.inside import main, to_verl
 from newskills.train.pipelines.verl import ASYNC_MODULE, EXPIRES, REWARD, Verl, converter, quoted
+from newskills.train.pipelines.verl_saving import CALLBACK
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
 COMPOSE = Path(__file__).with_name("compose_verl.py")
@@ -65,6 +67,21 @@ def test_the_trainer_composes_with_our_overrides() -> None:
     assert config["algorithm"]["adv_estimator"] == "grpo"
     assert config["actor_rollout_ref"]["rollout"]["n"] == 8
     assert config["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"][EXPIRES] == "{deadline}"
+    assert config["trainer"]["checkpoint_callback_class"] == CALLBACK
+    assert config["actor_rollout_ref"]["rollout"]["tensor_model_parallel_size"] == 2
+
+
+@pytest.mark.parametrize(("gpus", "samplers", "split"), [(1, None, 1), (3, None, 1), (8, None, 2), (8, 1, 1)])
+def test_gpus_that_do_not_go_by_pairs_hold_a_model_each(gpus: int, samplers: int | None, split: int) -> None:
+    """verl divides the model that samples by two, so that a single GPU would have no replica at all."""
+    training = Verl(
+        run=replace(RUN, nodes=1, gpus=gpus),
+        prompt_data="/d/x.jsonl",
+        staleness=None if samplers is None else 0.1,
+        samplers=samplers or 1,
+    )
+    word = f"actor_rollout_ref.rollout.tensor_model_parallel_size={split}"
+    assert word in training.overrides()
 
 
 def test_the_trainer_composes_with_megatron_and_its_own_reward() -> None:

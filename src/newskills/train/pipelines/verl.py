@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verl (https://github.com/volcengine/verl, 0.9): overrides of its Hydra configuration `ppo_trainer`."""
+"""verl (https://github.com/verl-project/verl, 0.9): overrides of its Hydra configuration `ppo_trainer`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from newskills.train.pipelines.common import TrainerRun
 from newskills.train.pipelines.inside import DEADLINE, PYTHON
+from newskills.train.pipelines.verl_saving import CALLBACK, EXPIRES
 
 MODULE = "verl.trainer.main_ppo"
 ASYNC_MODULE = "verl.experimental.fully_async_policy.fully_async_main"
@@ -16,10 +17,6 @@ ASYNC_MODULE = "verl.experimental.fully_async_policy.fully_async_main"
 PREFIX = "global_step_"
 """Beginning of the names of its checkpoints."""
 REWARD = "pkg://newskills.train.pipelines.verl_reward"
-EXPIRES = "MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
-"""Variable with the time, in seconds since 1970, before which verl saves once more (`should_save_ckpt_esi`)."""
-
-
 LENGTH = 4096
 """Tokens of prompt and answer where nobody chose and the model can see as many."""
 MICRO_TOKENS = 16384
@@ -50,6 +47,17 @@ class Verl(Struct, frozen=True, kw_only=True):
     staleness: float | None = None
     samplers: int = 1
 
+    @property
+    def saves_in_time(self) -> bool:
+        """Whether our callback decides when verl saves; its asynchronous trainer minds the time limit itself."""
+        return self.staleness is None and self.module == MODULE
+
+    @property
+    def tensor_parallel(self) -> int:
+        """GPUs that hold a copy of the model which samples: two as in verl, or one where they do not go by pairs."""
+        sampling = self.run.gpus if self.staleness is None else self.samplers
+        return 2 if sampling % 2 == 0 else 1
+
     def words(self) -> list[str]:
         """Return the words of the trainer and our overrides; what the user adds goes behind them."""
         asynchronous = self.staleness is not None and self.module == MODULE
@@ -71,6 +79,7 @@ class Verl(Struct, frozen=True, kw_only=True):
             "actor_rollout_ref.model.path": quoted(run.model),
             "critic.model.path": quoted(run.model),
             "actor_rollout_ref.rollout.name": "vllm",
+            "actor_rollout_ref.rollout.tensor_model_parallel_size": self.tensor_parallel,
             "actor_rollout_ref.actor.use_dynamic_bsz": True,
             "critic.use_dynamic_bsz": True,
             "trainer.nnodes": run.nodes,
@@ -109,6 +118,8 @@ class Verl(Struct, frozen=True, kw_only=True):
                 "rollout.n_gpus_per_node": self.samplers,
                 "trainer.n_gpus_per_node": run.gpus - self.samplers,
             }
+        if self.saves_in_time:
+            values["++trainer.checkpoint_callback_class"] = quoted(CALLBACK)
         if run.save_by is not None:
             values[f"++ray_kwargs.ray_init.runtime_env.env_vars.{EXPIRES}"] = f"'{DEADLINE}'"
         engine = ["model_engine=megatron"] if self.backend == "megatron" else []

@@ -28,7 +28,7 @@ from newskills.pipelines.training.foreign.jobs import (
     with_others,
 )
 from newskills.pipelines.training.foreign.options import PpoVerlOptions, reward_services
-from newskills.train.pipelines import verl
+from newskills.train.pipelines import verl, verl_saving
 from newskills.train.pipelines.common import FINAL, TrainerRun
 from newskills.train.pipelines.formats import PPO
 from newskills.train.pipelines.inside import check_option
@@ -114,6 +114,10 @@ def _training(
     services = reward_services(options)
     if trained.save_by is not None:
         steps.append(f"--deadline={trained.save_by}")
+    if training.saves_in_time:
+        steps.append(f"--stopped-file={trained.checkpoints}/{verl_saving.STOPPED}")
+        if "trainer.save_freq" not in parsed.overrides:
+            steps += ["--without", verl_saving.NEEDS, "trainer.save_freq=1"]
     script = InsideScript(
         [*training.words(), *(f"++{key}={value}" for key, value in parsed.overrides.items())],
         options=[*steps, f"--folder={trained.checkpoints}"],
