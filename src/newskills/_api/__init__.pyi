@@ -806,26 +806,28 @@ def convert(
 ) -> Path:
     """Convert a model. On this machine: Llama models between a Hugging Face folder (float16, with
     tokenizer and chat template) and a GGUF file that the embedded server runs. In the containers of
-    their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face to Megatron-LM, and Hugging
-    Face to an fp8 engine of TensorRT-LLM.
+    their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face from and to Megatron-LM by
+    Megatron-Bridge, and Hugging Face to an fp8 engine of TensorRT-LLM.
 
     `ns convert` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        input_model: Hugging Face folder, NeMo-RL checkpoint (step_N), .gguf file, or smollm2 (required)
+        input_model: Hugging Face folder, checkpoint (of NeMo-RL: step_N), .gguf file, or smollm2
+            (required)
         output_model: folder to write (gguf: file) (required)
-        convert_from: format of the input; dcp, megatron: NeMo-RL checkpoints (required)
+        convert_from: format of the input; dcp: NeMo-RL checkpoint; megatron: one of NeMo-RL or of
+            Megatron-LM (required)
         convert_to: format of the output; gguf: matrices in F16 (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
         arguments: more arguments for the converter, after --
         model_type: model family, if the converter needs it
-        num_gpus: GPUs per node; trtllm and megatron split the model over them (tensor parallel)
-            (default 1)
-        num_nodes: pipeline parallel size (trtllm, megatron) (default 1)
-        hf_model_name: the same model on the hub, for its tokenizer and configuration
+        num_gpus: GPUs per node; trtllm splits the model over them (tensor parallel) (default 1)
+        num_nodes: pipeline parallel size (trtllm) (default 1)
+        hf_model_name: Hugging Face folder or name of the same model, for its tokenizer and
+            configuration
         dtype: number format of the output; fp8 only for trtllm (default 'bf16')
         max_position_embeddings: value to write into config.json (hf)
         container: container image of the converter

@@ -15,6 +15,8 @@ from newskills.base.records import Row
 from newskills.train.pipelines.common import TrainerRun, clock
 from newskills.train.pipelines.inside import PYTHON
 
+PREFIX = "step_"
+"""Beginning of the names of its checkpoints."""
 ROOT = "/opt/nemo-rl"
 """Where NVIDIA's images have it."""
 STOPPED = "Timeout has been reached, stopping training"
