@@ -24,8 +24,8 @@ from newskills.train.pipelines.common import TrainerRun, Wandb
 from newskills.train.pipelines.formats import PPO, examine
 from newskills.train.pipelines.grading_pool import BROKEN, GradingPool
 from newskills.train.pipelines.inside import main, to_verl
-from newskills.train.pipelines.verl import ASYNC_MODULE, EXPIRES, REWARD, Verl, converter, quoted
-from newskills.train.pipelines.verl_saving import CALLBACK
+from newskills.train.pipelines.verl import ASYNC_MODULE, REWARD, Verl, converter, quoted
+from newskills.train.pipelines.verl_saving import CALLBACK, EXPIRES
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
 COMPOSE = Path(__file__).with_name("compose_verl.py")
