@@ -71,7 +71,7 @@ def run_parts(measure: Callable[[str, Work, Path], dict[str, Any]]) -> None:
             break
         try:
             line = {"part": part.name, **measure(part.kind, part.work, Path(sys.argv[2]))}
-        except Exception as error:  # noqa: BLE001 - one that runs out of memory must not hide those after it
+        except Exception as error:  # one that runs out of memory must not hide those after it
             traceback.print_exc()
             line = {"part": part.name, "failed": f"{type(error).__name__}: {str(error)[:500]}"}
         sys.stdout.write(f"{MARK}{json.dumps(line)}\n")

@@ -11,6 +11,7 @@ from trl import KTOConfig as TrlConfig
 from trl import KTOTrainer
 
 from newskills.base.errors import ConfigError
+from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
     arguments,
@@ -47,9 +48,11 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
             "KTO estimates a divergence over the replies of a batch, so a batch of 1 is too small.",
             hint="Raise ++batch_size or ++trainer.trl.micro_batch_size.",
         )
-    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     parts = [prompt_and_reply(reply.reply) for reply in replies]
-    check_lengths([len(prompt) + len(text) for prompt, text in parts], model, "replies")
+    lengths = [len(prompt) + len(text) for prompt, text in parts]
+    check_fits(task, size, max(lengths), max(lengths))
+    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
+    check_lengths(lengths, model, "replies")
     order = places_of_steps(config, len(parts), size)
     rows = Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro))
     trainer = _KtoTrainer(
