@@ -279,6 +279,22 @@ def test_verl_turns_problems_into_its_own_rows(disk: Path) -> None:
     assert "data.train_files='/disk/verl.jsonl'" in own
 
 
+def test_pairs_are_merged_by_a_job_of_their_own(disk: Path) -> None:
+    training, conversion, merging = plan_of(disk, PPO, "--lora_rank=16", "--loss=gspo", "--backend=fsdp").jobs
+    assert "actor_rollout_ref.model.lora_rank=16" in words_of(training)
+    assert "actor_rollout_ref.actor.policy_loss.loss_mode=gspo" in words_of(training)
+    assert "--target=/disk/out/lora" in words_of(conversion)
+    words = words_of(merging)
+    assert words[words.index("merge_lora") :][2:] == [
+        *["--base_model=/disk/out/lora", "--adapter=/disk/out/lora/lora_adapter"],
+        "--output_model=/disk/out/final_hf_model",
+    ]
+    _, conversion, merging = plan_of(disk, GRPO, "--lora_rank=16", "--backend=fsdp").jobs
+    assert "--target=/disk/out/lora" in words_of(conversion)
+    words = words_of(merging)
+    assert words[words.index("merge_lora") :][2:4] == ["--base_model=/disk/base", "--adapter=/disk/out/lora"]
+
+
 def test_megatron_starts_a_process_for_each_gpu(disk: Path) -> None:
     more = ["--num_nodes=2", "--init_cmd=export A=1", "++use_checkpoint_args=true", "--", "--lr", "1e-5"]
     [job] = plan_of(disk, MEGATRON, *more).jobs
@@ -384,6 +400,9 @@ def test_a_mean_as_a_job(disk: Path) -> None:
         (FP8.replace("fp8", "bf16"), [], "serves Hugging Face folders directly"),
         (FROM_MEGATRON, [], "--hf_model_name is missing"),
         (TO_MEGATRON, ["--dtype=fp8"], "only for TensorRT-LLM"),
+        (PPO, ["--lora_rank=8", "--backend=megatron"], "--lora_rank needs --backend=fsdp"),
+        (GRPO, ["--loss=sapo"], "NeMo-RL has no loss sapo"),
+        (SFT, ["--lora_rank=8", "--average_steps=1,2", "--backend=fsdp"], "LoRA pairs are not averaged"),
         (CONVERT.replace("dcp", "nemo"), [], "export the model"),
         (
             CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"),

@@ -116,13 +116,14 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
     tokens = step.sequences * step.length
     stream, layer = tokens * _stream(shape, plan), tokens * _layer(shape, plan)
     inside = stream if plan.checkpointing else shape.layers * layer
-    phases = [
+    phases: list[dict[str, float]] = [
         {"gradients": kept, "activations": inside, "logits": _head(shape, plan, step)},
         {"gradients": certain["gradients"], "activations": layer},
     ]
     if plan.checkpointing:
         phases.append({"gradients": kept, "activations": stream + layer})
-    needed = {**fixed, **max(phases, key=lambda phase: sum(phase.values()))}
+    largest = max(range(len(phases)), key=lambda at: sum(phases[at].values()))
+    needed = fixed | phases[largest]
     if plan.vllm:
         needed["vLLM"] = plan.vllm
     elif step.sampled:

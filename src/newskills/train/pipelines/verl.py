@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from newskills.train.pipelines.common import TrainerRun
 from newskills.train.pipelines.inside import DEADLINE, PYTHON
+from newskills.train.pipelines.losses import verl_loss
 from newskills.train.pipelines.verl_saving import CALLBACK, EXPIRES
 
 MODULE = "verl.trainer.main_ppo"
@@ -16,6 +17,8 @@ ASYNC_MODULE = "verl.experimental.fully_async_policy.fully_async_main"
 """Its trainer whose samples come from GPUs of their own, while others learn."""
 PREFIX = "global_step_"
 """Beginning of the names of its checkpoints."""
+PAIRS = "lora_adapter"
+"""Folder with LoRA pairs in what its converter writes, beside the weights that they were trained on."""
 REWARD = "pkg://newskills.train.pipelines.verl_reward"
 LENGTH = 4096
 """Tokens of prompt and answer where nobody chose and the model can see as many."""
@@ -31,6 +34,8 @@ class Verl(Struct, frozen=True, kw_only=True):
     tools   file of tools that the model may call: YAML of stateful ones, or Python with functions
     staleness, samplers  asynchronous rollouts: the largest share of samples of an older model, and GPUs of each node
                          that sample; None: the same GPUs sample and learn in turns
+    loss, entropy  a loss by name, and the weight of the entropy bonus
+    lora_rank      of LoRA pairs; None: all weights are trained
     """
 
     run: TrainerRun
@@ -46,6 +51,9 @@ class Verl(Struct, frozen=True, kw_only=True):
     tools: str | None = None
     staleness: float | None = None
     samplers: int = 1
+    loss: str | None = None
+    entropy: float = 0.0
+    lora_rank: int | None = None
 
     @property
     def saves_in_time(self) -> bool:
@@ -97,6 +105,14 @@ class Verl(Struct, frozen=True, kw_only=True):
             values |= {
                 "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": self.prompt + self.answer,
                 "critic.ppo_max_token_len_per_gpu": 2 * (self.prompt + self.answer),
+            }
+        values |= verl_loss(self.loss, self.entropy)
+        if self.lora_rank is not None:
+            values |= {
+                "actor_rollout_ref.model.lora_rank": self.lora_rank,
+                "actor_rollout_ref.model.lora_alpha": 2 * self.lora_rank,
+                "actor_rollout_ref.model.target_modules": "all-linear",
+                "actor_rollout_ref.rollout.load_format": "safetensors",
             }
         if self.graded:
             values |= {

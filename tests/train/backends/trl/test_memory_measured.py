@@ -134,7 +134,7 @@ def test_fine_tuning(
     shape: str, case: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights, dtype, trl = CASES[case]
-    settings = TrainerSettings(weights=weights, dtype=dtype, trl=trl)  # type: ignore[arg-type]
+    settings = TrainerSettings(weights=weights, dtype=dtype, trl=trl)
     examples = sequences(8, SHAPES[shape].vocab_size)
     method = SftConfig(steps=2, batch_size=BATCH, save_every=0)
     value = ratio(folders[shape], settings, method, examples, tmp_path, monkeypatch)

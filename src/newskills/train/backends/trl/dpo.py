@@ -19,6 +19,7 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
+    router_arguments,
 )
 from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
 from newskills.train.loops.dpo import DpoConfig, Pair
@@ -53,6 +54,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         model=model,
         args=TrlConfig(
             **arguments(config, settings, size, output=folder.path, updates=config.steps),
+            **router_arguments(settings, model),
             beta=config.beta,
             loss_type=["sigmoid", "sft"] if config.sft_weight else ["sigmoid"],
             loss_weights=[1.0, config.sft_weight] if config.sft_weight else None,

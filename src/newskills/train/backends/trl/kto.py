@@ -19,6 +19,7 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
+    router_arguments,
 )
 from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
 from newskills.train.loops.kto import KtoConfig, LabelledReply, check_labels
@@ -59,6 +60,7 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
         model=model,
         args=TrlConfig(
             **trl_arguments,
+            **router_arguments(settings, model),
             beta=config.beta,
             desirable_weight=config.good_weight,
             undesirable_weight=config.bad_weight,

@@ -63,6 +63,11 @@ def check(settings: TrainerSettings) -> None:
                 f"++trainer.trl.quantization={settings.trl.quantization} cannot be used here: {why}.",
                 hint="Leave it out: the frozen weights keep their precision.",
             )
+    if settings.trl.liger and (not torch.cuda.is_available() or find_spec("liger_kernel") is None):
+        raise ConfigError(
+            "++trainer.trl.liger needs a GPU and the package liger-kernel.",
+            hint="Run: pip install liger-kernel; without a GPU leave it out.",
+        )
     sampler = settings.trl.sampler
     if sampler in NEEDS_GPU and not torch.cuda.is_available():
         raise ConfigError(
@@ -287,4 +292,19 @@ def arguments(
         "save_strategy": "no",
         "report_to": [],
         "disable_tqdm": True,
+        **({"use_liger_kernel": True} if settings.trl.liger else {}),
     }
+
+
+def router_arguments(settings: TrainerSettings, model: Any) -> dict[str, Any]:
+    """Return the argument of TRL's configurations for the loss that balances experts. Raises ConfigError for a model
+    without experts."""
+    weight = settings.trl.router_loss
+    if weight is None:
+        return {}
+    if not hasattr(model.config.get_text_config(), "output_router_logits"):
+        raise ConfigError(
+            f"++trainer.trl.router_loss={weight}, but {model.config.model_type} has no experts that a router chooses.",
+            hint="Leave it out.",
+        )
+    return {"router_aux_loss_coef": weight}

@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification
 from trl import RewardConfig as TrlConfig
 from trl import RewardTrainer
 
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.train.backends.cpu.reward import new_head
 from newskills.train.backends.cpu.weights import padding_token
 from newskills.train.backends.trl.fitting import check_fits
@@ -50,6 +50,8 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
     settings, folder = task.settings, task.folder
+    if settings.trl.router_loss is not None:
+        raise ConfigError("Reward models of TRL have no ++trainer.trl.router_loss.", hint="Leave it out.")
     rows = [_row(pair) for pair in pairs]
     longest = [max(map(len, row.values())) for row in rows]
     # Both replies of a pair go through the model at once.

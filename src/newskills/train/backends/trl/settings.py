@@ -8,6 +8,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+TrlLoss = Literal[
+    "token_mean", "grpo", "dr_grpo", "dapo", "bnpo", "gspo", "cispo", "sapo", "luspo", "vespo", "masked"
+]
+"""Losses of TRL's GRPO by the names of their papers; `newskills.train.backends.trl.losses` says what each one is."""
+
 
 class TrlSettings(Struct, frozen=True, kw_only=True):
     """`++trainer.trl.*`."""
@@ -36,6 +41,22 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
             "with one probability ratio per sample (rloo)"
         ),
     ] = "grpo"
+    loss: Annotated[
+        TrlLoss,
+        Meta(
+            description="(grpo) loss by name; token_mean: the mean over all tokens of a step, as on the other backends"
+        ),
+    ] = "token_mean"
+    entropy_bonus: Annotated[
+        float, Meta(ge=0, description="(grpo) weight of the mean entropy of a token, which is rewarded")
+    ] = 0.0
+    router_loss: Annotated[
+        float | None,
+        Meta(
+            description="(mixtures of experts) weight of the loss that balances experts; none = as config.json says"
+        ),
+    ] = None
+    liger: Annotated[bool, Meta(description="Triton kernels of liger-kernel for the layers (GPU)")] = False
     processes: Annotated[
         int,
         Meta(ge=1, description="processes on each node, one per GPU; ns starts them with accelerate launch"),
