@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 TrlLoss = Literal[
     "token_mean", "grpo", "dr_grpo", "dapo", "bnpo", "gspo", "cispo", "sapo", "luspo", "vespo", "masked"
@@ -28,12 +29,13 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
     ] = False
     packed_length: Annotated[int, Meta(ge=2, description="(sft) length of a packed sequence in tokens")] = 1024
     sampler: Annotated[
-        Literal["transformers", "paged", "vllm", "vllm_server"],
+        Literal["auto", "transformers", "paged", "vllm", "vllm_server"],
         Meta(
             description="(grpo) sampler: generate of transformers, its paged continuous batching, vLLM "
-            "beside the trainer on the same GPUs, or a vLLM server (trl vllm-serve)"
+            "beside the trainer on the same GPUs, or a vLLM server (trl vllm-serve); auto = vllm on a GPU where it is "
+            "installed, else transformers"
         ),
-    ] = "transformers"
+    ] = "auto"
     algorithm: Annotated[
         Literal["grpo", "rloo"],
         Meta(
@@ -68,6 +70,13 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
             "deepspeed), weights, too (fsdp)"
         ),
     ] = "none"
+    offload: Annotated[
+        bool,
+        Meta(
+            description="keep in the machine's memory what does not compute: weights and optimizer (fsdp), optimizer "
+            "(zero1, zero2)"
+        ),
+    ] = False
     vllm_sleep: Annotated[bool, Meta(description="vllm frees its GPU memory while the model learns")] = False
     vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3
     vllm_tensor_parallel: Annotated[int, Meta(ge=1, description="GPUs per vllm (tensor parallel)")] = 1
@@ -91,6 +100,14 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         return [
             f"trainer.trl.{name}" for name in self.__struct_fields__ if getattr(self, name) != getattr(usual, name)
         ]
+
+
+def chosen_sampler(trl: TrlSettings, *, gpu: bool) -> TrlSettings:
+    """Return the settings with a sampler in place of `auto`."""
+    if trl.sampler != "auto":
+        return trl
+    can_vllm = gpu and find_spec("vllm") is not None
+    return replace(trl, sampler="vllm" if can_vllm else "transformers")
 
 
 NEEDS_GPU = ("vllm", "vllm_server")
