@@ -46,7 +46,8 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
     # Both replies of a pair go through the model at once.
     check_fits(task, min(config.batch_size, len(pairs)), 2 * max(lengths), 2 * max(lengths))
-    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
+    # TRL takes the reference's log-probabilities before the weights are divided.
+    model, tokenizer = load_model(task.base, settings, early=True), load_tokenizer(task.base)
     check_lengths(lengths, model, "pairs")
     size = min(config.batch_size, len(rows))
     order = places_of_steps(config, len(rows), size)

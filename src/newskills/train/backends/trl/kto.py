@@ -52,7 +52,8 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
     parts = [prompt_and_reply(reply.reply) for reply in replies]
     lengths = [len(prompt) + len(text) for prompt, text in parts]
     check_fits(task, size, max(lengths), max(lengths))
-    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
+    # TRL takes the reference's log-probabilities before the weights are divided.
+    model, tokenizer = load_model(task.base, settings, early=True), load_tokenizer(task.base)
     check_lengths(lengths, model, "replies")
     order = places_of_steps(config, len(parts), size)
     rows = Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro))

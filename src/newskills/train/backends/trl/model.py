@@ -131,10 +131,11 @@ def precision_of(settings: TrainerSettings) -> Any:
     return dtype_of(settings.dtype)
 
 
-def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
+def load_model(base: Path, settings: TrainerSettings, kind: Any = None, *, early: bool = False) -> Any:
     """Load the causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
 
-    `kind`: another class of transformers, whose model has one label and a new head.
+    `kind`: another class of transformers, whose model has one label and a new head. `early`: it computes before FSDP
+    has divided it, so that every process reads it.
     A CPU samples many times slower with weights in bfloat16; autocast multiplies in it all the same.
 
     Raises DataError for weights of another model than config.json says, ConfigError for an attention that is not here.
@@ -143,7 +144,7 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
     from transformers import AutoModelForCausalLM
 
     frozen = settings.weights == "lora" and torch.cuda.is_available()
-    if not reads_weights():
+    if not early and not reads_weights():
         return _room_for(base, precision_of(settings) if frozen else torch.float32, settings, kind)
     try:
         load: Any = (kind or AutoModelForCausalLM).from_pretrained
