@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our trl trainer at the settings of a spec: `python -m bench.gpu.ours SPEC.json MODEL` → one line of JSON."""
+"""Our trl trainer at the settings of parts: `python -m bench.gpu.ours PARTS.json MODEL DEADLINE`."""
 
-import json
-import sys
 import tempfile
-import warnings
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from bench.gpu.spec import Work
-from bench.gpu.timing import Timing, even_share
+from bench.gpu.timing import Timing, even_share, run_parts
+from newskills.train.backends.trl.fitting import estimate
+from newskills.train.backends.trl.model import TrainingTask
 from newskills.train.backends.trl.settings import TrlSettings
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
+from newskills.train.memory import parts
 from newskills.train.settings import TrainerSettings
 from newskills.train.trainers import make_trainer
 
@@ -27,44 +26,54 @@ def rewarded(samples: list[tuple[dict[str, object], str, str]]) -> list[Judged]:
     return [Judged(even_share([int(word) for word in text.split()]), correct=False) for _, text, _ in samples]
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    work, base = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Work), Path(sys.argv[2])
+def measure(kind: str, work: Work, base: Path) -> dict[str, Any]:
     settings = TrainerSettings(
         weights=work.weights,  # type: ignore[arg-type]
         dtype=work.dtype,
-        trl=TrlSettings(micro_batch_size=work.micro, gradient_checkpointing=work.checkpointing),
-    )
-    trainer, out = make_trainer("trl", base, settings), Path(tempfile.mkdtemp())
-    common = {"steps": work.steps, "learning_rate": work.learning_rate, "schedule": "constant", "save_every": 0}
-    sft, grpo = Timing(work), Timing(work)
-    trainer.run(
-        SftConfig(**common, batch_size=work.batch),  # type: ignore[arg-type]
-        [example(tokens[:1], tokens[1:]) for tokens in work.sequences()],
-        TrainingFolder(out / "sft", {}),
-        Hooks(on_step=lambda progress: sft.step(progress.metrics["loss"], 0.0)),
-    )
-    sft.end()
-
-    def told(progress: Progress) -> None:
-        grpo.step(progress.metrics["reward"], progress.metrics["completion_tokens"])
-
-    problems = [Problem(prompt, {}) for prompt in work.prompts()]
-    scorer = Scorer(rewarded, lambda tokens: " ".join(map(str, tokens)), [END])
-    trainer.run(
-        GrpoConfig(
-            **common,  # type: ignore[arg-type]
-            batch_size=work.problems,
-            group_size=work.samples,
-            max_tokens=work.tokens,
+        trl=TrlSettings(
+            micro_batch_size=work.micro,
+            gradient_checkpointing=work.checkpointing,
+            packing=work.packing,
+            packed_length=work.length,
+            sampler=work.sampler,  # type: ignore[arg-type]
         ),
-        RewardedProblems(problems, scorer),
-        TrainingFolder(out / "grpo", {}),
-        Hooks(on_step=told),
     )
-    grpo.end()
-    print(json.dumps({"sft": sft.found(), "grpo": grpo.found()}))
+    trainer, folder = make_trainer("trl", base, settings), TrainingFolder(Path(tempfile.mkdtemp()) / "run", {})
+    task, timing = TrainingTask(base, settings, folder, Hooks()), Timing(work)
+    common = {"steps": work.steps, "learning_rate": work.learning_rate, "schedule": "constant", "save_every": 0}
+    if kind == "sft":
+        needed = estimate(task, work.batch, work.length, work.length)
+        trainer.run(
+            SftConfig(**common, batch_size=work.batch),  # type: ignore[arg-type]
+            [example(tokens[:1], tokens[1:]) for tokens in work.sequences()],
+            folder,
+            Hooks(on_step=lambda progress: timing.step(progress.metrics["loss"], progress.metrics["tokens"])),
+        )
+    else:
+        samples = work.problems * work.samples
+        needed = estimate(task, samples, work.prompt + work.tokens, work.tokens, sampled=samples)
+
+        def on_step(progress: Progress) -> None:
+            timing.step(progress.metrics["reward"], samples * progress.metrics["completion_tokens"])
+
+        problems = [Problem(prompt, {}) for prompt in work.prompts()]
+        scorer = Scorer(rewarded, lambda tokens: " ".join(map(str, tokens)), [END])
+        trainer.run(
+            GrpoConfig(
+                **common,  # type: ignore[arg-type]
+                batch_size=work.problems,
+                group_size=work.samples,
+                max_tokens=work.tokens,
+            ),
+            RewardedProblems(problems, scorer),
+            folder,
+            Hooks(on_step=on_step),
+        )
+    assert needed is not None
+    expected = parts(*needed)
+    # What the driver takes is no allocation of PyTorch.
+    return timing.figures() | {"estimate": sum(expected.values()) - expected.get("CUDA", 0.0), "parts": expected}
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(measure)

@@ -17,6 +17,14 @@ SHAPE_135M = {
     "num_key_value_heads": 3,
 }
 """SmolLM2-135M; wider and deeper ones keep its proportions."""
+SHAPE_05B = {
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+}
+"""Qwen2.5-0.5B."""
 TINY = {
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -24,7 +32,11 @@ TINY = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
 }
-VOCABULARY = 49152
+VOCABULARY = 151936
+MARK = "figures: "
+"""Beginning of the lines of a part's process that are figures."""
+SHORTEST = 16
+"""The shortest of sequences of different lengths has this share of the tokens of the longest (1/16)."""
 
 
 class Work(Struct, frozen=True, kw_only=True):
@@ -32,6 +44,8 @@ class Work(Struct, frozen=True, kw_only=True):
 
     micro   sequences of one forward pass on a device
     warm    steps that are not measured
+    mixed   the sequences of SFT have different lengths; packing: several of them in one
+    sampler of GRPO: transformers, or vllm beside the trainer on the same GPU
     """
 
     steps: int
@@ -48,18 +62,33 @@ class Work(Struct, frozen=True, kw_only=True):
     warm: int = 2
     vocabulary: int = VOCABULARY
     learning_rate: float = 1e-4
+    mixed: bool = False
+    packing: bool = False
+    sampler: str = "transformers"
 
     def sequences(self) -> list[list[int]]:
         """For SFT: random words, no two sequences alike."""
         draw = random.Random(0)
-        return [
-            draw.choices(range(10, self.vocabulary), k=self.length)
-            for _ in range(min(64, self.steps) * self.batch)
+        count = min(64, self.steps) * self.batch * (4 if self.packing else 1)
+        lengths = [
+            draw.randint(max(4, self.length // SHORTEST), self.length) if self.mixed else self.length
+            for _ in range(count)
         ]
+        return [draw.choices(range(10, self.vocabulary), k=length) for length in lengths]
 
     def prompts(self) -> list[list[int]]:
         draw = random.Random(1)
         return [draw.choices(range(10, self.vocabulary), k=self.prompt) for _ in range(64 * self.problems)]
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One figure: `kind` (sft, grpo) by `side` (ours, plain); `seconds` it may take on a GPU."""
+
+    name: str
+    side: str
+    kind: str
+    work: Work
+    seconds: float
 
 
 def make_model(folder: Path, shape: dict[str, int], vocabulary: int) -> Path:

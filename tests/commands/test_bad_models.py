@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +84,33 @@ def test_a_tokenizer_with_more_tokens_than_the_model(place: Path, words: list[st
     path.write_text(json.dumps(tokenizer))
     said = refused(place, *words)
     assert f"none of the {VOCAB} of the model's embedding" in " ".join(said.split())
+
+
+GEMMA = {"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text"}
+"""As google/gemma-3-270m says it."""
+
+
+def test_a_model_that_the_embedded_trainer_does_not_know(place: Path) -> None:
+    path = place / "model/config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **GEMMA}))
+    for words in (
+        ["sft", "--training_data=texts.jsonl"],
+        ["grpo", "--training_data=problems.jsonl", "++prompt_config=generic/default", "++max_tokens=2"],
+    ):
+        said = " ".join(refused(place, *words).split())
+        shutil.rmtree(place / "out", ignore_errors=True)
+        assert "its architecture is Gemma3ForCausalLM" in said
+        assert (
+            "It knows LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM; use --backend=trl for others." in said
+        )
+    served = forkserver.ns(["serve_tinker", "--model=model", "--output_dir=states", "--port=0"], cwd=place)
+    assert served.returncode == 2
+    assert "It knows LlamaForCausalLM" in " ".join(served.stderr.split())
+    words = ["--input_model=model", "--output_model=m.gguf", "--convert_from=hf", "--convert_to=gguf"]
+    converted = forkserver.ns(["convert", *words], cwd=place)
+    assert converted.returncode == 2
+    assert "Gemma3ForCausalLM" in converted.stderr
+    assert "Llama" in converted.stderr.replace("Gemma3ForCausalLM", "")
 
 
 @pytest.mark.parametrize("command", ["sft", "dpo", "kto", "grpo", "reward_model"])

@@ -279,6 +279,22 @@ def test_verl_turns_problems_into_its_own_rows(disk: Path) -> None:
     assert "data.train_files='/disk/verl.jsonl'" in own
 
 
+def test_pairs_are_merged_by_a_job_of_their_own(disk: Path) -> None:
+    training, conversion, merging = plan_of(disk, PPO, "--lora_rank=16", "--loss=gspo", "--backend=fsdp").jobs
+    assert "actor_rollout_ref.model.lora_rank=16" in words_of(training)
+    assert "actor_rollout_ref.actor.policy_loss.loss_mode=gspo" in words_of(training)
+    assert "--target=/disk/out/lora" in words_of(conversion)
+    words = words_of(merging)
+    assert words[words.index("merge_lora") :][2:] == [
+        *["--base_model=/disk/out/lora", "--adapter=/disk/out/lora/lora_adapter"],
+        "--output_model=/disk/out/final_hf_model",
+    ]
+    _, conversion, merging = plan_of(disk, GRPO, "--lora_rank=16", "--backend=fsdp").jobs
+    assert "--target=/disk/out/lora" in words_of(conversion)
+    words = words_of(merging)
+    assert words[words.index("merge_lora") :][2:4] == ["--base_model=/disk/base", "--adapter=/disk/out/lora"]
+
+
 def test_megatron_starts_a_process_for_each_gpu(disk: Path) -> None:
     more = ["--num_nodes=2", "--init_cmd=export A=1", "++use_checkpoint_args=true", "--", "--lr", "1e-5"]
     [job] = plan_of(disk, MEGATRON, *more).jobs
@@ -306,6 +322,10 @@ def test_megatron_starts_a_process_for_each_gpu(disk: Path) -> None:
 FP8 = "convert --input_model=/disk/base --output_model=/disk/fp8 --convert_from=hf --convert_to=trtllm --dtype=fp8"
 TO_MEGATRON = "convert --input_model=/disk/base --output_model=/disk/m --convert_from=hf --convert_to=megatron"
 
+FROM_MEGATRON = (
+    "convert --input_model=/disk/m/iter_0000010 --output_model=/disk/model --convert_from=megatron --convert_to=hf"
+)
+
 
 def test_conversions_by_programs_of_others(disk: Path) -> None:
     [job] = plan_of(disk, CONVERT, "--num_gpus=2", "--", "--no-strict").jobs
@@ -321,11 +341,24 @@ def test_conversions_by_programs_of_others(disk: Path) -> None:
     assert job.commands()[0].container == "trtllm"
     assert {"--calib_dataset=texts", "--calib_size=4096", "--qformat=fp8", "--tp_size=8", "b c"} <= set(words)
     assert words[-1] == "--max_batch_size=9"
-    [job] = plan_of(disk, TO_MEGATRON, "--model_type=llama", "--hf_model_name=meta/llama", "--num_gpus=4").jobs
+    [job] = plan_of(disk, TO_MEGATRON, "--model_type=qwen", "--dtype=fp32", "--", "--trust-remote-code").jobs
     words = words_of(job)
-    assert "--target-tensor-parallel-size=4" in words
-    assert "--tokenizer-model=meta/llama" in words
+    at = words.index("newskills.train.pipelines.megatron_bridge")
+    assert words[at + 1 :] == [
+        *["import", "--hf-model=/disk/base", "--megatron-path=/disk/m", "--dtype=fp32", "--trust-remote-code"]
+    ]
+    assert job.commands()[0].container == "megatron"
     assert job.log_dir == f"{disk}/conversion-logs/conversion"
+    [job] = plan_of(disk, FROM_MEGATRON, "--hf_model_name=/disk/base").jobs
+    words = words_of(job)
+    at = words.index("newskills.train.pipelines.megatron_bridge")
+    assert words[at + 1 :][:4] == [
+        *["export", "--hf-model=/disk/base", "--megatron-path=/disk/m/iter_0000010", "--hf-path=/disk/model"]
+    ]
+    assert job.commands()[0].container == "megatron"
+    [job] = plan_of(disk, CONVERT.replace("dcp", "megatron")).jobs  # of NeMo-RL: …/step_5
+    assert "/opt/nemo-rl/examples/converters/convert_megatron_to_hf.py" in words_of(job)
+    assert job.commands()[0].container == "nemo-rl"
     [own] = plan_of(
         disk, CONVERT.replace("dcp", "hf").replace("=hf --convert_to=hf", "=hf --convert_to=gguf")
     ).jobs
@@ -365,9 +398,11 @@ def test_a_mean_as_a_job(disk: Path) -> None:
         (MEGATRON, ["++a.b=1"], "not nested"),
         (FP8, [], "--dtype=fp8 needs --calib_dataset"),
         (FP8.replace("fp8", "bf16"), [], "serves Hugging Face folders directly"),
-        (TO_MEGATRON, ["--model_type=qwen"], "only Llama models"),
-        (TO_MEGATRON, ["--model_type=llama"], "--hf_model_name is missing"),
-        (TO_MEGATRON, ["--model_type=llama", "--dtype=fp8"], "only for TensorRT-LLM"),
+        (FROM_MEGATRON, [], "--hf_model_name is missing"),
+        (TO_MEGATRON, ["--dtype=fp8"], "only for TensorRT-LLM"),
+        (PPO, ["--lora_rank=8", "--backend=megatron"], "--lora_rank needs --backend=fsdp"),
+        (GRPO, ["--loss=sapo"], "NeMo-RL has no loss sapo"),
+        (SFT, ["--lora_rank=8", "--average_steps=1,2", "--backend=fsdp"], "LoRA pairs are not averaged"),
         (CONVERT.replace("dcp", "nemo"), [], "export the model"),
         (
             CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"),

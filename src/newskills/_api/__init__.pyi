@@ -806,26 +806,28 @@ def convert(
 ) -> Path:
     """Convert a model. On this machine: Llama models between a Hugging Face folder (float16, with
     tokenizer and chat template) and a GGUF file that the embedded server runs. In the containers of
-    their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face to Megatron-LM, and Hugging
-    Face to an fp8 engine of TensorRT-LLM.
+    their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face from and to Megatron-LM by
+    Megatron-Bridge, and Hugging Face to an fp8 engine of TensorRT-LLM.
 
     `ns convert` as a function.
 
     Args:
         ctx: nothing: this function has no `++` keys
-        input_model: Hugging Face folder, NeMo-RL checkpoint (step_N), .gguf file, or smollm2 (required)
+        input_model: Hugging Face folder, checkpoint (of NeMo-RL: step_N), .gguf file, or smollm2
+            (required)
         output_model: folder to write (gguf: file) (required)
-        convert_from: format of the input; dcp, megatron: NeMo-RL checkpoints (required)
+        convert_from: format of the input; dcp: NeMo-RL checkpoint; megatron: one of NeMo-RL or of
+            Megatron-LM (required)
         convert_to: format of the output; gguf: matrices in F16 (required)
         expname: name of the experiment, for `run_after`, ns status and ns logs (default: the command)
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
         arguments: more arguments for the converter, after --
         model_type: model family, if the converter needs it
-        num_gpus: GPUs per node; trtllm and megatron split the model over them (tensor parallel)
-            (default 1)
-        num_nodes: pipeline parallel size (trtllm, megatron) (default 1)
-        hf_model_name: the same model on the hub, for its tokenizer and configuration
+        num_gpus: GPUs per node; trtllm splits the model over them (tensor parallel) (default 1)
+        num_nodes: pipeline parallel size (trtllm) (default 1)
+        hf_model_name: Hugging Face folder or name of the same model, for its tokenizer and
+            configuration
         dtype: number format of the output; fp8 only for trtllm (default 'bf16')
         max_position_embeddings: value to write into config.json (hf)
         container: container image of the converter
@@ -1697,12 +1699,15 @@ def grpo_nemo_rl(
     num_gpus: int | None = None,
     backend: Literal['fsdp', 'megatron'] | None = None,
     max_length: int | None = None,
+    lora_rank: int | None = None,
     ray_template: str | None = None,
     data_format: str | None = None,
     config: str | None = None,
     nemo_rl_path: str | Path = '/opt/nemo-rl',
     profile_step_range: str | None = None,
     prompt_config: str = 'generic/math',
+    loss: Literal['grpo', 'dr_grpo', 'dapo', 'gspo', 'cispo', 'sapo', 'masked'] | None = None,
+    entropy_bonus: float = 0.0,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
     wandb_project: str = 'nemo-skills',
@@ -1770,6 +1775,8 @@ def grpo_nemo_rl(
             parameters)
         max_length: longest sequence in tokens, prompt and answer (default: the model's context, at most
             4096)
+        lora_rank: train LoRA pairs of this rank instead of all weights (fsdp); they are merged at the
+            end
         ray_template: program that starts Ray around a command, with the arguments of
             newskills.launch.ray_node
         data_format: format of the rows, if the file does not exist yet (default: read from its first
@@ -1779,6 +1786,9 @@ def grpo_nemo_rl(
         profile_step_range: steps A:B to profile with nsys, from 1, B excluded
         prompt_config: prompt for rows {problem, expected_answer}: the same as in evaluations (default
             'generic/math')
+        loss: loss by name, with the values of its paper; ++ keys win (default: the trainer's
+            configuration)
+        entropy_bonus: weight of the mean entropy of a token, which is rewarded (verl) (default 0.0)
         with_sandbox: run a sandbox beside the trainer
         sandbox_env_overrides: KEY=VALUE settings of the sandbox
         wandb_project: project of the run (default 'nemo-skills')
@@ -2530,9 +2540,12 @@ def ppo_verl(
     num_gpus: int | None = None,
     backend: Literal['fsdp', 'megatron'] | None = None,
     max_length: int | None = None,
+    lora_rank: int | None = None,
     ray_template: str | None = None,
     data_format: str | None = None,
     prompt_config: str = 'generic/math',
+    loss: Literal['grpo', 'dr_grpo', 'dapo', 'gspo', 'cispo', 'sapo', 'masked'] | None = None,
+    entropy_bonus: float = 0.0,
     tools: str | None = None,
     staleness: float | None = None,
     rollout_gpus: int = 1,
@@ -2603,11 +2616,16 @@ def ppo_verl(
             parameters)
         max_length: longest sequence in tokens, prompt and answer (default: the model's context, at most
             4096)
+        lora_rank: train LoRA pairs of this rank instead of all weights (fsdp); they are merged at the
+            end
         ray_template: program that starts Ray around a command, with the arguments of
             newskills.launch.ray_node
         data_format: verl or plain, if the file does not exist yet (default: read from its first line)
         prompt_config: prompt for rows {problem, expected_answer}: the same as in evaluations (default
             'generic/math')
+        loss: loss by name, with the values of its paper; ++ keys win (default: the trainer's
+            configuration)
+        entropy_bonus: weight of the mean entropy of a token, which is rewarded (verl) (default 0.0)
         tools: tools that the model may call: verl's YAML of tools, or a Python file with its functions
         staleness: asynchronous rollouts: largest share of samples that an older model may have made,
             such as 0.1
@@ -3638,6 +3656,7 @@ def sft_nemo_rl(
     num_gpus: int | None = None,
     backend: Literal['fsdp', 'megatron'] | None = None,
     max_length: int | None = None,
+    lora_rank: int | None = None,
     ray_template: str | None = None,
     data_format: str | None = None,
     config: str | None = None,
@@ -3699,6 +3718,8 @@ def sft_nemo_rl(
             parameters)
         max_length: longest sequence in tokens, prompt and answer (default: the model's context, at most
             4096)
+        lora_rank: train LoRA pairs of this rank instead of all weights (fsdp); they are merged at the
+            end
         ray_template: program that starts Ray around a command, with the arguments of
             newskills.launch.ray_node
         data_format: format of the rows, if the file does not exist yet (default: read from its first

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much memory of a device a training needs, from the sizes of the model and of a step.
 
-Weights, gradients and moments are counted exactly. Activations and logits are those that autograd keeps of the Llama
-layers of transformers with fused attention (measured in the tests); other models differ by some percent. See
+Weights, gradients and moments are counted exactly. Activations are those that autograd keeps of the layers of
+transformers (Llama, Qwen2, Qwen3) with fused attention, and probabilities of words are computed as TRL's output head
+does; other models differ by some percent. Tests compare the sum with what PyTorch allocates in whole trainings. See
 https://arxiv.org/abs/2205.05198 for the way of counting, https://arxiv.org/abs/1910.02054 for the stages of ZeRO.
 """
 
@@ -25,6 +26,9 @@ NF4 = 0.5 + 4 / 64
 CONTEXT, SLACK = 0.8e9, 0.05
 """Bytes that a GPU's driver and libraries take, and the share that an allocator loses in pieces."""
 
+TILE_TOKENS, TILE_VOCAB = 4096, 32768
+"""Sizes of a tile of TRL's output head (`trl.kernels.chunked_logprob`, `trl.trainer.utils`)."""
+
 Split = Literal["none", "zero1", "zero2", "zero3", "fsdp"]
 """What is divided among the devices: moments (zero1), gradients, too (zero2), weights, too (zero3, fsdp)."""
 
@@ -33,13 +37,15 @@ class StepSize(Struct, frozen=True, kw_only=True):
     """One pass on one device.
 
     sequences, length   of a forward and backward pass, in tokens
-    scored              tokens of a sequence whose logits are computed
+    scored              tokens of a sequence whose probabilities are computed; 0: the head has no words
+    passes              forward and backward passes before the weights change, which add up their gradients
     sampled             sequences that are sampled at once, 0 = none; `cache`: their length at the end
     """
 
     sequences: int
     length: int
     scored: int
+    passes: int = 1
     sampled: int = 0
     cache: int = 0
 
@@ -66,8 +72,8 @@ class TrainingPlan(Struct, frozen=True, kw_only=True):
     reference: bool = False
 
 
-def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, float]:
-    """Return the bytes of one device, by what they are for."""
+def certain_parts(shape: ModelShape, plan: TrainingPlan) -> dict[str, float]:
+    """Return the bytes of weights, gradients and moments on one device, whatever a step is."""
     moments, gradients, weights = (
         plan.devices if plan.split in stages else 1
         for stages in (
@@ -80,6 +86,8 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
     if plan.rank:
         trained = shape.pairs(plan.rank, plan.targets)
         held = shape.in_layers * NF4 + shape.elsewhere * 4 if plan.nf4 else shape.weights * frozen
+        if plan.half and frozen == 4 and not plan.checkpointing:
+            held += 2 * shape.in_layers  # copies that multiply, which are kept for the way back
         sizes = held / weights, 4 * trained / gradients, (4 + 8) * trained / moments
     elif plan.split.startswith("zero") and plan.half:
         # DeepSpeed keeps weights and gradients in bfloat16, and a float32 copy with the moments.
@@ -96,14 +104,26 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
         # while one computes.
         whole = shape.elsewhere + 2 * shape.in_layers / shape.layers
         sizes = sizes[0] + (2 if plan.half else 4) * whole, *sizes[1:]
+    return dict(zip(("weights", "gradients", "optimizer"), sizes, strict=True))
+
+
+def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, float]:
+    """Return the bytes of one device when most are taken, by what they are for."""
+    certain = certain_parts(shape, plan)
+    fixed = {name: certain[name] for name in ("weights", "optimizer")}
+    # While a pass runs, gradients are there only of passes before it; at its end those of all weights are.
+    kept = certain["gradients"] if step.passes > 1 or plan.split != "none" else 0.0
     tokens = step.sequences * step.length
-    needed = {
-        "weights": sizes[0],
-        "gradients": sizes[1],
-        "optimizer": sizes[2],
-        "activations": tokens * _activations(shape, plan),
-        "logits": step.sequences * step.scored * shape.vocab * (14 if plan.half else 12),
-    }
+    stream, layer = tokens * _stream(shape, plan), tokens * _layer(shape, plan)
+    inside = stream if plan.checkpointing else shape.layers * layer
+    phases: list[dict[str, float]] = [
+        {"gradients": kept, "activations": inside, "logits": _head(shape, plan, step)},
+        {"gradients": certain["gradients"], "activations": layer},
+    ]
+    if plan.checkpointing:
+        phases.append({"gradients": kept, "activations": stream + layer})
+    largest = max(range(len(phases)), key=lambda at: sum(phases[at].values()))
+    needed = fixed | phases[largest]
     if plan.vllm:
         needed["vLLM"] = plan.vllm
     elif step.sampled:
@@ -114,13 +134,25 @@ def parts(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> dict[str, fl
     return needed
 
 
-def _activations(shape: ModelShape, plan: TrainingPlan) -> float:
-    """Return the bytes of a token."""
-    layer = _layer(shape, plan)
-    if not plan.checkpointing:
-        return shape.layers * layer
-    stream = 2 if plan.half and plan.gpu and plan.rank else 4
-    return shape.layers * stream * shape.hidden + layer
+def _head(shape: ModelShape, plan: TrainingPlan, step: StepSize) -> float:
+    """Return the bytes by which TRL's output head computes probabilities: tile by tile, forwards and backwards."""
+    if not step.scored:
+        return 0.0
+    value = 2 if plan.half else 4
+    # Triton computes on the tile itself, of tokens that are scored; torch, on CPUs, keeps seven like it, and a mask.
+    tokens = step.sequences * (step.scored if plan.gpu else step.length)
+    wide = min(TILE_TOKENS, tokens)
+    tiles = wide * TILE_VOCAB * value + (0 if plan.gpu else wide * min(TILE_VOCAB, shape.vocab) * (7 * 4 + 1))
+    gradients = 4 * tokens * shape.hidden
+    if not plan.rank:
+        # Of the head, before it is added to that of the embedding.
+        gradients += 4 * shape.vocab * shape.hidden
+    return tiles + gradients
+
+
+def _stream(shape: ModelShape, plan: TrainingPlan) -> float:
+    """Return the bytes of a token that all layers keep where they are computed again."""
+    return shape.layers * (2 if plan.half and plan.gpu and plan.rank else 4) * shape.hidden
 
 
 def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
@@ -129,9 +161,10 @@ def _layer(shape: ModelShape, plan: TrainingPlan) -> float:
     """
     inner = (4 if shape.gated else 3) * (shape.inner * max(1, shape.active) + shape.shared)
     inside = 3 * shape.attention + 2 * shape.kv + inner
+    normed = shape.attention + shape.kv if shape.normed_heads else 0
     if not plan.half:
-        return 4 * ((4 if plan.rank else 6) * shape.hidden + inside)
-    return (18 if plan.rank else 26) * shape.hidden + 2 * inside
+        return 4 * ((4 if plan.rank else 6) * shape.hidden + inside + (1 if plan.rank else 2) * normed)
+    return (18 if plan.rank else 26) * shape.hidden + 2 * inside + 6 * normed
 
 
 def needed_line(needed: Mapping[str, float], capacity: float | None, device: str) -> str:
@@ -157,7 +190,7 @@ def check_memory(
     needed = parts(shape, plan, step)
     if sum(needed.values()) <= capacity:
         return None
-    certain = sum(needed[name] for name in ("weights", "gradients", "optimizer"))
+    certain = sum(certain_parts(shape, plan).values())
     text = f"This training {needed_line(needed, capacity, device)}."
     advice = _smaller(shape, plan, step, capacity)
     if certain > capacity:
@@ -202,8 +235,10 @@ def step_size(sequences: int, micro: int, devices: int, length: int, scored: int
     are sampled.
     """
     share = ceil(sequences / devices)
+    at_once = min(micro, share) if micro else share
     return StepSize(
-        sequences=min(micro, share) if micro else share,
+        sequences=at_once,
+        passes=ceil(share / at_once),
         length=length,
         scored=scored,
         sampled=ceil(sampled / devices),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -8,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from newskills.base.errors import ConfigError
+from newskills.run.reporting.tracking import Tracking
+from newskills.run.training import reporting
 from newskills.run.training.reporting import reported
 from newskills.train.loops.stepping import OnStep, Progress
 
@@ -60,6 +65,37 @@ def test_weights_and_biases_gets_each_step(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (record,) = tmp_path.rglob("*.wandb")
     assert record.read_bytes().count(b"eval_reward") >= 2
+
+
+LOCAL = """
+from pathlib import Path
+from tests.run.training.test_reporting import tell
+from newskills.run.reporting.tracking import Tracking
+tracking = Tracking(name="run", project="p")
+tell(lambda _: None, Path("."), [1, 2], trackio=tracking)
+tell(lambda _: None, Path("."), [3], trackio=tracking)
+"""
+
+
+@pytest.mark.nightly
+def test_trackio_gets_each_step_of_a_run_that_resumes(tmp_path: Path) -> None:
+    pytest.importorskip("trackio")
+    environ = {**os.environ, "TRACKIO_DIR": str(tmp_path), "HF_HOME": str(tmp_path / "hf")}
+    done = subprocess.run(
+        [sys.executable, "-c", LOCAL], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    [database] = tmp_path.rglob("*.db")
+    with sqlite3.connect(database) as connection:
+        rows = connection.execute("select run_name, step, metrics from metrics order by step").fetchall()
+    assert [(name, step) for name, step, _ in rows] == [("run", 1), ("run", 2), ("run", 3)]
+    assert json.loads(rows[0][2])["loss"] == 0.1
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="needs trackio"):
+        tell(lambda _: None, tmp_path, [1], trackio=Tracking(name="run", project="p"))
 
 
 def test_nothing_else_is_told_where_nothing_was_asked_for(tmp_path: Path) -> None:

@@ -55,6 +55,21 @@ def harvest(place: Path, *words: str, how: str = "whole", step: str = "last") ->
     return main([*options, "--", sys.executable, f"{place}/converter.py", "{checkpoint}", "{target}", how])
 
 
+def test_pairs_are_copied_as_they_are(place: Path) -> None:
+    """They are no model: under a model's name they would be served as one."""
+    pairs = place / "checkpoints/step_10/weights"
+    pairs.mkdir()
+    save_file({"base_model.model.x.lora_A.weight": torch.ones(2, 2)}, pairs / "adapter_model.safetensors")
+    (pairs / "adapter_config.json").write_text('{"r": 2}')
+    assert harvest(place, "--plain=weights", how="fails") == 0
+    assert {path.name for path in (place / "model").iterdir()} >= {
+        "adapter_model.safetensors",
+        "adapter_config.json",
+    }
+    assert not (place / "model/model.safetensors").exists()
+    assert harvest(place, "--plain=weights", how="fails") == 0  # it is there already
+
+
 @pytest.mark.nightly
 def test_the_last_checkpoint_becomes_a_folder_with_tokenizer_and_safetensors(
     place: Path, capsys: pytest.CaptureFixture[str]

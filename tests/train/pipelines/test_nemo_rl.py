@@ -84,6 +84,25 @@ def test_every_key_is_one_that_nemo_rl_knows(
     assert (config["data"]["validation"] is None) == (validation is None)
 
 
+@pytest.mark.parametrize("loss", ["grpo", "dapo", "gspo", "cispo", "masked"])
+def test_losses_by_name_and_pairs(loss: str) -> None:
+    config = made("grpo", "plain", loss=loss, lora_rank=8)
+    assert unknown(config, known_keys()) == []
+    assert config["loss_fn"]["use_cispo" if loss == "cispo" else "token_level_loss"] == (
+        loss not in ("grpo", "gspo")
+    )
+    assert config["loss_fn"].get("sequence_level_importance_ratios", False) == (loss == "gspo")
+    assert config["policy"]["dtensor_cfg"]["lora_cfg"] == {"enabled": True, "dim": 8, "alpha": 16}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [({"loss": "sapo"}, "has no loss sapo"), ({"entropy": 0.1}, "no entropy bonus")]
+)
+def test_losses_that_it_lacks_are_named(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        made("grpo", "plain", **more)
+
+
 def test_a_key_that_it_does_not_know_is_found() -> None:
     assert unknown({"sft": {"max_epochs": 1}, "policy": {"scheduler": [{"nam": 1}]}}, known_keys()) == [
         "sft.max_epochs",
@@ -208,7 +227,8 @@ def test_nemo_rls_loader_and_schema_take_it(tmp_path: Path, algorithm: str, form
     root = os.environ.get("NEWSKILLS_NEMO_RL_PATH")
     if not root:
         pytest.skip("NEWSKILLS_NEMO_RL_PATH names no checkout of NeMo-RL")
-    written = made(algorithm, form, backend, root=root, validation_data="/d/test.jsonl", steps=50)
+    more = {"loss": "masked", "lora_rank": 8 if backend == "fsdp" else None} if algorithm == "grpo" else {}
+    written = made(algorithm, form, backend, root=root, validation_data="/d/test.jsonl", steps=50, **more)
     path = tmp_path / "config.yaml"
     path.write_text(json.dumps(written))
     schema = "sft" if algorithm == "sft" else "grpo"

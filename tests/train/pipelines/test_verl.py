@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import typing
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.train.tiny import with_tokenizer
 
 from newskills.base.errors import GraderError
@@ -23,7 +25,9 @@ from newskills.train.pipelines.common import TrainerRun, Wandb
 from newskills.train.pipelines.formats import PPO, examine
 from newskills.train.pipelines.grading_pool import BROKEN, GradingPool
 from newskills.train.pipelines.inside import main, to_verl
-from newskills.train.pipelines.verl import ASYNC_MODULE, EXPIRES, REWARD, Verl, converter, quoted
+from newskills.train.pipelines.losses import ACTOR, Loss, verl_loss
+from newskills.train.pipelines.verl import ASYNC_MODULE, REWARD, Verl, converter, quoted
+from newskills.train.pipelines.verl_saving import CALLBACK, EXPIRES
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
 COMPOSE = Path(__file__).with_name("compose_verl.py")
@@ -65,6 +69,53 @@ def test_the_trainer_composes_with_our_overrides() -> None:
     assert config["algorithm"]["adv_estimator"] == "grpo"
     assert config["actor_rollout_ref"]["rollout"]["n"] == 8
     assert config["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"][EXPIRES] == "{deadline}"
+    assert config["trainer"]["checkpoint_callback_class"] == CALLBACK
+    assert config["actor_rollout_ref"]["rollout"]["tensor_model_parallel_size"] == 2
+
+
+@pytest.mark.parametrize(("gpus", "samplers", "split"), [(1, None, 1), (3, None, 1), (8, None, 2), (8, 1, 1)])
+def test_gpus_that_do_not_go_by_pairs_hold_a_model_each(gpus: int, samplers: int | None, split: int) -> None:
+    """verl divides the model that samples by two, so that a single GPU would have no replica at all."""
+    training = Verl(
+        run=replace(RUN, nodes=1, gpus=gpus),
+        prompt_data="/d/x.jsonl",
+        staleness=None if samplers is None else 0.1,
+        samplers=samplers or 1,
+    )
+    word = f"actor_rollout_ref.rollout.tensor_model_parallel_size={split}"
+    assert word in training.overrides()
+
+
+@pytest.mark.parametrize("loss", typing.get_args(Loss))
+def test_losses_by_name_compose(loss: str) -> None:
+    training = Verl(run=RUN, prompt_data="/d/x.jsonl", loss=loss, entropy=0.01, lora_rank=16)
+    config = composed(training.overrides())
+    actor, model = config["actor_rollout_ref"]["actor"], config["actor_rollout_ref"]["model"]
+    assert config["algorithm"]["adv_estimator"] == "grpo"
+    assert config["actor_rollout_ref"]["rollout"]["n"] == 8
+    assert actor["entropy_coeff"] == 0.01
+    assert actor["policy_loss"]["loss_mode"] == (loss if loss in ("gspo", "cispo", "sapo") else "vanilla")
+    assert (model["lora_rank"], model["lora_alpha"], model["target_modules"]) == (16, 32, "all-linear")
+    assert config["actor_rollout_ref"]["rollout"]["load_format"] == "safetensors"
+    if loss == "masked":
+        corrected = config["algorithm"]["rollout_correction"]
+        assert (corrected["rollout_is"], corrected["rollout_is_threshold"]) == ("token", "0.5_5.0")
+        assert config["actor_rollout_ref"]["rollout"]["calculate_log_probs"] is True
+
+
+def test_losses_are_those_that_verl_registers() -> None:
+    python = os.environ.get(VARIABLE)
+    if not python:
+        pytest.skip(f"{VARIABLE} names no Python with verl")
+    find = "import importlib.util as u; print(u.find_spec('verl').submodule_search_locations[0])"
+    place = subprocess.run([python, "-c", find], capture_output=True, text=True, check=True).stdout.strip()
+    source = (Path(place) / "trainer/ppo/core_algos.py").read_text()
+    for loss in ("gspo", "cispo", "sapo", "vanilla"):
+        assert f'@register_policy_loss("{loss}")' in source
+    for mode in {
+        str(verl_loss(loss, 0).get(f"{ACTOR}.loss_agg_mode", "token-mean")) for loss in typing.get_args(Loss)
+    }:
+        assert f'"{mode}"' in source
 
 
 def test_the_trainer_composes_with_megatron_and_its_own_reward() -> None:

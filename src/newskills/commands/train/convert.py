@@ -10,8 +10,8 @@ COMMAND = Command(
     name="convert",
     summary="Convert a model. On this machine: Llama models between a Hugging Face folder (float16, with "
     "tokenizer and chat template) and a GGUF file that the embedded server runs. In the containers "
-    "of their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face to Megatron-LM, and "
-    "Hugging Face to an fp8 engine of TensorRT-LLM.",
+    "of their own programs: NeMo-RL checkpoints to Hugging Face, Hugging Face from and to Megatron-LM by "
+    "Megatron-Bridge, and Hugging Face to an fp8 engine of TensorRT-LLM.",
     options=ConvertOptions,
     run="newskills.pipelines.conversion.work:run",
     prepare="newskills.pipelines.conversion.jobs:prepare",

@@ -67,6 +67,8 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
     own = conversion.pair in OWN
     container = options.container or (main_container(options) if own else conversion.container)
     paths = paths_of(cluster, container, options)
+    if conversion.convert_from == "megatron" and not conversion.of_nemo_rl and conversion.hf_model_name:
+        conversion = replace(conversion, hf_model_name=_model(conversion.hf_model_name, paths))
     conversion = replace(
         conversion,
         input_model=_model(conversion.input_model, paths),
@@ -120,7 +122,7 @@ def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> Jo
     before = options.installation_command
     if own:
         return ConversionScript(conversion, installation_command=before)
-    if conversion.convert_to == "hf":
+    if conversion.of_nemo_rl:
         step = _STEP.match(conversion.input_model)
         if step is None:
             raise ConfigError(
@@ -138,6 +140,4 @@ def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> Jo
         if options.max_position_embeddings is not None:
             words.append(f"--max-position-embeddings={options.max_position_embeddings}")
         return InsideScript(conversion.words(), module=HARVEST, options=words, installation_command=before)
-    words = [f"--project={conversion.project}"] if conversion.project else []
-    env = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"} if conversion.convert_to == "megatron" else {}
-    return InsideScript(conversion.words(), options=words, env=env, installation_command=before)
+    return InsideScript(conversion.words(), installation_command=before)

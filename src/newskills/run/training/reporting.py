@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of a training, step by step, to TensorBoard and Weights & Biases; whatever trainer makes them."""
+"""Metrics of a training, step by step, to TensorBoard, Weights & Biases and Trackio; whatever trainer makes them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ TENSORBOARD = "tensorboard"
 
 @contextmanager
 def reported(
-    on_progress: OnStep, folder: Path, *, tensorboard: bool, tracking: Tracking | None
+    on_progress: OnStep,
+    folder: Path,
+    *,
+    tensorboard: bool,
+    tracking: Tracking | None,
+    trackio: Tracking | None = None,
 ) -> Iterator[OnStep]:
-    """Yield a function that passes progress to `on_progress` and then to TensorBoard and the tracker. Raises
-    ConfigError where the package tensorboard is missing."""
+    """Yield a function that passes progress to `on_progress` and then to TensorBoard and the trackers. Raises
+    ConfigError where the package tensorboard or trackio is missing."""
     with ExitStack() as stack:
         tells: list[OnStep] = [on_progress]
         if tensorboard:
             tells.append(stack.enter_context(_events(folder / TENSORBOARD)))
         if tracking is not None:
             tells.append(stack.enter_context(_run(tracking)))
+        if trackio is not None:
+            tells.append(stack.enter_context(_trackio(trackio)))
         yield lambda progress: _all(tells, progress)
 
 
@@ -73,6 +80,22 @@ def _run(tracking: Tracking) -> Iterator[OnStep]:
         group=tracking.group,
         id=run_id.replace("/", "-"),
         resume="allow",
+    )
+    try:
+        yield lambda progress: run.log(dict(progress.metrics), step=progress.done)
+    finally:
+        run.finish()
+
+
+@contextmanager
+def _trackio(tracking: Tracking) -> Iterator[OnStep]:
+    """Log to Trackio's files on this machine, or where TRACKIO_SPACE_ID or TRACKIO_SERVER_URL says."""
+    if find_spec("trackio") is None:
+        raise ConfigError("++report_to=[trackio] needs trackio.", hint="Run: pip install trackio")
+    import trackio
+
+    run = trackio.init(
+        project=tracking.project, name=tracking.name, group=tracking.group, resume="allow", embed=False
     )
     try:
         yield lambda progress: run.log(dict(progress.metrics), step=progress.done)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.models import REMOVED
-from newskills.train.pipelines import megatron_lm, nemo_rl
+from newskills.train.pipelines import megatron_bridge, nemo_rl
 from newskills.train.pipelines.inside import PYTHON
 
 From = Literal["hf", "nemo", "dcp", "megatron", "gguf"]
@@ -68,7 +68,15 @@ class Conversion(Struct, frozen=True, kw_only=True):
         return self.convert_from, self.convert_to
 
     @property
+    def of_nemo_rl(self) -> bool:
+        """Whether the input is a step of NeMo-RL, which has converters of its own."""
+        name = self.input_model.rstrip("/").rpartition("/")[2]
+        return self.convert_from == "dcp" or (self.convert_from == "megatron" and name.startswith(nemo_rl.PREFIX))
+
+    @property
     def container(self) -> str:
+        if self.pair == ("megatron", "hf") and not self.of_nemo_rl:
+            return "megatron"
         return CONTAINERS[self.pair]
 
     def check(self) -> None:
@@ -93,52 +101,38 @@ class Conversion(Struct, frozen=True, kw_only=True):
                 f"--dtype={self.dtype}: TensorRT-LLM serves Hugging Face folders directly; only fp8 is converted.",
                 hint="ns start_server --server_type=trtllm --model=FOLDER",
             )
-        if self.pair == ("hf", "megatron"):
-            self._check_megatron()
-        if self.convert_to == "hf" and self.model_type == "deepseek_v3":
-            raise ConfigError("Converting DeepSeek v3 back to hf is not supported.")
-
-    def _check_megatron(self) -> None:
-        if self.model_type != "llama":
-            raise ConfigError("Megatron-LM's converter reads only Llama models: give --model_type=llama.")
-        if self.dtype != "bf16":
-            raise ConfigError(f"--dtype={self.dtype}: Megatron-LM's converter writes bf16 here.")
-        if not self.hf_model_name:
-            raise ConfigError("--hf_model_name is missing: the model whose tokenizer belongs to the checkpoint.")
+        if self.of_nemo_rl:
+            if self.model_type == "deepseek_v3":
+                raise ConfigError("NeMo-RL does not convert DeepSeek v3 back to hf.")
+        elif self.convert_from == "megatron" and not self.hf_model_name:
+            raise ConfigError(
+                "--hf_model_name is missing: a Hugging Face folder or name of the same architecture, which "
+                "Megatron-Bridge reads.",
+                hint="A checkpoint of NeMo-RL needs none: give the folder of one step (…/step_500).",
+            )
 
     def words(self) -> list[str]:
         """Return argv of the job; raises nothing after `check`."""
         if self.pair == ("hf", "trtllm"):
             return self._trtllm()
-        if self.pair == ("hf", "megatron"):
-            return self._megatron()
+        if not self.of_nemo_rl:
+            return self._bridge()
         backend: nemo_rl.Backend = "megatron" if self.convert_from == "megatron" else "fsdp"
         return [*nemo_rl.converter(backend, nemo_rl.ROOT), *self.extra]
 
     @property
     def project(self) -> str:
         """Folder in which the program has to be started; empty: any."""
-        if self.pair == ("hf", "megatron"):
-            return megatron_lm.ROOT
-        return nemo_rl.ROOT if self.convert_to == "hf" else ""
+        return nemo_rl.ROOT if self.of_nemo_rl else ""
 
-    def _megatron(self) -> list[str]:
-        return [
-            PYTHON,
-            "tools/checkpoint/convert.py",
-            "--model-type=GPT",
-            "--loader=llama_mistral",
-            "--model-size=llama3",
-            f"--load-dir={self.input_model}",
-            "--saver=core",
-            f"--save-dir={self.output_model}",
-            "--checkpoint-type=hf",
-            f"--tokenizer-model={self.hf_model_name}",
-            "--bf16",
-            f"--target-tensor-parallel-size={self.num_gpus}",
-            f"--target-pipeline-parallel-size={self.num_nodes}",
-            *self.extra,
-        ]
+    def _bridge(self) -> list[str]:
+        program = [PYTHON, "-m", megatron_bridge.MODULE]
+        if self.convert_to == "megatron":
+            words = ["import", f"--hf-model={self.input_model}", f"--megatron-path={self.output_model}"]
+        else:
+            words = ["export", f"--hf-model={self.hf_model_name}", f"--megatron-path={self.input_model}"]
+            words.append(f"--hf-path={self.output_model}")
+        return [*program, *words, f"--dtype={self.dtype}", *self.extra]
 
     def _trtllm(self) -> list[str]:
         temporary = f"{self.output_model}-tmp-ckpt"

@@ -28,6 +28,8 @@ SLICED = "DCP_SHARDING_INFO"
 """Key in the header of safetensors that hold slices of tensors (torch.distributed.checkpoint)."""
 HF_METADATA, FILE_OF_TENSOR = ".hf_metadata", "fqn_to_file_index_mapping.json"
 """What NeMo-RL's checkpoints keep beside such slices: configuration, and the number of each tensor's file."""
+ADAPTER = "adapter_model.safetensors"
+"""LoRA pairs in PEFT's form: no model of its own, and copied as they are."""
 TOKENIZER = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -133,6 +135,10 @@ def convert(source: Path, target: Path, options: argparse.Namespace) -> None:
 
 def _fill(temporary: Path, source: Path, options: argparse.Namespace) -> None:
     ready = source / options.plain if options.plain else None
+    if ready is not None and (ready / ADAPTER).exists():
+        shutil.copytree(ready, temporary)
+        _record(temporary, source)
+        return
     if ready is not None and any(ready.glob("*.safetensors")):
         gather(ready, temporary)
     else:
@@ -141,7 +147,11 @@ def _fill(temporary: Path, source: Path, options: argparse.Namespace) -> None:
     if options.max_position_embeddings is not None:
         change_config(temporary / "config.json", max_position_embeddings=options.max_position_embeddings)
     _check(temporary)
-    (temporary / RECORD).write_text(json.dumps({"checkpoint": str(source)}) + "\n", encoding="utf-8")
+    _record(temporary, source)
+
+
+def _record(folder: Path, source: Path) -> None:
+    (folder / RECORD).write_text(json.dumps({"checkpoint": str(source)}) + "\n", encoding="utf-8")
 
 
 def _run(options: argparse.Namespace, source: Path, target: Path) -> None:

@@ -41,6 +41,15 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--needs", default="", help="module that the trainer's Python must have")
     parser.add_argument("--stopped", default="", help="text that the trainer prints when the time limit stops it")
+    parser.add_argument("--stopped-file", default="", help="file that it writes then")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar=("MODULE", "WORD"),
+        help="a word more for a trainer whose Python lacks the module",
+    )
     parser.add_argument(
         "--deadline", type=int, help="seconds from now: replaces {deadline} in the words, as seconds since 1970"
     )
@@ -73,7 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.needs and (lacks := missing(python, options.needs, options.project)):
             _say(lacks)
             return 1
-    return run(words, options.project or None, options.stopped)
+        for module, word in options.without:
+            if _import_error(python, module, options.project):
+                _say(f"the trainer has no {module}: {word}")
+                words.append(word)
+    mark = Path(options.stopped_file) if options.stopped_file else None
+    return run(words, options.project or None, options.stopped, mark)
 
 
 def to_verl(source: Path, target: Path, prompt: Path) -> int:
@@ -101,6 +115,18 @@ def interpreter(project: str) -> list[str]:
 
 def missing(python: Sequence[str], module: str, project: str) -> str:
     """Return what to do where the trainer's Python cannot import `module`; empty: it can."""
+    why = _import_error(python, module, project)
+    if not why:
+        return ""
+    place = f"uv pip install --project {project}" if python[0] == "uv" else "pip install"
+    return (
+        f"the trainer's Python cannot grade answers: {why}. Install what newskills needs: "
+        f"--installation_command='{place} msgspec filelock platformdirs pyyaml'"
+    )
+
+
+def _import_error(python: Sequence[str], module: str, project: str) -> str:
+    """Return why this Python cannot import `module`; empty: it can."""
     try:
         tried = subprocess.run(
             [*python, "-c", f"import {module}"],
@@ -114,12 +140,7 @@ def missing(python: Sequence[str], module: str, project: str) -> str:
         return f"{python[0]} does not start: {error}"
     if tried.returncode == 0:
         return ""
-    why = tried.stderr.strip().splitlines()[-1:] or ["it ended without a message"]
-    place = f"uv pip install --project {project}" if python[0] == "uv" else "pip install"
-    return (
-        f"the trainer's Python cannot grade answers: {why[0]}. Install what newskills needs: "
-        f"--installation_command='{place} msgspec filelock platformdirs pyyaml'"
-    )
+    return (tried.stderr.strip().splitlines()[-1:] or ["it ended without a message"])[0]
 
 
 def environment(project: str | None) -> dict[str, str]:
@@ -128,9 +149,11 @@ def environment(project: str | None) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in places if place)}
 
 
-def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
+def run(words: Sequence[str], folder: str | None, stopped: str, stopped_file: Path | None = None) -> int:
     """Run `words`, whose output goes on to ours line by line. TERM and INT are passed on."""
     try:
+        if stopped_file is not None:
+            stopped_file.unlink(missing_ok=True)
         process = subprocess.Popen(
             words, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -154,6 +177,7 @@ def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    has_stopped = has_stopped or (stopped_file is not None and stopped_file.exists())
     if code == 0 and has_stopped:
         _say("the trainer has saved its work because of the time limit; the next job resumes from there")
         return AGAIN

@@ -14,7 +14,10 @@ from msgspec import Struct
 from newskills.base.records import Row
 from newskills.train.pipelines.common import TrainerRun, clock
 from newskills.train.pipelines.inside import PYTHON
+from newskills.train.pipelines.losses import nemo_rl_loss
 
+PREFIX = "step_"
+"""Beginning of the names of its checkpoints."""
 ROOT = "/opt/nemo-rl"
 """Where NVIDIA's images have it."""
 STOPPED = "Timeout has been reached, stopping training"
@@ -59,6 +62,8 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     rate    learning rate of a fine-tuning
     tools   some rows offer tools, whose arguments differ from row to row
     parent  another YAML to start from
+    loss, entropy  a loss by name, and the weight of the entropy bonus
+    lora_rank      of LoRA pairs; None: all weights are trained
     """
 
     run: TrainerRun
@@ -73,6 +78,9 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     tools: bool = False
     root: str = ROOT
     parent: str | None = None
+    loss: str | None = None
+    entropy: float = 0.0
+    lora_rank: int | None = None
 
     def config(self) -> Row:
         """Return the configuration that is written for the trainer."""
@@ -84,6 +92,8 @@ class NemoRl(Struct, frozen=True, kw_only=True):
             parts = [recipe, {"data": self._grpo_data(), "env": ENV}]
         else:
             parts = [{"data": self._gym_data()}]
+        if extra := nemo_rl_loss(self.loss, self.entropy):
+            parts.append({"loss_fn": extra})
         for part in (*parts, self._machines(), self._backend()):
             made = merged(made, part)
         return made
@@ -122,6 +132,9 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     def _backend(self) -> Row:
         megatron = self.backend == "megatron"
         policy: Row = {"dtensor_cfg": {"enabled": not megatron}, "megatron_cfg": {"enabled": megatron}}
+        if self.lora_rank is not None:
+            pairs = {"enabled": True, "dim": self.lora_rank, "alpha": 2 * self.lora_rank}
+            policy["dtensor_cfg"] |= {"_v2": True, "lora_cfg": pairs}
         if megatron:
             policy |= {"optimizer": None, "dynamic_batching": {"enabled": False}}
         return {"policy": policy}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verl (https://github.com/volcengine/verl, 0.9): overrides of its Hydra configuration `ppo_trainer`."""
+"""verl (https://github.com/verl-project/verl, 0.9): overrides of its Hydra configuration `ppo_trainer`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from msgspec import Struct
 
 from newskills.train.pipelines.common import TrainerRun
 from newskills.train.pipelines.inside import DEADLINE, PYTHON
+from newskills.train.pipelines.losses import verl_loss
+from newskills.train.pipelines.verl_saving import CALLBACK, EXPIRES
 
 MODULE = "verl.trainer.main_ppo"
 ASYNC_MODULE = "verl.experimental.fully_async_policy.fully_async_main"
 """Its trainer whose samples come from GPUs of their own, while others learn."""
 PREFIX = "global_step_"
 """Beginning of the names of its checkpoints."""
+PAIRS = "lora_adapter"
+"""Folder with LoRA pairs in what its converter writes, beside the weights that they were trained on."""
 REWARD = "pkg://newskills.train.pipelines.verl_reward"
-EXPIRES = "MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
-"""Variable with the time, in seconds since 1970, before which verl saves once more (`should_save_ckpt_esi`)."""
-
-
 LENGTH = 4096
 """Tokens of prompt and answer where nobody chose and the model can see as many."""
 MICRO_TOKENS = 16384
@@ -34,6 +34,8 @@ class Verl(Struct, frozen=True, kw_only=True):
     tools   file of tools that the model may call: YAML of stateful ones, or Python with functions
     staleness, samplers  asynchronous rollouts: the largest share of samples of an older model, and GPUs of each node
                          that sample; None: the same GPUs sample and learn in turns
+    loss, entropy  a loss by name, and the weight of the entropy bonus
+    lora_rank      of LoRA pairs; None: all weights are trained
     """
 
     run: TrainerRun
@@ -49,6 +51,20 @@ class Verl(Struct, frozen=True, kw_only=True):
     tools: str | None = None
     staleness: float | None = None
     samplers: int = 1
+    loss: str | None = None
+    entropy: float = 0.0
+    lora_rank: int | None = None
+
+    @property
+    def saves_in_time(self) -> bool:
+        """Whether our callback decides when verl saves; its asynchronous trainer minds the time limit itself."""
+        return self.staleness is None and self.module == MODULE
+
+    @property
+    def tensor_parallel(self) -> int:
+        """GPUs that hold a copy of the model which samples: two as in verl, or one where they do not go by pairs."""
+        sampling = self.run.gpus if self.staleness is None else self.samplers
+        return 2 if sampling % 2 == 0 else 1
 
     def words(self) -> list[str]:
         """Return the words of the trainer and our overrides; what the user adds goes behind them."""
@@ -71,6 +87,7 @@ class Verl(Struct, frozen=True, kw_only=True):
             "actor_rollout_ref.model.path": quoted(run.model),
             "critic.model.path": quoted(run.model),
             "actor_rollout_ref.rollout.name": "vllm",
+            "actor_rollout_ref.rollout.tensor_model_parallel_size": self.tensor_parallel,
             "actor_rollout_ref.actor.use_dynamic_bsz": True,
             "critic.use_dynamic_bsz": True,
             "trainer.nnodes": run.nodes,
@@ -88,6 +105,14 @@ class Verl(Struct, frozen=True, kw_only=True):
             values |= {
                 "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": self.prompt + self.answer,
                 "critic.ppo_max_token_len_per_gpu": 2 * (self.prompt + self.answer),
+            }
+        values |= verl_loss(self.loss, self.entropy)
+        if self.lora_rank is not None:
+            values |= {
+                "actor_rollout_ref.model.lora_rank": self.lora_rank,
+                "actor_rollout_ref.model.lora_alpha": 2 * self.lora_rank,
+                "actor_rollout_ref.model.target_modules": "all-linear",
+                "actor_rollout_ref.rollout.load_format": "safetensors",
             }
         if self.graded:
             values |= {
@@ -109,6 +134,8 @@ class Verl(Struct, frozen=True, kw_only=True):
                 "rollout.n_gpus_per_node": self.samplers,
                 "trainer.n_gpus_per_node": run.gpus - self.samplers,
             }
+        if self.saves_in_time:
+            values["++trainer.checkpoint_callback_class"] = quoted(CALLBACK)
         if run.save_by is not None:
             values[f"++ray_kwargs.ray_init.runtime_env.env_vars.{EXPIRES}"] = f"'{DEADLINE}'"
         engine = ["model_engine=megatron"] if self.backend == "megatron" else []

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from tests.train.backends.trl.test_launching import told
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from newskills.base.store import read_rows, write_rows
 from newskills.train.backends.trl.launching import NodePlace, accelerate_config
@@ -88,6 +90,24 @@ def same(place: Path, names: Sequence[str]) -> None:
 def was_divided(folder: Path) -> None:
     """A checkpoint has the file that accelerate gathers from all processes."""
     assert list(folder.rglob("pytorch_model_fsdp.bin"))
+
+
+def test_one_process_of_a_node_reads_the_model(tmp_path: Path) -> None:
+    """256 MB of weights, of which the other process takes nothing."""
+    sizes = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 14, "vocab_size": 8192}
+    config = LlamaConfig(**sizes, num_attention_heads=8, num_key_value_heads=8)
+    model = LlamaForCausalLM(config).to(torch.bfloat16)
+    weights = 4 * sum(value.numel() for value in model.parameters())
+    model.save_pretrained(tmp_path / "model")
+    argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
+    argv += ["-m", "tests.train.backends.trl.loading_cpu", str(tmp_path / "model"), str(tmp_path)]
+    root = Path(__file__).parents[4]
+    env = {**os.environ, **told_to_divide(tmp_path), "PYTHONPATH": f"{root / 'src'}:{root}"}
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, other = (int((tmp_path / rank).read_text()) for rank in ("0", "1"))
+    assert first > 0.9 * weights
+    assert other < 0.25 * weights
 
 
 @pytest.mark.parametrize("weights", ["full", "lora"])

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from newskills.base.errors import ConfigError
+from newskills.train.backends.trl import settings as settings_module
 from newskills.train.backends.trl.launching import (
     NodePlace,
     accelerate_config,
@@ -23,7 +24,7 @@ from newskills.train.backends.trl.launching import (
 )
 from newskills.train.backends.trl.model import FSDP_NEEDS
 from newskills.train.backends.trl.processes import division
-from newskills.train.backends.trl.settings import TrlSettings
+from newskills.train.backends.trl.settings import TrlSettings, chosen_sampler
 
 pytest.importorskip("accelerate")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -86,6 +87,24 @@ def test_divided_weights(tmp_path: Path) -> None:
     assert env["ACCELERATE_USE_FSDP"] == "true"
     assert {name: env[name] for name in FSDP_NEEDS} == FSDP_NEEDS
     assert env["FSDP_AUTO_WRAP_POLICY"] == "TRANSFORMER_BASED_WRAP"
+
+
+def test_what_waits_in_the_memory_of_the_machine(tmp_path: Path) -> None:
+    config = accelerate_config(TrlSettings(processes=4, split="fsdp", offload=True), NodePlace())
+    _, env = told(config, tmp_path)
+    assert env["FSDP_OFFLOAD_PARAMS"] == "true"
+    assert env["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "true"
+    zero = accelerate_config(TrlSettings(processes=4, split="zero2", offload=True), NodePlace())
+    assert zero["deepspeed_config"]["offload_optimizer_device"] == "cpu"
+
+
+def test_vllm_samples_on_a_gpu_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "find_spec", lambda name: name)
+    assert chosen_sampler(TrlSettings(), gpu=True).sampler == "vllm"
+    assert chosen_sampler(TrlSettings(), gpu=False).sampler == "transformers"
+    assert chosen_sampler(TrlSettings(sampler="paged"), gpu=True).sampler == "paged"
+    monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
+    assert chosen_sampler(TrlSettings(), gpu=True).sampler == "transformers"
 
 
 def test_processes_of_a_cpu_and_of_gpus() -> None:

@@ -281,6 +281,15 @@ def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> 
         raise ConfigError(f"++{key}={value}: expected a number.") from error
 
 
+def check_lora(options: RayOptions, backend: str) -> None:
+    """Raise ConfigError for LoRA pairs with Megatron, whose checkpoints have to be merged by its own program."""
+    if options.lora_rank is not None and backend == "megatron":
+        raise ConfigError(
+            "--lora_rank needs --backend=fsdp: pairs that Megatron trains cannot be merged here.",
+            hint="Give --backend=fsdp, or leave out --lora_rank.",
+        )
+
+
 def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal["fsdp", "megatron"]:
     """Return the backend that was asked for, else one by the size of the model, which is reported."""
     if options.backend is not None:

@@ -29,12 +29,14 @@ from newskills.pipelines.training.foreign.jobs import (
     InsideScript,
     TrainingPlacement,
     backend_of,
+    check_lora,
     judges_of,
     number,
     one_blank,
     sandbox_of,
     with_others,
 )
+from newskills.pipelines.training.foreign.merging import LORA, add_merge
 from newskills.pipelines.training.foreign.options import GrpoNemoRlOptions as GrpoOptions
 from newskills.pipelines.training.foreign.options import NemoRlOptions, reward_services
 from newskills.train.pipelines import nemo_rl
@@ -104,6 +106,11 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
     )
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
+    check_lora(options, backend)
+    if options.lora_rank is not None and not model.startswith("/"):
+        raise ConfigError(
+            f"--lora_rank merges the pairs into the model, but {model} is a name.", hint="Give its folder."
+        )
     trained = placement.run(model)
     harvest = _harvest(options, trained, backend, placement)
     plan = Plan()
@@ -116,7 +123,7 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
         shown["tokens of a sequence"] = training.length
         if training.graded:
             shown["reward"] = "the math grader"
-    _add_harvest(plan, harvest, needs, placement)
+    _add_harvest(plan, harvest, needs, placement, pairs=options.lora_rank is not None)
     return prepared(name, plan, cluster, options, shown)
 
 
@@ -129,6 +136,8 @@ def _harvest(
             f"--average_steps={options.average_steps}: an average needs at least two steps.",
             hint="For one step: --conversion_step=N.",
         )
+    if average and options.lora_rank is not None:
+        raise ConfigError("LoRA pairs are not averaged.", hint="Leave out --average_steps or --lora_rank.")
     if options.remove_checkpoints_after_average and not average:
         raise ConfigError("--remove_checkpoints_after_average needs --average_steps.")
     step = options.conversion_step
@@ -184,6 +193,9 @@ def _training(
         tools=data_file is not None and data_file.tools and form == "messages",
         root=options.nemo_rl_path,
         parent=placement.data(options.config, "--config"),
+        loss=options.loss if isinstance(options, GrpoOptions) else None,
+        entropy=options.entropy_bonus if isinstance(options, GrpoOptions) else 0.0,
+        lora_rank=options.lora_rank,
     )
 
 
@@ -263,12 +275,19 @@ def _profiled(options: NemoRlOptions) -> dict[str, Word]:
     return {"NRL_NSYS_PROFILE_STEP_RANGE": steps, "NRL_NSYS_WORKER_PATTERNS": nemo_rl.PROFILED}
 
 
-def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], placement: TrainingPlacement) -> None:
+def _add_harvest(
+    plan: Plan, harvest: Harvest, needs: Sequence[JobDict], placement: TrainingPlacement, *, pairs: bool
+) -> None:
     logs = placement.logs(harvest.run.output_dir)
+    target = harvest.target
+    if pairs:
+        harvest = replace(harvest, target=f"{harvest.run.output_dir}/{LORA}")
     outputs = (harvest.run.output_dir, harvest.target)
     command = Command(harvest.script(), container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, logs, gpus=harvest.run.gpus)
     converted = plan.add("convert", [group], needs, outputs=outputs, makes=(harvest.target,))
+    if pairs:
+        add_merge(plan, harvest.run.model, harvest.target, target, converted, harvest.run, placement)
     if not harvest.average:
         return
     averaging = Command(harvest.averaging(), container=main_container(placement.options), name=MAIN)

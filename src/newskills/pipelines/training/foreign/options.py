@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar, cast
 
-from msgspec import NODEFAULT, Struct, defstruct, field
+from msgspec import NODEFAULT, Meta, Struct, defstruct, field
 from msgspec.structs import fields
 
 from newskills.pipelines.options import AtLeastOne, PlacementOptions, doc
+from newskills.train.pipelines.losses import Loss
 from newskills.train.pipelines.nemo_rl import ROOT
 from newskills.train.pipelines.verl import MODULE
 
@@ -55,6 +56,10 @@ class RayOptions(TrainingOptions, frozen=True, kw_only=True):
             "longest sequence in tokens, prompt and answer (default: the model's context, at most 4096)", TRAINING
         ),
     ] = None
+    lora_rank: Annotated[
+        AtLeastOne | None,
+        doc("train LoRA pairs of this rank instead of all weights (fsdp); they are merged at the end", TRAINING),
+    ] = None
     ray_template: Annotated[
         str | None,
         doc("program that starts Ray around a command, with the arguments of newskills.launch.ray_node", TRAINING),
@@ -96,6 +101,17 @@ class NemoRlOptions(RayOptions, frozen=True, kw_only=True):
 
 PromptConfig = Annotated[
     str, doc("prompt for rows {problem, expected_answer}: the same as in evaluations", TRAINING)
+]
+
+
+LossOption = Annotated[
+    Loss | None,
+    doc(
+        "loss by name, with the values of its paper; ++ keys win (default: the trainer's configuration)", TRAINING
+    ),
+]
+EntropyBonus = Annotated[
+    float, Meta(ge=0), doc("weight of the mean entropy of a token, which is rewarded (verl)", TRAINING)
 ]
 
 
@@ -149,6 +165,8 @@ class GrpoNemoRlOptions(NemoRlOptions, frozen=True, kw_only=True):
     """What `ns nemo_rl grpo` takes: what all trainings with NeMo-RL do, and what runs beside it."""
 
     prompt_config: PromptConfig = "generic/math"
+    loss: LossOption = None
+    entropy_bonus: EntropyBonus = 0.0
 
 
 @with_reward_services
@@ -165,6 +183,8 @@ class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
         doc("verl or plain, if the file does not exist yet (default: read from its first line)", TRAINING),
     ] = None
     prompt_config: PromptConfig = "generic/math"
+    loss: LossOption = None
+    entropy_bonus: EntropyBonus = 0.0
     tools: Annotated[
         str | None,
         doc("tools that the model may call: verl's YAML of tools, or a Python file with its functions", TRAINING),

@@ -21,14 +21,16 @@ from newskills.pipelines.training.foreign.jobs import (
     InsideScript,
     TrainingPlacement,
     backend_of,
+    check_lora,
     judges_of,
     number,
     one_blank,
     sandbox_of,
     with_others,
 )
+from newskills.pipelines.training.foreign.merging import LORA, add_merge
 from newskills.pipelines.training.foreign.options import PpoVerlOptions, reward_services
-from newskills.train.pipelines import verl
+from newskills.train.pipelines import verl, verl_saving
 from newskills.train.pipelines.common import FINAL, TrainerRun
 from newskills.train.pipelines.formats import PPO
 from newskills.train.pipelines.inside import check_option
@@ -58,6 +60,7 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedS
     )
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
+    check_lora(options, backend)
     trained = placement.run(model)
     plan = Plan()
     training, script = _training(parsed, trained, backend, placement)
@@ -65,7 +68,7 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedS
     shown = {"writes": trained.output_dir, "backend": backend, "training data": options.prompt_data}
     if options.convert_last_ckpt_to_hf:
         target = placement.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
-        _add_harvest(plan, trained, backend, target, job, placement)
+        _add_harvest(plan, trained, backend, target, job, placement, pairs=options.lora_rank is not None)
         shown["model"] = target
     shown["reward"] = "the math grader" if training.graded else "verl's own, chosen by data_source"
     return prepared(name, plan, cluster, options, shown)
@@ -110,10 +113,17 @@ def _training(
         tools=placement.data(options.tools, "--tools"),
         staleness=options.staleness,
         samplers=options.rollout_gpus,
+        loss=options.loss,
+        entropy=options.entropy_bonus,
+        lora_rank=options.lora_rank,
     )
     services = reward_services(options)
     if trained.save_by is not None:
         steps.append(f"--deadline={trained.save_by}")
+    if training.saves_in_time:
+        steps.append(f"--stopped-file={trained.checkpoints}/{verl_saving.STOPPED}")
+        if "trainer.save_freq" not in parsed.overrides:
+            steps += ["--without", verl_saving.NEEDS, "trainer.save_freq=1"]
     script = InsideScript(
         [*training.words(), *(f"++{key}={value}" for key, value in parsed.overrides.items())],
         options=[*steps, f"--folder={trained.checkpoints}"],
@@ -161,16 +171,26 @@ def _add(
 
 
 def _add_harvest(
-    plan: Plan, trained: TrainerRun, backend: str, target: str, needs: JobDict, placement: TrainingPlacement
+    plan: Plan,
+    trained: TrainerRun,
+    backend: str,
+    target: str,
+    needs: JobDict,
+    placement: TrainingPlacement,
+    *,
+    pairs: bool,
 ) -> None:
+    made = f"{trained.output_dir}/{LORA}" if pairs else target
     options = [
         f"--checkpoints={trained.checkpoints}",
         f"--prefix={verl.PREFIX}",
         "--step=last",
-        f"--target={target}",
+        f"--target={made}",
         f"--model={trained.model}",
     ]
     script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
     command = Command(script, container=placement.container(CONTAINER), name=MAIN)
     group = placement.group(command, placement.logs(trained.output_dir), gpus=trained.gpus)
-    plan.add("convert", [group], [needs], outputs=(trained.output_dir, target), makes=(target,))
+    converted = plan.add("convert", [group], [needs], outputs=(trained.output_dir, made), makes=(made,))
+    if pairs:
+        add_merge(plan, made, f"{made}/{verl.PAIRS}", target, converted, trained, placement)

@@ -72,7 +72,8 @@ class StepKeys(Struct, frozen=True, kw_only=True):
     ] = None
     eval: EvalSettings = EvalSettings()
     report_to: Annotated[
-        tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else to log metrics, step by step")
+        tuple[Literal["tensorboard", "wandb", "trackio"], ...],
+        Meta(description="where else to log metrics, step by step"),
     ] = ()
     keep: Annotated[
         int, Meta(ge=0, description="number of latest checkpoints to keep, beside the best one; 0 = all")

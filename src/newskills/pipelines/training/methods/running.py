@@ -21,6 +21,7 @@ from newskills.pipelines.options import tracking_of
 from newskills.pipelines.training.command_script import RESUMED_BY_NEXT_JOB
 from newskills.pipelines.training.methods.held_out import remark
 from newskills.pipelines.training.methods.options import LocalOptions, StepKeys
+from newskills.run.reporting.tracking import Tracking
 from newskills.run.training.examples import train_to_end
 from newskills.run.training.reporting import reported
 from newskills.run.training.steps_shown import StepReporter, steps_shown
@@ -125,6 +126,8 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     out, first = Path(options.output_dir), first_process()
     name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
     tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)
+    local = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
+    trackio = local if first and "trackio" in keys.report_to else None
     trainer = make_trainer(options.backend, task.base, keys.trainer)
     settings = identity(keys) | task.settings | {"model": options.model, "backend": options.backend}
     folder = TrainingFolder(out, settings, writes=first, keep=keys.keep)
@@ -136,7 +139,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
         stop_on_signals(ASKED_TO_END) as ended,
         stop_on_signals((WARNED,)) as warned,
         steps_shown(task.title) if first else nullcontext(StepReporter()) as watch,
-        reported(watch.on_step, out, tensorboard=tensorboard, tracking=tracking) as tell,
+        reported(watch.on_step, out, tensorboard=tensorboard, tracking=tracking, trackio=trackio) as tell,
     ):
 
         def on_start(done: int, steps: int) -> None:

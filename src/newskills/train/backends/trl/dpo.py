@@ -19,6 +19,7 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
+    router_arguments,
 )
 from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
 from newskills.train.loops.dpo import DpoConfig, Pair
@@ -45,7 +46,8 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
     lengths = [len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"])) for row in rows]
     # Both replies of a pair go through the model at once.
     check_fits(task, min(config.batch_size, len(pairs)), 2 * max(lengths), 2 * max(lengths))
-    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
+    # TRL takes the reference's log-probabilities before the weights are divided.
+    model, tokenizer = load_model(task.base, settings, early=True), load_tokenizer(task.base)
     check_lengths(lengths, model, "pairs")
     size = min(config.batch_size, len(rows))
     order = places_of_steps(config, len(rows), size)
@@ -53,6 +55,7 @@ def dpo(task: TrainingTask, pairs: Sequence[Pair], config: DpoConfig) -> bool:
         model=model,
         args=TrlConfig(
             **arguments(config, settings, size, output=folder.path, updates=config.steps),
+            **router_arguments(settings, model),
             beta=config.beta,
             loss_type=["sigmoid", "sft"] if config.sft_weight else ["sigmoid"],
             loss_weights=[1.0, config.sft_weight] if config.sft_weight else None,

@@ -10,13 +10,14 @@ from pathlib import Path
 from newskills.train.backends.trl.model import TrainingTask, precision_of
 from newskills.train.backends.trl.processes import division, on_cpu, processes
 from newskills.train.memory import (
+    StepSize,
     TrainingPlan,
     check_memory,
     needed_line,
     parts,
     step_size,
 )
-from newskills.train.shape import model_shape
+from newskills.train.shape import ModelShape, model_shape
 
 TELLING = 1e9
 """Bytes from which on the estimate is told where it fits."""
@@ -31,13 +32,32 @@ def check_fits(
     Raises ConfigError where weights, gradients and moments alone do not fit, DataError for a config.json that cannot be
     read.
     """
+    sizes = estimate(task, sequences, length, scored, sampled=sampled, reference=reference)
+    if sizes is None:
+        return
+    capacity, device = _capacity()
+    warning = check_memory(*sizes, capacity, device)
+    needed = parts(*sizes)
+    if warning is not None:
+        task.hooks.remark(warning)
+    elif sum(needed.values()) >= TELLING:
+        task.hooks.remark(f"The training {needed_line(needed, capacity, device)}.")
+
+
+def estimate(
+    task: TrainingTask, sequences: int, length: int, scored: int, *, sampled: int = 0, reference: bool = False
+) -> tuple[ModelShape, TrainingPlan, StepSize] | None:
+    """Return what `parts` needs for a step of `sequences` of `length` tokens, of which `scored` have logits; None
+    where config.json names no sizes.
+
+    Raises DataError for a config.json that cannot be read.
+    """
     import torch
 
     shape = model_shape(task.base)
     if shape is None:
-        return
+        return None
     settings, gpu = task.settings, torch.cuda.is_available()
-    capacity, device = _capacity()
     trl = settings.trl
     plan = TrainingPlan(
         half=precision_of(settings) == torch.bfloat16,
@@ -48,17 +68,12 @@ def check_fits(
         checkpointing=trl.gradient_checkpointing,
         split=division(),
         devices=processes(),
-        vllm=trl.vllm_memory * capacity if sampled and trl.sampler == "vllm" and not trl.vllm_sleep else 0.0,
+        vllm=trl.vllm_memory * _capacity()[0] if sampled and trl.sampler == "vllm" and not trl.vllm_sleep else 0.0,
         reference=reference,
     )
     local = trl.sampler not in ("vllm", "vllm_server")
     step = step_size(sequences, trl.micro_batch_size, processes(), length, scored, sampled=sampled if local else 0)
-    warning = check_memory(shape, plan, step, capacity, device)
-    needed = parts(shape, plan, step)
-    if warning is not None:
-        task.hooks.remark(warning)
-    elif sum(needed.values()) >= TELLING:
-        task.hooks.remark(f"The training {needed_line(needed, capacity, device)}.")
+    return shape, plan, step
 
 
 def _capacity() -> tuple[float, str]:

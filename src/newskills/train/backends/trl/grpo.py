@@ -16,6 +16,7 @@ from trl import RLOOConfig as TrlRlooConfig
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.backends.trl.fitting import check_fits
+from newskills.train.backends.trl.losses import check_loss, loss_arguments
 from newskills.train.backends.trl.model import (
     TrainingTask,
     arguments,
@@ -23,6 +24,7 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
+    router_arguments,
 )
 from newskills.train.backends.trl.processes import division, gathered
 from newskills.train.backends.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
@@ -149,6 +151,11 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     drawn_here = _needs_draws(config, scorer)
     if drawn_here:
         _check_drawn_here(settings, drawn_here, config)
+    if rloo:
+        check_loss(settings.trl, "++trainer.trl.algorithm=rloo")
+    elif drawn_here:
+        check_loss(settings.trl, drawn_here)
+    special = {} if rloo or drawn_here else loss_arguments(settings.trl, config)
     size = min(config.batch_size, len(problems))
     sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
     reference = bool(config.kl) and settings.weights == "full"
@@ -168,7 +175,8 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     rewards = _Rewards(problems, config, scorer)
     how = _how(config, settings, _pages(problems, config))
     corrected = config if scorer.several_turns else msgspec.structs.replace(config, importance_cap=0.0)
-    special = loss_settings(corrected) if drawn_here else {}
+    special = loss_settings(corrected) if drawn_here else special
+    how |= router_arguments(settings, model)
     trainer = (TurnsTrainer if drawn_here else _RlooTrainer if rloo else _GrpoTrainer)(
         model=model,
         reward_funcs=no_reward if drawn_here else rewards,

@@ -11,6 +11,7 @@ from trl import KTOConfig as TrlConfig
 from trl import KTOTrainer
 
 from newskills.base.errors import ConfigError
+from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
     arguments,
@@ -18,6 +19,7 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
+    router_arguments,
 )
 from newskills.train.backends.trl.shared import TrlTrainerMixin, on_disk, places_of_steps, train
 from newskills.train.loops.kto import KtoConfig, LabelledReply, check_labels
@@ -47,15 +49,19 @@ def kto(task: TrainingTask, replies: Sequence[LabelledReply], config: KtoConfig)
             "KTO estimates a divergence over the replies of a batch, so a batch of 1 is too small.",
             hint="Raise ++batch_size or ++trainer.trl.micro_batch_size.",
         )
-    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     parts = [prompt_and_reply(reply.reply) for reply in replies]
-    check_lengths([len(prompt) + len(text) for prompt, text in parts], model, "replies")
+    lengths = [len(prompt) + len(text) for prompt, text in parts]
+    check_fits(task, size, max(lengths), max(lengths))
+    # TRL takes the reference's log-probabilities before the weights are divided.
+    model, tokenizer = load_model(task.base, settings, early=True), load_tokenizer(task.base)
+    check_lengths(lengths, model, "replies")
     order = places_of_steps(config, len(parts), size)
     rows = Dataset.from_list(_rows(parts, [reply.good for reply in replies], order, micro))
     trainer = _KtoTrainer(
         model=model,
         args=TrlConfig(
             **trl_arguments,
+            **router_arguments(settings, model),
             beta=config.beta,
             desirable_weight=config.good_weight,
             undesirable_weight=config.bad_weight,

@@ -55,7 +55,7 @@ def place_from(environ: Mapping[str, str]) -> NodePlace:
 def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]:
     """Return the file for `accelerate launch --config_file`, on GPUs. Precision comes with the training's own
     arguments."""
-    split = settings.split
+    split, offload = settings.split, settings.offload
     kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU"
     return {
         "compute_environment": "LOCAL_MACHINE",
@@ -73,8 +73,10 @@ def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]
         "rdzv_backend": "static",
         "same_network": True,
         "use_cpu": False,
-        **({"deepspeed_config": _deepspeed(int(split[-1]), place)} if kind == "DEEPSPEED" else {}),
-        **({"fsdp_config": FSDP} if kind == "FSDP" else {}),
+        **(
+            {"deepspeed_config": _deepspeed(int(split[-1]), place, offload=offload)} if kind == "DEEPSPEED" else {}
+        ),
+        **({"fsdp_config": {**FSDP, "fsdp_offload_params": offload}} if kind == "FSDP" else {}),
     }
 
 
@@ -101,17 +103,18 @@ FSDP = {
     "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
     "fsdp_state_dict_type": "FULL_STATE_DICT",
     "fsdp_reshard_after_forward": True,
-    "fsdp_offload_params": False,
-    "fsdp_cpu_ram_efficient_loading": False,
+    "fsdp_cpu_ram_efficient_loading": True,
+    "fsdp_sync_module_states": True,
     "fsdp_activation_checkpointing": False,
 }
-"""Layers are whole for as long as they compute; checkpoints hold all weights."""
+"""Layers are whole for as long as they compute; checkpoints hold all weights. One process reads the model, the others
+get their parts from it."""
 
 
-def _deepspeed(stage: int, place: NodePlace) -> dict[str, Any]:
+def _deepspeed(stage: int, place: NodePlace, *, offload: bool) -> dict[str, Any]:
     return {
         "zero_stage": stage,
-        "offload_optimizer_device": "none",
+        "offload_optimizer_device": "cpu" if offload else "none",
         "offload_param_device": "none",
         "zero3_init_flag": False,
         **({"deepspeed_multinode_launcher": "standard"} if place.nodes > 1 else {}),

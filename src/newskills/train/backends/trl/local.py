@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, TrainingError
 from newskills.base.registry import load_attr
 from newskills.base.store import atomic_folder
+from newskills.train.backends.trl.settings import chosen_sampler
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.method import D, Method
 from newskills.train.loops.stepping import Hooks, enough_memory
@@ -97,10 +99,14 @@ class TrlTrainer:
         if self._settings.weights == "full" and own.only_lora:
             raise ConfigError(own.only_lora, hint="Leave out ++trainer.weights=full.")
         with self._ready():
+            import torch
+
             from newskills.train.backends.trl.model import TrainingTask
 
+            chosen = chosen_sampler(self._settings.trl, gpu=torch.cuda.is_available())
+            settings = replace(self._settings, trl=chosen)
             ended: bool = load_attr(own.function, "training with TRL")(
-                TrainingTask(self._base, self._settings, folder, hooks), data, method
+                TrainingTask(self._base, settings, folder, hooks), data, method
             )
             return ended
 

@@ -43,6 +43,11 @@ def check(settings: TrainerSettings) -> None:
     _check_gathered()
     if division() == "fsdp":
         _check_fsdp(settings)
+    if settings.trl.offload and division() == "none":
+        raise ConfigError(
+            "++trainer.trl.offload needs weights or an optimizer that are divided.",
+            hint="Set ++trainer.trl.split=fsdp (weights and optimizer) or zero2 (optimizer) with it.",
+        )
     if settings.trl.split != "none" and division() == "none":
         raise ConfigError(
             f"++trainer.trl.split={settings.trl.split} divides nothing: these processes were started without it.",
@@ -63,6 +68,11 @@ def check(settings: TrainerSettings) -> None:
                 f"++trainer.trl.quantization={settings.trl.quantization} cannot be used here: {why}.",
                 hint="Leave it out: the frozen weights keep their precision.",
             )
+    if settings.trl.liger and (not torch.cuda.is_available() or find_spec("liger_kernel") is None):
+        raise ConfigError(
+            "++trainer.trl.liger needs a GPU and the package liger-kernel.",
+            hint="Run: pip install liger-kernel; without a GPU leave it out.",
+        )
     sampler = settings.trl.sampler
     if sampler in NEEDS_GPU and not torch.cuda.is_available():
         raise ConfigError(
@@ -121,10 +131,11 @@ def precision_of(settings: TrainerSettings) -> Any:
     return dtype_of(settings.dtype)
 
 
-def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
+def load_model(base: Path, settings: TrainerSettings, kind: Any = None, *, early: bool = False) -> Any:
     """Load the causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
 
-    `kind`: another class of transformers, whose model has one label and a new head.
+    `kind`: another class of transformers, whose model has one label and a new head. `early`: it computes before FSDP
+    has divided it, so that every process reads it.
     A CPU samples many times slower with weights in bfloat16; autocast multiplies in it all the same.
 
     Raises DataError for weights of another model than config.json says, ConfigError for an attention that is not here.
@@ -133,6 +144,8 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
     from transformers import AutoModelForCausalLM
 
     frozen = settings.weights == "lora" and torch.cuda.is_available()
+    if not early and not reads_weights():
+        return _room_for(base, precision_of(settings) if frozen else torch.float32, settings, kind)
     try:
         load: Any = (kind or AutoModelForCausalLM).from_pretrained
         model, report = load(
@@ -168,6 +181,38 @@ def load_model(base: Path, settings: TrainerSettings, kind: Any = None) -> Any:
             model, use_gradient_checkpointing=settings.trl.gradient_checkpointing
         )
     return model
+
+
+def reads_weights() -> bool:
+    """Return whether this process reads the weights of the model: with FSDP only the first one of all does."""
+    if division() != "fsdp" or os.environ.get("FSDP_CPU_RAM_EFFICIENT_LOADING", "").lower() != "true":
+        return True
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _room_for(base: Path, dtype: Any, settings: TrainerSettings, kind: Any) -> Any:
+    """Make the model of `base` with room for weights that nobody has written into: the operating system gives memory
+    only to what is written. FSDP fills in this process's part from the first process.
+
+    transformers (5.24) would read all weights in each process.
+    """
+    import torch
+    from accelerate import init_empty_weights
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+
+    config = AutoConfig.from_pretrained(base, local_files_only=True, **({"num_labels": 1} if kind else {}))
+    with init_empty_weights(include_buffers=False):
+        model = (kind or AutoModelForCausalLM).from_config(
+            config, dtype=dtype, attn_implementation=settings.trl.attention
+        )
+    for module in model.modules():
+        for name, value in module.named_parameters(recurse=False):
+            room = torch.empty(value.shape, dtype=value.dtype)
+            module._parameters[name] = torch.nn.Parameter(room, requires_grad=value.requires_grad)
+    model.tie_weights()
+    if (base / "generation_config.json").exists():
+        model.generation_config = GenerationConfig.from_pretrained(base, local_files_only=True)
+    return model.eval()
 
 
 def quantised(settings: TrainerSettings) -> dict[str, Any]:
@@ -287,4 +332,19 @@ def arguments(
         "save_strategy": "no",
         "report_to": [],
         "disable_tqdm": True,
+        **({"use_liger_kernel": True} if settings.trl.liger else {}),
     }
+
+
+def router_arguments(settings: TrainerSettings, model: Any) -> dict[str, Any]:
+    """Return the argument of TRL's configurations for the loss that balances experts. Raises ConfigError for a model
+    without experts."""
+    weight = settings.trl.router_loss
+    if weight is None:
+        return {}
+    if not hasattr(model.config.get_text_config(), "output_router_logits"):
+        raise ConfigError(
+            f"++trainer.trl.router_loss={weight}, but {model.config.model_type} has no experts that a router chooses.",
+            hint="Leave it out.",
+        )
+    return {"router_aux_loss_coef": weight}

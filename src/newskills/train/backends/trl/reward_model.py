@@ -12,9 +12,10 @@ from transformers import AutoModelForSequenceClassification
 from trl import RewardConfig as TrlConfig
 from trl import RewardTrainer
 
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.train.backends.cpu.reward import new_head
 from newskills.train.backends.cpu.weights import padding_token
+from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
     arguments,
@@ -42,12 +43,19 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
     """Train a reward model on pairs with TRL. The order of pairs, the learning rates, the first head and the loss are
     those of `newskills.train.loops.reward_model`.
 
-    Raises DataError where there is nothing to train on, or a pair is longer than the model's context.
+    Raises DataError where there is nothing to train on, or a pair is longer than the model's context, ConfigError where
+    memory cannot suffice.
     """
     pairs, held_out = data.pairs, data.held_out
     if not pairs:
         raise DataError("There is nothing to train on.", hint="Check the pairs of chosen and rejected replies.")
     settings, folder = task.settings, task.folder
+    if settings.trl.router_loss is not None:
+        raise ConfigError("Reward models of TRL have no ++trainer.trl.router_loss.", hint="Leave it out.")
+    rows = [_row(pair) for pair in pairs]
+    longest = [max(map(len, row.values())) for row in rows]
+    # Both replies of a pair go through the model at once.
+    check_fits(task, min(config.batch_size, len(rows)), 2 * max(longest), 0)
     model, tokenizer = (
         load_model(task.base, settings, AutoModelForSequenceClassification),
         load_tokenizer(task.base),
@@ -56,8 +64,7 @@ def reward_model(task: TrainingTask, data: PreferenceData, config: RewardModelCo
     tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding_token(task.base))
     with torch.no_grad():
         model.score.weight.copy_(new_head(model.score.weight.shape[1], settings.lora.seed))
-    rows = [_row(pair) for pair in pairs]
-    check_lengths([max(map(len, row.values())) for row in rows], model, "pairs")
+    check_lengths(longest, model, "pairs")
     size = min(config.batch_size, len(rows))
     order = places_of_steps(config, len(rows), size)
     trainer = _RewardTrainer(

@@ -7,6 +7,12 @@ from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+TrlLoss = Literal[
+    "token_mean", "grpo", "dr_grpo", "dapo", "bnpo", "gspo", "cispo", "sapo", "luspo", "vespo", "masked"
+]
+"""Losses of TRL's GRPO by the names of their papers; `newskills.train.backends.trl.losses` says what each one is."""
 
 
 class TrlSettings(Struct, frozen=True, kw_only=True):
@@ -23,12 +29,13 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
     ] = False
     packed_length: Annotated[int, Meta(ge=2, description="(sft) length of a packed sequence in tokens")] = 1024
     sampler: Annotated[
-        Literal["transformers", "paged", "vllm", "vllm_server"],
+        Literal["auto", "transformers", "paged", "vllm", "vllm_server"],
         Meta(
             description="(grpo) sampler: generate of transformers, its paged continuous batching, vLLM "
-            "beside the trainer on the same GPUs, or a vLLM server (trl vllm-serve)"
+            "beside the trainer on the same GPUs, or a vLLM server (trl vllm-serve); auto = vllm on a GPU where it is "
+            "installed, else transformers"
         ),
-    ] = "transformers"
+    ] = "auto"
     algorithm: Annotated[
         Literal["grpo", "rloo"],
         Meta(
@@ -36,6 +43,22 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
             "with one probability ratio per sample (rloo)"
         ),
     ] = "grpo"
+    loss: Annotated[
+        TrlLoss,
+        Meta(
+            description="(grpo) loss by name; token_mean: the mean over all tokens of a step, as on the other backends"
+        ),
+    ] = "token_mean"
+    entropy_bonus: Annotated[
+        float, Meta(ge=0, description="(grpo) weight of the mean entropy of a token, which is rewarded")
+    ] = 0.0
+    router_loss: Annotated[
+        float | None,
+        Meta(
+            description="(mixtures of experts) weight of the loss that balances experts; none = as config.json says"
+        ),
+    ] = None
+    liger: Annotated[bool, Meta(description="Triton kernels of liger-kernel for the layers (GPU)")] = False
     processes: Annotated[
         int,
         Meta(ge=1, description="processes on each node, one per GPU; ns starts them with accelerate launch"),
@@ -47,6 +70,13 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
             "deepspeed), weights, too (fsdp)"
         ),
     ] = "none"
+    offload: Annotated[
+        bool,
+        Meta(
+            description="keep in the machine's memory what does not compute: weights and optimizer (fsdp), optimizer "
+            "(zero1, zero2)"
+        ),
+    ] = False
     vllm_sleep: Annotated[bool, Meta(description="vllm frees its GPU memory while the model learns")] = False
     vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3
     vllm_tensor_parallel: Annotated[int, Meta(ge=1, description="GPUs per vllm (tensor parallel)")] = 1
@@ -70,6 +100,14 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         return [
             f"trainer.trl.{name}" for name in self.__struct_fields__ if getattr(self, name) != getattr(usual, name)
         ]
+
+
+def chosen_sampler(trl: TrlSettings, *, gpu: bool) -> TrlSettings:
+    """Return the settings with a sampler in place of `auto`."""
+    if trl.sampler != "auto":
+        return trl
+    can_vllm = gpu and find_spec("vllm") is not None
+    return replace(trl, sampler="vllm" if can_vllm else "transformers")
 
 
 NEEDS_GPU = ("vllm", "vllm_server")

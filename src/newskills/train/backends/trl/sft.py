@@ -20,6 +20,7 @@ from newskills.train.backends.trl.model import (
     load_model,
     load_tokenizer,
     peft_of,
+    router_arguments,
 )
 from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
 from newskills.train.loops.sft import SftConfig
@@ -55,6 +56,7 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
         model=model,
         args=TrlConfig(
             **trl_arguments,
+            **router_arguments(settings, model),
             max_length=settings.trl.packed_length if settings.trl.packing else None,
             packing=settings.trl.packing,
             dataset_kwargs={"skip_prepare_dataset": True},

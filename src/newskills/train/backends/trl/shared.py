@@ -133,7 +133,9 @@ class StepRecords(TrainerCallback):  # type: ignore[misc]  # of a package whose 
 
 
 KEPT = (
-    *("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "clip_ratio/region_mean"),
+    *("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "aux_loss"),
+    *("clip_ratio/region_mean", "clip_ratio/low_mean", "clip_ratio/high_mean", "cispo_clip_ratio"),
+    *("sampling/importance_sampling_ratio/mean", "sampling/sampling_logp_difference/mean"),
     *("accuracy", "margin"),
     *("rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies"),
 )
