@@ -19,6 +19,7 @@ from newskills.view.discovery import BenchmarkFiles, Run, discover_all
 from newskills.view.folders import Folders
 from newskills.view.library import Library
 from newskills.view.pages.matrix import differences_to, matrix
+from newskills.view.pages.overview import overview
 from newskills.view.server import ViewOptions, viewer
 from newskills.view.summaries import CellSummary, Read, Summaries
 
@@ -77,6 +78,21 @@ def test_the_matrix_tells_scores_losses_and_where_a_run_stands(
     ]
     assert len(runs["other"]["cells"]) == 1
     assert runs["other"]["cells"][0][5] == 10
+
+
+def test_imported_runs_tell_their_tool_and_their_model(tmp_path: Path, library: Callable[[Path], Library]) -> None:
+    root = checkpoints(tmp_path / "results")
+    origin = {"format": "lm-eval", "path": "/somewhere", "model": "mine-8b"}
+    about = {"benchmark": "sums", "newskills": "1.0.0", "imported": origin}
+    (root / "other/eval-results/sums/benchmark.json").write_text(json.dumps(about))
+    (root / "other/eval-results/sums/output.jsonl.run.json").unlink()
+    opened = library(root)
+    page = matrix(opened)
+    other = by_id(page)["other"]
+    assert (other["model"], other["size"]) == ("mine-8b", 8.0)
+    assert other["settings"][page["settings"].index("system")] == "lm-eval"
+    (run,) = overview(opened, run="other")["runs"]
+    assert run["benchmarks"]["sums"]["imported"] == "lm-eval"
 
 
 def test_differences_are_those_of_compare(tmp_path: Path, library: Callable[[Path], Library]) -> None:

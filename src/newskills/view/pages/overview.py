@@ -20,7 +20,7 @@ from newskills.view.rows import OUTCOMES
 PREFERRED = ("symbolic_correct", "judge_correct", "is_correct", "accuracy", "correct")
 NOT_SCORES = {"num_entries", "avg_tokens", "gen_seconds", "no_answer", "unscored", "num_benchmarks_in_group"}
 NOT_SCORES |= {"prompt", "judge_prompt"}
-_TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split", "model", "system")
+_TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split", "model")
 
 
 def overview(library: Library, *, run: str = "", benchmark: str = "") -> Row:
@@ -85,7 +85,7 @@ def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
         "rows": rows,
         "withheld": bool(extended.get("withheld")),
         "newer": made_by if is_newer(made_by) else "",
-        "imported": str(described(library.folders, results).get("system") or ""),
+        "imported": str(table(described(library.folders, results).get("imported")).get("format") or ""),
     }
 
 
@@ -226,4 +226,9 @@ def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
         settings["data"] = settings.pop("input_file")
     settings |= {name: str(about[name]) for name in _TOLD if name in about and name not in settings}
     settings["seeds"] = str(len(results.files))
+    origin = table(about.get("imported"))
+    if origin:
+        settings |= {
+            name: str(origin[key]) for name, key in (("system", "format"), ("model", "model")) if origin.get(key)
+        }
     return settings

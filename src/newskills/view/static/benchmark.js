@@ -83,7 +83,7 @@ function settings(page) {
   const rows = Object.entries(page.settings).map(([name, value]) => [h("code", {}, name), h("td", { class: "wrapped" }, value)]);
   const data = page.about.data || {};
   const about = [["benchmark version", page.about.version], ["grader", page.about.grader], ["metric", page.about.metric], ["made by", page.about.newskills && `newskills ${page.about.newskills}`],
-    ["data", data.sha256 && `sha256 ${data.sha256}`], ["licence of the data", data.licence], ["system", page.about.system]].filter(([, value]) => value);
+    ["data", data.sha256 && `sha256 ${data.sha256}`], ["licence of the data", data.licence], ["from", page.about.imported && page.about.imported.format]].filter(([, value]) => value);
   return h("details", { class: "card" }, h("summary", {}, "How it was measured"),
     h("p", { class: "quiet" }, page.folder),
     table("Settings", ["setting", "value"], [...about.map(([name, value]) => [name, h("td", { class: "wrapped" }, String(value))]), ...rows]));
