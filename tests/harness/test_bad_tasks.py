@@ -128,10 +128,7 @@ def test_settings_reach_the_requests(tmp_path: Path) -> None:
 
 def test_another_wish_or_file_is_another_place(tmp_path: Path) -> None:
     name = written(tmp_path)
-    places = {
-        load_harness(name, HarnessWishes(num_fewshot=count))[0].place  # type: ignore[index]
-        for count in (None, 0, 5)
-    }
+    places = {load_harness(name, HarnessWishes(num_fewshot=count))[0].place for count in (None, 0, 5)}
     assert len(places) == 3
 
 

@@ -318,8 +318,10 @@ def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Pat
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """Return the folder `<data dir>/<name>`; dots in the name become sub-folders."""
-    own_place = isinstance(benchmark, DescribedBenchmark | HarnessBenchmark)
-    place = benchmark.place if own_place else benchmark.data or benchmark.name
+    if isinstance(benchmark, DescribedBenchmark | HarnessBenchmark):
+        place = benchmark.place
+    else:
+        place = benchmark.data or benchmark.name
     return folder_of(place, _root(data_dir))
 
 

@@ -68,16 +68,23 @@ class HarnessMetric(ScoreMetric):
                     self._values[place].setdefault((metric, chosen), []).append(unpacked(value))
 
     def scores(self, record: Row) -> Scores:
-        values = record.get("lm_eval_values")
+        held = record.get("lm_eval_values")
+        values: Row = held if isinstance(held, dict) else {}
         made: dict[str, float | None] = {"score": record.get("lm_eval_score")}
-        for chosen, metrics in values.items() if isinstance(values, dict) else ():
+        for chosen, metrics in values.items():
             for metric, value in metrics.items():
                 if isinstance(value, bool | int | float):
                     made[column_of(metric, chosen, len(values))] = min(max(value, 0), 1)
         return made
 
     def incorrect(self, prediction: Row) -> Row:
-        return prediction | {"lm_eval_values": None, "outcome": "wrong", "outcome_cause": "model"}
+        values = {
+            chosen: {name: 0.0 for name, value in metrics.items() if isinstance(value, bool | int | float)}
+            for chosen, metrics in (prediction.get("lm_eval_values") or {}).items()
+        }
+        score = None if prediction.get("lm_eval_score") is None else 0.0
+        wrong: Row = {"lm_eval_values": values, "lm_eval_score": score}
+        return prediction | wrong | {"outcome": "wrong", "outcome_cause": "model"}
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         shares = {self._column(key) for key in self._shares()}

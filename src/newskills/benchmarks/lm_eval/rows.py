@@ -116,7 +116,7 @@ def _question(task: Any, doc: Any) -> str:
     """Return what a document asks, without examples, for who looks at records; empty where that is no text."""
     try:
         text = task.doc_to_text(doc)
-    except Exception:  # noqa: BLE001 - only shown
+    except Exception:  # noqa: BLE001 - code of a task may raise anything, and this is only shown
         return ""
     return text if isinstance(text, str) else ""
 
