@@ -114,7 +114,8 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def completions(tmp_path_factory: pytest.TempPathFactory) -> BothFigures:
     folder = tmp_path_factory.mktemp("completions")
     files = [write_task(folder, name) for name in TASKS]
-    return evaluated(folder, files, [], chat=False, tokenizer=folder / "tokenizer")
+    words = ["++solver_config.max_length=2048"]  # as lm_eval cuts contexts without being told
+    return evaluated(folder, files, words, chat=False, tokenizer=folder / "tokenizer")
 
 
 @pytest.fixture(scope="module")

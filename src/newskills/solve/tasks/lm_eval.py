@@ -119,10 +119,16 @@ class HarnessSolver:
                 )
             return Request(messages=messages, inference=inference, stop=stop[:MOST_STOPS])
         text = self._text(context)
-        return Request(prompt=self._prompt(text), inference=inference, stop=stop)
+        return Request(
+            prompt=self._prompt(text, inference.tokens_to_generate or 0), inference=inference, stop=stop
+        )
 
-    def _prompt(self, text: str) -> str | list[int]:
-        return text if self._ids is None else self._encode(text)
+    def _prompt(self, text: str, room: int) -> str | list[int]:
+        """Return a text as it is sent; ids are cut where a longest length is set, with `room` for the reply."""
+        if self._ids is None:
+            return text
+        ids, longest = self._encode(text), self._config.max_length
+        return ids[-max(longest - 1 - room, 1) :] if longest is not None else ids
 
     def _encode(self, text: str) -> list[int]:
         assert self._ids is not None, "only called with a tokenizer"
