@@ -164,7 +164,12 @@ def said(body: dict[str, Any]) -> str:
 
 def test_the_same_requests_are_sent(chats: BothFigures) -> None:
     """Messages, limits and stop strings; the order is ours, and either may have had to ask twice."""
-    theirs, ours = ({said(body) for body in part if "messages" in body} for part in halves(chats))
+    theirs, ours = (
+        {
+            said(body) for body in part if "messages" in body and body["max_tokens"] > 1
+        }  # 1: is a slow server there?
+        for part in halves(chats)
+    )
     assert sorted(theirs - ours) == []
     assert sorted(ours - theirs) == []
 
