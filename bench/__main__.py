@@ -37,6 +37,7 @@ LONG = (
     "agents",
     "analysis",
     "growth",
+    "harness_tasks",
     "isolation",
     "lines",
     "many",

@@ -17,6 +17,7 @@ import pytest
 from newskills._version import __version__
 from newskills.base.errors import NewskillsError
 from newskills.benchmarks.files.names import SETTINGS
+from newskills.benchmarks.lm_eval.names import WISHES
 from newskills.commands.loading import load
 from newskills.commands.table import one_name
 from newskills.config.layers import Layer, resolve
@@ -38,7 +39,7 @@ IN_TABLE = re.compile(r"^\| `(ns [^`]+)`", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
 SHELL = {"", "bash", "sh", "console"}
 BETWEEN = {"|", "&", "&&", ";"}
-OF_THE_COMMAND = {"dataset", "split", *SETTINGS}
+OF_THE_COMMAND = {"dataset", "split", *SETTINGS, *WISHES}
 """Keys that `generate` and `eval` read themselves."""
 
 AROUND_OTHERS = ("plan", "rehearse")

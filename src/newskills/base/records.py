@@ -268,6 +268,7 @@ class Report(Struct, kw_only=True):
 
     columns   metrics of the printed table, in order; empty = all numbers
     shown     modes of the printed table, in order; empty = all
+    plain     metrics that are no percentages
     """
 
     benchmark: str
@@ -277,6 +278,7 @@ class Report(Struct, kw_only=True):
     versions: dict[str, str] = {}
     columns: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
 
 
 def _without_times(inference: Inference) -> Inference:

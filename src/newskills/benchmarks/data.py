@@ -40,6 +40,7 @@ from newskills.benchmarks.downloads.readers import RawRow
 from newskills.benchmarks.downloads.sources import in_mirror, opened
 from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.folders import data_dir, folder_of
+from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark
 from newskills.benchmarks.options import written
 from newskills.benchmarks.recipe import generator_of, home_of, inputs_of, recipe_of
 from newskills.prompts.official.table import FOLDER
@@ -157,8 +158,8 @@ def _prepare_prompts(
 
     Return prompt → why it cannot be had; one whose examples cannot be had is taken away. Raises DataError.
     """
-    if isinstance(benchmark, DescribedBenchmark):
-        return {}  # the user says how it is asked
+    if isinstance(benchmark, DescribedBenchmark | HarnessBenchmark):
+        return {}  # the user says how it is asked, or the task
     prompts = prompts_of(benchmark)
     missing = lay_out(prompts, folder / FOLDER, fetcher)
     for prompt, split in splits_with_examples(benchmark, prompts, folder / FOLDER).items():
@@ -271,7 +272,14 @@ def ready_rows(
     benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked_name: str = ""
 ) -> Path:
     """Return the prepared file of `split`, as `load_rows` does; what a file of this machine describes and needs no
-    network is prepared first, where it is not there or was made of other rows."""
+    network is prepared first, where it is not there or was made of other rows; tasks of lm_eval, too."""
+    if isinstance(benchmark, HarnessBenchmark):
+        from newskills.benchmarks.lm_eval.load import offline
+
+        try:
+            return load_rows(benchmark, split, data_dir, asked_name=asked_name)
+        except DataError:
+            prepare(offline(benchmark), data_dir=data_dir, splits=(split or benchmark.split,))
     if isinstance(benchmark, DescribedBenchmark):
         for needed in benchmark.splits():
             try:
@@ -310,7 +318,10 @@ def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Pat
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """Return the folder `<data dir>/<name>`; dots in the name become sub-folders."""
-    place = benchmark.place if isinstance(benchmark, DescribedBenchmark) else benchmark.data or benchmark.name
+    if isinstance(benchmark, DescribedBenchmark | HarnessBenchmark):
+        place = benchmark.place
+    else:
+        place = benchmark.data or benchmark.name
     return folder_of(place, _root(data_dir))
 
 

@@ -24,6 +24,7 @@ HEADLINES: dict[str, tuple[str, str]] = {
     "frontierscience-olympiad": ("judge_correct", _JUDGED),
     "aalcr": ("judge_correct", _JUDGED),
     "generic": ("accuracy", _ACCEPTED),
+    "lm_eval": ("the first metric of the task", "as its task file says"),
     "arc": (
         "arc_score",
         "mean over tasks of the share of grids that some attempt has right; pass@2: two attempts",

@@ -15,6 +15,7 @@ from newskills.base.registry import fold
 
 if TYPE_CHECKING:
     from newskills.base.benchmark import Benchmark, Group
+    from newskills.base.lm_eval.building import HarnessWishes
     from newskills.benchmarks.files.words import TableWords
 
 CATALOG = Path(__file__).with_name("catalog.jsonl")
@@ -42,13 +43,14 @@ STATE_MEANING: dict[State, str] = {
 class BenchmarkPlaces(NamedTuple):
     """Where else benchmarks are looked for: a map of names, a data directory with packages in it, folders of them, and
     `objects` of this process by their names, which win over all others; `words`: what is said of files of
-    questions."""
+    questions; `wishes`: of tasks of lm_eval."""
 
     extra: str | Path | Mapping[str, str] | None
     data_dir: Path
     folders: tuple[Path, ...] = ()
     objects: Mapping[str, Benchmark | Group] = MappingProxyType({})
     words: TableWords | None = None
+    wishes: HarnessWishes | None = None
 
 
 Extra = str | Path | Mapping[str, str] | BenchmarkPlaces

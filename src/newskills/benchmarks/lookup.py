@@ -17,11 +17,13 @@ from newskills.benchmarks.external import data_folders, extra_folders, installed
 from newskills.benchmarks.files.names import is_described, is_file_name
 from newskills.benchmarks.interactive.environments import interactive_benchmark
 from newskills.benchmarks.listing import ENTRY_POINTS, BenchmarkPlaces, CatalogEntry, Extra, entries
+from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark, HarnessGroup
+from newskills.benchmarks.lm_eval.names import is_harness_task
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
     """Return the benchmark called `name`: a name or alias, `group.member`, `file.py`, `file.yaml`, a file of
-    questions (`file.csv`), `folder`, `module::attr`, `verifiers:environment`, `openenv:address`.
+    questions (`file.csv`), `folder`, `module::attr`, `verifiers:environment`, `openenv:address`, `lm-eval:task`.
 
     `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file, or `Places`.
     `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
@@ -36,6 +38,9 @@ def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
 
 def get_group(name: str, extra: Extra | None = None) -> Group | None:
     """Return the group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
+    if is_harness_task(name):
+        made = _harness(name, extra)
+        return made if isinstance(made, HarnessGroup) else None
     try:
         entry = _find(name, extra)
     except UnknownNameError:
@@ -53,6 +58,8 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
         benchmarks = [item for item in all_there if isinstance(item, Benchmark)]
         if len(benchmarks) == len(all_there):
             return benchmarks
+    if is_harness_task(name) and isinstance(several := _harness(name, extra), list):
+        return list(several)
     entry = _find(name, extra)
     if isinstance(entry, Group):
         return [member_of(entry, member, extra) for member in entry.members]
@@ -64,7 +71,7 @@ def place_of(name: str, extra: Extra | None = None) -> str:
     newskills has it."""
     if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
         return ""
-    if "::" in name or is_file_name(name):
+    if "::" in name or is_file_name(name) or is_harness_task(name):
         return name
     folders = extra_folders(name, extra)
     if not folders and not list(_places(name, extra)):
@@ -82,7 +89,10 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
 
     Raises UnknownNameError, ConfigError for a field that benchmarks do not have.
     """
-    own = _sibling(group, member) or get_benchmark(_from_home(group, member), extra)
+    if isinstance(group, HarnessGroup):
+        own: Benchmark = group.tasks[member]
+    else:
+        own = _sibling(group, member) or get_benchmark(_from_home(group, member), extra)
     changes = group.members[member]
     if unknown := sorted(set(changes) - set(Benchmark.__struct_fields__)):
         raise ConfigError(f"The group {group.name} sets '{unknown[0]}' of {member}, which benchmarks do not have.")
@@ -122,6 +132,13 @@ def _laid_over(own: Any, value: Any) -> Any:
 def _find(name: str, extra: Extra | None) -> Benchmark | Group:
     if isinstance(extra, BenchmarkPlaces) and name in extra.objects:
         return extra.objects[name]
+    if is_harness_task(name):
+        made = _harness(name, extra)
+        if isinstance(made, HarnessGroup):
+            return made
+        if len(made) == 1:
+            return made[0]
+        raise ConfigError(f"{name} stands for {len(made)} tasks: {', '.join(task.origin.shown for task in made)}.")
     if "::" in name:
         return _named_there(name)
     if name.endswith(".py"):
@@ -149,6 +166,12 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
         )
     _, match = places[0]
     return match.load() if isinstance(match, _CatalogItem) else match
+
+
+def _harness(name: str, extra: Extra | None) -> list[HarnessBenchmark] | HarnessGroup:
+    from newskills.benchmarks.lm_eval.load import load_harness  # most names are of other kinds
+
+    return load_harness(name, extra.wishes if isinstance(extra, BenchmarkPlaces) else None)
 
 
 class _CatalogItem(NamedTuple):

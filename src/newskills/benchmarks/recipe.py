@@ -21,6 +21,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.sources import local_files
 from newskills.benchmarks.files.described import DescribedBenchmark
+from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark
 
 
 def home_of(benchmark: Benchmark) -> Path:
@@ -71,6 +72,8 @@ def inputs_of(benchmark: Benchmark, split: str) -> str:
     home = home_of(benchmark)
     sources = [source for source in benchmark.sources if source.split == split and source.path]
     files = [file for source in sources for file in _local_files(source, home)]
+    if isinstance(benchmark, HarnessBenchmark):
+        files += [path for path in map(Path, benchmark.inputs) if path.is_file()]
     if benchmark.reads:
         below = Path(benchmark.reads).rglob("*")
         files += sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)

@@ -15,12 +15,18 @@ Metrics = Mapping[str, Row]
 _AVERAGE = re.compile(r"pass@1\[avg-of-(\d+)\]")
 
 
+def headline_mode(metrics: Metrics) -> tuple[str, Row]:
+    """Return the mode that is averaged over as many samples as there are, and its metrics. Raises KeyError where there
+    is none."""
+    averages = {int(match[1]): mode for mode in metrics if (match := _AVERAGE.fullmatch(mode))}
+    mode = averages[max(averages)] if averages else "pass@1"
+    return mode, metrics[mode]
+
+
 def headline(metrics: Metrics, metric: str) -> float:
     """Return `metric` at `pass@1`, averaged over as many samples as there are. Raises KeyError where there is
     none."""
-    averages = {int(match[1]): mode for mode in metrics if (match := _AVERAGE.fullmatch(mode))}
-    mode = averages[max(averages)] if averages else "pass@1"
-    return float(metrics[mode][metric])
+    return float(headline_mode(metrics)[1][metric])
 
 
 def entries(metrics: Metrics) -> int:

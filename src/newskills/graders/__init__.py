@@ -68,6 +68,7 @@ GRADERS = Registry(
         "longfact": "newskills.graders.longfact:LongFactGrader",
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
         "likelihood_mass": "newskills.graders.loglikelihood:LikelihoodMassGrader",
+        "lm_eval": "newskills.graders.reading.lm_eval:HarnessGrader",
         "verdict": "newskills.graders.judges.verdict:VerdictGrader",
         "strongreject": "newskills.graders.judges.strongreject:StrongRejectGrader",
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",

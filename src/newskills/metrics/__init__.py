@@ -105,6 +105,7 @@ METRICS = Registry(
         "rewardbench2-ties": "newskills.metrics.sections.reward:TiesMetric",
         "rubric": "newskills.metrics.sections.rubric:RubricMetric",
         "processbench": "newskills.metrics.sections.processbench:ProcessBenchMetric",
+        "lm_eval": "newskills.metrics.lm_eval:HarnessMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },
     group="newskills.metrics",

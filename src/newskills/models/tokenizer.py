@@ -85,6 +85,13 @@ class HFTokenizer:
         return self._eos
 
     @cached_property
+    def prefix(self) -> int | None:
+        """Id of the token that stands before a text without context: `bos_token`, else `eos_token`; None: there is
+        neither."""
+        mark: int | None = self._tokenizer.token_to_id(self._bos or self._eos) if self._bos or self._eos else None
+        return mark
+
+    @cached_property
     def begin(self) -> list[int]:
         """Token ids that the tokenizer itself puts in front of a text: BOS of many models, none of others."""
         plain = self.encode("a")

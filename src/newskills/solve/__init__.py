@@ -39,6 +39,7 @@ SOLVERS = Registry(
         "scicode": "newskills.solve.tasks.scicode:SciCodeSolver",
         "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.tasks.loglikelihood:LoglikelihoodSolver",
+        "lm_eval": "newskills.solve.tasks.lm_eval:HarnessSolver",
         "sc_tir": "newskills.solve.selection.sc_tir:ScTirSolver",
         "agentdojo": "newskills.solve.calls.agentdojo:AgentDojoSolver",
         "agentharm": "newskills.solve.calls.agentharm:AgentHarmSolver",

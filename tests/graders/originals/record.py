@@ -87,7 +87,7 @@ def locomo(path: Path) -> Original:
     from collections import Counter
     from statistics import fmean
 
-    from nltk.stem import PorterStemmer  # type: ignore[import-not-found]
+    from nltk.stem import PorterStemmer
 
     mean = types.SimpleNamespace(mean=fmean)
     known = {"regex": re, "string": string, "Counter": Counter, "ps": PorterStemmer(), "np": mean}

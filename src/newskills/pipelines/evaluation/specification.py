@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from newskills.benchmarks.files.names import SETTINGS
+from newskills.benchmarks.lm_eval.names import WISHES
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import (
     chunk_count,
@@ -17,6 +18,7 @@ from newskills.pipelines.arguments import (
     user_layer,
 )
 from newskills.pipelines.evaluation.early_stops import with_until
+from newskills.pipelines.evaluation.harness_tasks import harness_wishes
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.tables import table_words, tell_guesses
@@ -68,6 +70,7 @@ def specification_of(
         mounted=mounted_benchmarks(there) if there is not None else {},
         objects=parsed.objects,
         words=words,
+        wishes=harness_wishes(parsed.overrides, benchmarks),
     )
     tell_guesses(run.benchmark for run in runs)
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
@@ -83,7 +86,7 @@ def specification_of(
             choice.layer,
             sandbox_layer(options),
             *prompt_layer(options.prompt_source),
-            user_layer(parsed.overrides, consumed=(SPLIT, *SETTINGS)),
+            user_layer(parsed.overrides, consumed=(SPLIT, *SETTINGS, *WISHES)),
         ],
         starting_seed=options.starting_seed,
         num_chunks=chunk_count(options),

@@ -46,6 +46,7 @@ EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "agentdojo": (("agentdojo",), "AgentDojo: tools and attacks"),
     "agentharm": (("inspect_evals",), "AgentHarm: simulated tools"),
     "verifiers": (("verifiers",), "environments of the verifiers package"),
+    "lm-eval": (("lm_eval",), "tasks of lm-evaluation-harness"),
     "openenv": (("openenv",), "environments of OpenEnv"),
     "inspect": (("zstandard",), "logs of Inspect"),
     "wandb": (("wandb",), "logging to Weights & Biases"),

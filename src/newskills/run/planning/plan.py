@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
+from newskills.base.lm_eval.building import HarnessWishes
 from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
@@ -96,19 +97,21 @@ def parse_benchmarks(
     mounted: Mapping[Path, Path | None] = MappingProxyType({}),
     objects: Mapping[str, Benchmark | Group] = MappingProxyType({}),
     words: TableWords | None = None,
+    wishes: HarnessWishes | None = None,
 ) -> list[BenchmarkRun]:
     """Parse `gsm8k:4,math-500` into runs; a group gives those of its members. `:0` or nothing means the
     benchmark's own default.
 
     `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here. `mounted`: more folders of
     benchmarks → the same as jobs see them, where their data lies and is not looked for here, either; None: it is here.
-    `objects`: benchmarks of this process by their names. `words`: what is said of files of questions.
+    `objects`: benchmarks of this process by their names. `words`: what is said of files of questions. `wishes`: how
+    tasks of lm_eval make requests.
 
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
     missing: list[tuple[str, str, Path]] = []
-    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted), objects, words)
+    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted), objects, words, wishes)
     for part in (p.strip() for p in text.split(",")):
         name, count = split_samples(part)
         if not name:

@@ -89,6 +89,7 @@ def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
             COUNT,
             *(group.columns or dict.fromkeys(metric for metrics in scores.values() for metric in metrics)),
         ),
+        plain=_plain(list(members.values())),
     )
 
 
@@ -142,7 +143,13 @@ def _average(name: str, members: Sequence[Report]) -> Report:
         versions=_versions(first),
         columns=tuple(COUNT if c == "num_entries" else c for c in first.columns),
         shown=first.shown,
+        plain=_plain(members),
     )
+
+
+def _plain(members: Sequence[Report]) -> tuple[str, ...]:
+    """Return the metrics that are no percentages in some member."""
+    return tuple(dict.fromkeys(name for member in members for name in member.plain))
 
 
 def _versions(member: Report) -> dict[str, str]:

@@ -315,6 +315,7 @@ def _report(benchmark: str, metric: Metric, versions: dict[str, str], until: Unt
         versions=versions,
         columns=metric.columns,
         shown=metric.shown(),
+        plain=getattr(metric, "plain", ()),
     )
 
 

@@ -43,7 +43,7 @@ def table(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = 
         columns = list(dict.fromkeys([*columns, *hidden]))
     rows = [[MODE, *columns]]
     for mode in modes:
-        cells = ["—" if name in hidden else _cell(name, report.modes[mode]) for name in columns]
+        cells = ["—" if name in hidden else _cell(name, report.modes[mode], report.plain) for name in columns]
         if hidden:
             cells[columns.index(hidden[0])] = f"— {reason}"
         rows.append([mode, *cells])
@@ -66,7 +66,10 @@ def _intervals(report: Report, width: int | None) -> list[str]:
     if not names:
         return []
     rows = [["95% intervals", *names]]
-    rows += [[mode, *(_interval(report.numbers[mode].get(name)) for name in names)] for mode in modes]
+    rows += [
+        [mode, *(_interval(report.numbers[mode].get(name), name in report.plain) for name in names)]
+        for mode in modes
+    ]
     return _parted(stacked(rows, width, JOINT))
 
 
@@ -133,10 +136,12 @@ def _scores(report: Report, mode: str) -> dict[str, Number]:
     return {name: number for name, number in report.numbers.get(mode, {}).items() if name != NO_ANSWER}
 
 
-def _cell(name: str, metrics: Row) -> str:
+def _cell(name: str, metrics: Row, plain: Sequence[str] = ()) -> str:
     value: Any = metrics.get(name)
     if not isinstance(value, float):
         return "" if value is None else str(value)
+    if name in plain:
+        return f"{value:.4f}"
     if name in EFFORT:
         return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
     deviation = metrics.get(f"{name}_statistics", {}).get("std_dev_across_runs")
@@ -145,8 +150,10 @@ def _cell(name: str, metrics: Row) -> str:
     return f"{value:.2f}% ± {100 * deviation:.2f}%"
 
 
-def _interval(number: Number | None) -> str:
-    return "" if number is None else f"[{number.low:.2f}%, {number.high:.2f}%]"
+def _interval(number: Number | None, plain: bool = False) -> str:
+    if number is None:
+        return ""
+    return f"[{number.low:.4f}, {number.high:.4f}]" if plain else f"[{number.low:.2f}%, {number.high:.2f}%]"
 
 
 def titled(name: str, rows: Sequence[Sequence[str]], width: int | None = None) -> str:

@@ -83,12 +83,9 @@ class LoglikelihoodSolver:
         likelihoods: list[Likelihood] = []
         replies: list[Reply] = []
         for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True):
-            reply = await self._ask(request, prompt + text, kit.models[MAIN])
-            if not prompt and not _spells(reply, text):
-                prompt = _BEGINNING
-                reply = await self._ask(request, prompt + text, kit.models[MAIN])
+            likelihood, reply = await self._measured(prompt, text, request, kit.models[MAIN])
             replies.append(reply)
-            likelihoods.append(await self._likelihood(reply, prompt, text, request, kit.models[MAIN]))
+            likelihoods.append(likelihood)
         best = max(range(len(likelihoods)), key=lambda place: likelihoods[place].value)
         whole = joined(replies)
         whole.logprobs = whole.finish_reason = None
@@ -101,7 +98,36 @@ class LoglikelihoodSolver:
         }
         return attempt
 
-    async def _ask(self, request: Request, prompt: str, model: Model) -> Reply:
+    def asking(self, prompt: str | list[int]) -> Request:
+        """Return the request that asks for the log-probabilities of a text, or of token ids."""
+        return Request(prompt=prompt, inference=_measuring(self._chat.inference), extra_body=_ECHO)
+
+    async def measure(self, prompt: str, text: str, model: Model) -> tuple[Likelihood, Reply]:
+        """Return how likely `text` is after `prompt`. Raises BadRequestError, and what the model raises."""
+        return await self._measured(prompt, text, self.asking(prompt + text), model)
+
+    async def measure_ids(self, ids: list[int], count: int, model: Model) -> tuple[Likelihood, Reply]:
+        """Return how likely the last `count` of the ids are after those before. Raises BadRequestError, and what the
+        model raises."""
+        reply = await self._ask(self.asking(ids), ids, model)
+        logprobs = _require_logprobs(reply, model)
+        values = logprobs.logprobs[:-1]
+        if len(values) < count:
+            raise BadRequestError(
+                f"The server of {model.name} gives log-probabilities of {len(values)} tokens where {count} were asked "
+                "about."
+            )
+        chosen = values[len(values) - count :]
+        return Likelihood(sum(chosen), _greedy(logprobs, count) if count else True, count), reply
+
+    async def _measured(self, prompt: str, text: str, request: Request, model: Model) -> tuple[Likelihood, Reply]:
+        reply = await self._ask(request, prompt + text, model)
+        if not prompt and not _spells(reply, text):
+            prompt = _BEGINNING
+            reply = await self._ask(request, prompt + text, model)
+        return await self._likelihood(reply, prompt, text, request, model), reply
+
+    async def _ask(self, request: Request, prompt: str | list[int], model: Model) -> Reply:
         """Ask for log-probabilities; the first request finds out how the server wants to be asked, and the others
         wait for it."""
         async with self._first:
@@ -116,7 +142,9 @@ class LoglikelihoodSolver:
                     return await self._without_echo(request, prompt, model, refusal)
         return await ask(model, _asking(request, prompt, self._wish))
 
-    async def _without_echo(self, request: Request, prompt: str, model: Model, refusal: BadRequestError) -> Reply:
+    async def _without_echo(
+        self, request: Request, prompt: str | list[int], model: Model, refusal: BadRequestError
+    ) -> Reply:
         """Ask for log-probabilities of the prompt without an echo. Raises the first refusal where this way is none
         either."""
         try:
@@ -167,7 +195,7 @@ def _texts(sample: Sample, field: str) -> list[str]:
     return value
 
 
-def _asking(request: Request, prompt: str, wish: Row) -> Request:
+def _asking(request: Request, prompt: str | list[int], wish: Row) -> Request:
     return msgspec.structs.replace(request, prompt=prompt, extra_body=wish, solver={})
 
 

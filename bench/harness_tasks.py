@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task of lm_eval by `ns eval --benchmarks=lm-eval:…`, beside lm_eval itself on the same endpoint: whole commands."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench.end_to_end import IN_FLIGHT, NS, TASK, write_problems
+from bench.endpoint import Endpoint
+from bench.measure import BenchError, Line, Options, clean_env, run
+from bench.peers import LM_EVAL, venv
+
+ROWS, ALONE = 5000, 500
+LATENCY_MS = 50
+RATIO = 10
+
+
+def bench(options: Options) -> Iterator[Line]:
+    if find_spec("lm_eval") is None:
+        raise BenchError("lm_eval is not installed here: pip install -e '.[lm-eval]'")
+    rows, alone = options.rows(ROWS), options.rows(ALONE)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prepare(folder, rows)
+        for latency, in_flight, what in (
+            (LATENCY_MS, 1, f"at {LATENCY_MS} ms, peer as it starts by default (one at a time)"),
+            (LATENCY_MS, IN_FLIGHT, f"at {LATENCY_MS} ms, peer with num_concurrent={IN_FLIGHT}"),
+        ):
+            ours = rows / ours_seconds(folder, latency, rows)
+            line = Line(bench="lm_eval tasks", what=what, ours=ours, unit="rows/s")
+            if options.peers:
+                count = alone if in_flight == 1 else rows
+                line.beside, line.theirs = (
+                    LM_EVAL.shown,
+                    count / lm_eval_seconds(folder, latency, count, in_flight),
+                )
+                if in_flight == 1:
+                    line.target, line.met = f"≥ {RATIO} ×", (line.ratio or 0) >= RATIO
+            yield line
+
+
+def prepare(folder: Path, rows: int) -> None:
+    """Write the rows and the task that reads them."""
+    write_problems(folder / "rows.jsonl", rows)
+    (folder / "bench_rows.yaml").write_text(TASK.format(rows=folder / "rows.jsonl"))
+
+
+def ours_seconds(folder: Path, latency_ms: int, rows: int) -> float:
+    """Raises BenchError unless each row has its record; rows are made anew."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    with Endpoint(latency_ms) as endpoint:
+        argv = [NS, "eval", f"--benchmarks=lm-eval:{folder / 'bench_rows.yaml'}", "--server_type=generic"]
+        argv += [f"--server_address={endpoint.base_url}", "--model=fake", f"--output_dir={place / 'out'}"]
+        argv += ["++apply_chat_template=true", f"++max_concurrent_requests={IN_FLIGHT}"]
+        env = clean_env(place, NEWSKILLS_DATA_DIR=str(place / "data"), HF_HOME=str(folder / "hf-ours"))
+        done = run(argv, env=env, cwd=place)
+        if endpoint.served < rows:
+            raise BenchError(f"only {endpoint.served} of {rows} requests came:\n{done.output[-2000:]}")
+    figures = json.loads((place / "out" / "metrics.json").read_text())["lm-eval-bench_rows"]["pass@1"]
+    if figures["num_entries"] != rows:
+        raise BenchError(f"{figures['num_entries']} records for {rows} rows")
+    return done.wall
+
+
+def lm_eval_seconds(folder: Path, latency_ms: int, rows: int, in_flight: int) -> float:
+    """Raises BenchError unless each row was asked for."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    with Endpoint(latency_ms) as endpoint:
+        address = f"{endpoint.base_url}/chat/completions"
+        model = f"model=fake,base_url={address},num_concurrent={in_flight},max_retries=1,tokenized_requests=False"
+        argv = [venv(LM_EVAL) / "lm_eval", "--model", "local-chat-completions", "--model_args", model]
+        argv += ["--tasks", "bench_rows", "--include_path", folder, "--apply_chat_template", "--log_samples"]
+        argv += ["--limit", str(rows), "--output_path", place / "out"]
+        env = clean_env(place, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_HOME=str(folder / "hf"))
+        done = run(argv, env=env, cwd=place)
+        if endpoint.served < rows:
+            raise BenchError(f"only {endpoint.served} of {rows} requests came:\n{done.output[-2000:]}")
+    return done.wall
