@@ -7,13 +7,15 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import DescribedRegistry
@@ -23,6 +25,7 @@ from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
 from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
+from newskills.solve.agents.programs.declared import DeclaredAgent
 from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
@@ -83,7 +86,10 @@ def software_agent(parts: SolverParts) -> Solver:
     options = parts.agent
     if options is None:
         _refuse()
-    name = AGENTS.resolve(options.agent)
+    options = msgspec.structs.replace(options, logs=parts.folder if parts.resumes else None)
+    if (definition := find_definition(options.agent)) is not None:
+        return _declared(parts, options, definition)
+    name = _resolve(options.agent)
     options = msgspec.structs.replace(options, agent=name)
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
@@ -91,6 +97,28 @@ def software_agent(parts: SolverParts) -> Solver:
     if AGENTS.properties(name).resumes and parts.resumes:
         return ResumedSolver(solver, parts.folder)
     return solver
+
+
+def _declared(parts: SolverParts, options: AgentOptions, definition: AgentDefinition) -> Solver:
+    """Return the solver of an agent that is a data file. Raises ConfigError."""
+    file = Path(options.agent) if is_file_name(options.agent) else None
+    options = msgspec.structs.replace(options, agent=definition.name, file=file)
+    where = f"agent_config of agent '{definition.name}'"
+    config = read_config(DeclaredAgent.Config, options.settings, where)
+    return AgentSolver(parts, options, DeclaredAgent(options, config, definition))
+
+
+def _resolve(name: str) -> str:
+    """Return the name of an agent that is a class. Raises UnknownNameError with all that there are."""
+    try:
+        return AGENTS.resolve(name)
+    except UnknownNameError:
+        raise UnknownNameError("agent", name, agent_names()) from None
+
+
+def agent_names() -> list[str]:
+    """Return the names of all agents: data files, classes and those of installed distributions."""
+    return sorted({*library(), *AGENTS.names()})
 
 
 def _refuse() -> NoReturn:
@@ -203,7 +231,7 @@ class AgentSolver:
         whole = joined(trajectory.replies)
         last = trajectory.replies[-1]
         whole.finish_reason = (
-            "length" if trajectory.ended not in ("submitted", "no_command") else last.finish_reason
+            "length" if trajectory.ended not in ("submitted", "no_command", "failed") else last.finish_reason
         )
         attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
         tools = trajectory.tools or request.tools
@@ -216,6 +244,7 @@ class AgentSolver:
             "steps": trajectory.steps,
             "conversation": trajectory.conversation,
             "agent_seconds": round(seconds, 3),
+            **({"agent_log": trajectory.log} if trajectory.log else {}),
             **({"tools": tools} if trajectory.native_tools and tools else {}),
             **({"cost": cost} if cost is not None else {}),
         }
