@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted endpoint for agents that are programs: it calls whichever shell tool they offer, or writes edits as text."""
+"""A scripted endpoint for agents that are programs: it calls the shell tool that they offer, or writes text."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ class ShellModel:
         line = self._turn(self.turns, turn, body)
         if line is None:
             return {"role": "assistant", "content": "All is done."}
-        arguments = {SHELLS[shell]: line, "description": "a step", "is_background": False}
-        if shell == "exec_command":
-            arguments = {SHELLS[shell]: line}
+        arguments: dict[str, Any] = {SHELLS[shell]: line}
+        if shell == "Bash":
+            arguments["description"] = "a step"
+        elif shell == "run_shell_command":
+            arguments |= {"description": "a step", "is_background": False}
         function = {"name": shell, "arguments": json.dumps(arguments)}
         call = {"id": f"call_{len(self.bodies)}", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}

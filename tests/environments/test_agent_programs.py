@@ -15,9 +15,11 @@ import pytest
 from tests.commands.running import ns, rows_of
 from tests.environments.images import ENGINE, own_containers
 from tests.environments.shell_model import ShellModel, serving
+from tests.launch.needs import lacking
 
 from newskills.agents.definition import library, read_definition
 from newskills.agents.installing import find_installed
+from newskills_sandbox.probes import run_probes, strongest_level
 
 FOLDER = os.environ.get("NEWSKILLS_AGENT_PROGRAMS", "")
 NAMES = sorted(library())
@@ -94,7 +96,7 @@ def evaluated(
 ) -> list[dict[str, Any]]:
     line = (
         f"ns eval --benchmarks=./three.py ++agent={agent} --server_type=vllm --server_address={url} --model=fake "
-        f"--output_dir=results ++environment.engine={engine}"
+        f"--output_dir=results ++environment.engine={engine} ++agent_config.time_limit=120"
     )
     done = ns(line, *more, cwd=folder, env=env, timeout=900)
     assert done.returncode == code, done.stdout + done.stderr
@@ -133,7 +135,7 @@ def _solves(agent: str, task: str, image: str, engine: str, folder: Path) -> Non
     assert roles[-1] == "assistant"
     assert TASKS[task]["issue.md"].strip() in str(record["conversation"])
     if agent != "aider":
-        assert [step["command"] for step in record["steps"]][0] == TURNS[task][0]
+        assert record["steps"][0]["command"] == TURNS[task][0]
         assert record["num_steps"] == len(TURNS[task])
     logs = folder / "results/eval-results/three" / record["agent_log"]
     assert (logs / "gateway.jsonl").stat().st_size > 0
@@ -147,3 +149,12 @@ def _solves(agent: str, task: str, image: str, engine: str, folder: Path) -> Non
             "output": ["answer.txt"],
         }[task]
     ), patch
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_program_solves_a_task_in_a_session(agent: str, task: str, tmp_path: Path) -> None:
+    if strongest_level(run_probes()) != "a":
+        lacking("CONTAINERS", "this machine does not give sessions folders of their own")
+    _solves(agent, task, "none", "sandbox", tmp_path)

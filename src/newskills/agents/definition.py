@@ -55,7 +55,7 @@ class AgentLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class AgentDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A data file. Texts hold placeholders: {task}, {model}, {url}, {key}, {program}, {node}, {python}, {out} and others."""
+    """A data file. Its texts hold the placeholders of SETTINGS and PLACES: {task}, {model}, {url}."""
 
     protocol: Annotated[Protocol, Meta(description="how it asks its model: chat, responses, messages or gemini")]
     install: Annotated[AgentInstall, Meta(description="how its program is installed")]
@@ -107,6 +107,7 @@ PLACES = {
     "node": "the Node.js that is installed beside it",
     "python": "the Python that it is installed in",
     "arch": "x64 or arm64",
+    "machine": "x86_64 or aarch64",
     "out": "folder for its own files, outside of the task's",
 }
 """Placeholders whose values are the same for all tasks."""
@@ -126,6 +127,7 @@ def places() -> dict[str, str]:
         "node": f"{PROGRAM}/node_modules/node-linux-{arch}/bin/node",
         "python": f"{PROGRAM}/venv/bin/python",
         "arch": arch,
+        "machine": platform.machine(),
         "out": OUT,
     }
 

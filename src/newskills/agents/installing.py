@@ -144,9 +144,9 @@ def _make_venv(definition: AgentDefinition, place: Path, offline: bool, environ:
         if subprocess.run(words, env=own, cwd=place, check=False, capture_output=True).returncode == 0:
             return
     for program in (f"python{version}", sys.executable):
-        found = shutil.which(program, path=environ.get("PATH"))
-        if found and _version_of(found) == version:
-            _run([found, "-m", "venv", str(place / "venv")], place, environ)
+        python = shutil.which(program, path=environ.get("PATH"))
+        if python and _version_of(python) == version:
+            _run([python, "-m", "venv", str(place / "venv")], place, environ)
             return
     raise ConfigError(
         f"{definition.shown} needs Python {version}, which is not on this machine.",
@@ -169,5 +169,5 @@ def _run(words: Sequence[str], place: Path, environ: Mapping[str, str], hint: st
     )
     if done.returncode != 0:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        said = " ".join(lines[:3]) or f"exit code {done.returncode}"
-        raise DataError(f"`{' '.join(words[:2])}` failed: {said[:500]}")
+        reason = " ".join(lines[:3]) or f"exit code {done.returncode}"
+        raise DataError(f"`{' '.join(words[:2])}` failed: {reason[:500]}")

@@ -33,18 +33,26 @@ from newskills.solve.replies import joined
 
 
 class AgentProperties(Struct, frozen=True, kw_only=True):
-    """What is particular about an agent. resumes: it works by our own loop, so a sample goes on where it was killed."""
+    """What is particular about an agent.
+
+    resumes          it works by our own loop, so a sample goes on where it was killed
+    needs_container  its program lies in a folder that sessions of the sandbox do not see
+    """
 
     resumes: bool = False
+    needs_container: bool = False
 
 
 AGENTS = DescribedRegistry(
     "agent",
     {
         "bash": ("newskills.solve.agents.bash:BashAgent", AgentProperties(resumes=True)),
-        "mini-swe-agent": ("newskills.solve.agents.mini_swe_agent:MiniSweAgent", AgentProperties()),
+        "mini-swe-agent": (
+            "newskills.solve.agents.mini_swe_agent:MiniSweAgent",
+            AgentProperties(needs_container=True),
+        ),
         "swe-agent": ("newskills.solve.agents.swe_agent.agent:SweAgent", AgentProperties()),
-        "openhands": ("newskills.solve.agents.openhands.agent:OpenHands", AgentProperties()),
+        "openhands": ("newskills.solve.agents.openhands.agent:OpenHands", AgentProperties(needs_container=True)),
     },
     usual=AgentProperties(),
     group="newskills.agents",
@@ -93,7 +101,7 @@ def software_agent(parts: SolverParts) -> Solver:
     options = msgspec.structs.replace(options, agent=name)
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
-    solver = AgentSolver(parts, options, agent)
+    solver = AgentSolver(parts, options, agent, AGENTS.properties(name))
     if AGENTS.properties(name).resumes and parts.resumes:
         return ResumedSolver(solver, parts.folder)
     return solver
@@ -105,7 +113,7 @@ def _declared(parts: SolverParts, options: AgentOptions, definition: AgentDefini
     options = msgspec.structs.replace(options, agent=definition.name, file=file)
     where = f"agent_config of agent '{definition.name}'"
     config = read_config(DeclaredAgent.Config, options.settings, where)
-    return AgentSolver(parts, options, DeclaredAgent(options, config, definition))
+    return AgentSolver(parts, options, DeclaredAgent(options, config, definition), AgentProperties())
 
 
 def _resolve(name: str) -> str:
@@ -137,8 +145,10 @@ class AgentSolver:
     `tools`, `num_steps`, `agent_seconds`, `cost` where prices are known, and token counts summed over all requests.
     """
 
-    def __init__(self, parts: SolverParts, options: AgentOptions, agent: Agent) -> None:
-        self._options, self._agent = options, agent
+    def __init__(
+        self, parts: SolverParts, options: AgentOptions, agent: Agent, properties: AgentProperties
+    ) -> None:
+        self._options, self._agent, self._properties = options, agent, properties
         self._data_dir = parts.data_dir
         self._load, self._plain_chat = parts.load, parts.chat
         self._chats: dict[str, ChatSolver] = {}
@@ -147,7 +157,8 @@ class AgentSolver:
 
     def check(self) -> None:
         """Raise ConfigError where no container engine is installed, or the agent needs another one."""
-        check_engine(self._options.environment, os.environ, self._agent.mounts)
+        needs_container = self._properties.needs_container
+        check_engine(self._options.environment, os.environ, needs_container=needs_container)
 
     def request(self, sample: Sample) -> Request:
         """Return the first request of a task. Raises DataError for a row that is no task, ConfigError for an endpoint

@@ -192,7 +192,10 @@ class DeclaredAgent:
                 f"never asked the gateway, and had not ended after {self._seconds:g} s: it waits for an answer of a "
                 "person, or its file does not set the address that it asks."
             )
-        return f"ended without asking the gateway, so its file may not set the address that it asks: {shown(ran)}"
+        return (
+            f"ended before it asked the gateway ({shown(ran)}). If it did its work all the same, its file does not set "
+            "the address that it asks."
+        )
 
     def _end(self, ran: ExecutedCommand, session: GatewayTask) -> str:
         """Return why the work ended."""
