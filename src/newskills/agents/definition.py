@@ -17,7 +17,6 @@ import yaml
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, suggest
-from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.config.settings import read_config
 
@@ -170,44 +169,28 @@ def find_definition(name: str) -> AgentDefinition | None:
     return None if path is None else read_definition(path)
 
 
+AS_WRITTEN = ("install", "variables", "exit_codes", "command", "limits")
+"""Keys whose values are texts as they are written, not what YAML makes of 1.20 or true."""
+
+
 def read_definition(path: Path) -> AgentDefinition:
     """Read a data file. Raises ConfigError, with the key that is wrong."""
     try:
-        row = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        row, written = yaml.safe_load(text), yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - makes texts only
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error).replace("\n", " ")
+        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise ConfigError(f"The agent {path} cannot be read: {reason}.") from error
     if not isinstance(row, dict):
         raise ConfigError(f"{path} is not the file of an agent: expected keys, got {type(row).__name__}.")
-    definition = read_config(AgentDefinition, {**_typed(row, str(path)), "name": path.stem}, str(path))
+    row = {str(key): value for key, value in row.items()}
+    row |= {key: written[key] for key in AS_WRITTEN if key in row}
+    for key, kind in (("install", AgentInstall), ("limits", AgentLimits)):
+        if isinstance(row.get(key), dict):
+            row[key] = read_config(kind, row[key], f"{path}: {key}")
+    definition = read_config(AgentDefinition, {**row, "name": path.stem}, str(path))
     _check(definition, str(path))
     return definition
-
-
-def _typed(row: Row, where: str) -> Row:
-    """Return the keys with texts for what YAML takes for numbers, and the inner settings checked."""
-    row = {str(key): value for key, value in row.items()}
-    if isinstance(row.get("install"), dict):
-        inner = {str(key): value for key, value in row["install"].items()}
-        for key in ("version", "python"):
-            if isinstance(inner.get(key), int | float):
-                inner[key] = str(inner[key])
-        row["install"] = read_config(AgentInstall, inner, f"{where}: install")
-    if isinstance(row.get("limits"), dict):
-        row["limits"] = read_config(AgentLimits, row["limits"], f"{where}: limits")
-    for key in ("exit_codes", "variables"):
-        if isinstance(row.get(key), dict):
-            row[key] = {str(name): _text(value) for name, value in row[key].items()}
-    if isinstance(row.get("command"), list):
-        row["command"] = [_text(word) for word in row["command"]]
-    return row
-
-
-def _text(value: Any) -> Any:
-    """Return a value of YAML as the text that was written, as far as that can be told."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
 
 
 def _check(definition: AgentDefinition, where: str) -> None:

@@ -8,6 +8,7 @@ FOLDER/NAME/VERSION/installed.json   written last: what is there is whole
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,14 +19,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from newskills.agents.definition import AgentDefinition, filled, places
+from newskills.agents.definition import PROGRAM, AgentDefinition, filled, places
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import locked
 
 RECORD = "installed.json"
 UV = ("uv", "--quiet")
-FREEZE = "installed-packages.txt"
+SYSTEM_PYTHONS = frozenset({"/usr/bin", "/usr/local/bin", "/bin"})
 
 
 class InstalledAgent(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,20 @@ def place_of(definition: AgentDefinition, folder: Path) -> Path:
     if install.folder:
         return Path(install.folder).expanduser().resolve()
     return folder / definition.name / install.version
+
+
+def folders_of(definition: AgentDefinition, folder: Path) -> dict[str, str]:
+    """Return what environments have to see of this machine: folder → place. A Python that belongs to no system comes
+    along, at its own path."""
+    place = place_of(definition, folder)
+    folders = {str(place): PROGRAM}
+    with contextlib.suppress(OSError):
+        for line in (place / "venv/pyvenv.cfg").read_text("utf-8").splitlines():
+            name, _, value = line.partition("=")
+            if name.strip() == "home" and value.strip() not in SYSTEM_PYTHONS:
+                prefix = str(Path(value.strip()).parent)
+                folders[prefix] = prefix
+    return folders
 
 
 def find_installed(definition: AgentDefinition, folder: Path) -> InstalledAgent | None:

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
-from newskills.agents.definition import PROGRAM, AgentDefinition, agents_folder, filled, places
-from newskills.agents.installing import find_installed, place_of
+from newskills.agents.definition import AgentDefinition, agents_folder, filled, places
+from newskills.agents.installing import find_installed, folders_of
 from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import ConfigError, ContextLimitError, DataError, EnvironmentFailedError
 from newskills.base.protocols import Model
@@ -69,7 +70,7 @@ class DeclaredAgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Meta(description="cost of one task, by the server's prices; 0 = no limit"),
     ] = None
     arguments: Annotated[tuple[str, ...], Meta(description="more words of its command line")] = ()
-    variables: Annotated[dict[str, str], Meta(description="more environment variables")] = {}
+    variables: Annotated[dict[str, str | bool | int | float], Meta(description="more environment variables")] = {}
 
 
 class DeclaredAgent:
@@ -100,7 +101,7 @@ class DeclaredAgent:
         self._recorders = TaskRecorders()
         self._container = ContainerProgram(
             definition.shown,
-            {str(place_of(definition, folder)): PROGRAM},
+            folders_of(definition, folder),
             python="python3",
             recorder=self._recorders,
         )
@@ -153,11 +154,19 @@ class DeclaredAgent:
                 "workdir": workdir,
             }
             words = [*endpoint.forward, *filled([*self._definition.command, *self.config.arguments], values)]
-            variables = filled({**self._definition.variables, **self.config.variables}, values)
+            variables = filled({**self._definition.variables, **self._variables}, values)
             script = run_script(self._definition, values, variables, words)
             return "sh -s", script.encode("utf-8", "replace")  # a script may be longer than a word
 
         return await self._container.run(environment, session, line, time_for(row, self._seconds))
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        """Return the variables of the command line as texts: `true`, not `True`."""
+        return {
+            name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            for name, value in self.config.variables.items()
+        }
 
     async def _gather(self, environment: AgentEnvironment, ran: ExecutedCommand, logs: Path) -> None:
         """Keep the program's own log and what it printed. A log that cannot be had is no failure of the task."""
