@@ -32,8 +32,8 @@ class ShellModel:
         shell = next((name for name in names if name in SHELLS), None)
         messages = body["messages"]
         if shell is None:
-            turn = sum(message["role"] == "assistant" for message in messages)
-            return {"role": "assistant", "content": self._turn(self.edits, turn, body) or "Done."}
+            text = self._turn(self.edits, len(self.bodies) - 1, body)  # their prompts hold replies as examples
+            return {"role": "assistant", "content": text or "Done."}
         turn = sum(bool(message.get("tool_calls")) for message in messages)
         line = self._turn(self.turns, turn, body)
         if line is None:
