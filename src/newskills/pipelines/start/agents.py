@@ -46,6 +46,7 @@ class AgentsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[AgentsOptions]) -> int:
+    """List or install agents. Raises ConfigError, UnknownNameError, LockedError."""
     options = parsed.options
     folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
     if options.action == "list":
@@ -56,7 +57,10 @@ def run(parsed: Parsed[AgentsOptions]) -> int:
     definitions = _definitions(options.names)
     if options.dry_run:
         show_dry_run(
-            [("installs", f"{one.shown} {one.install.version}", str(place_of(one, folder))) for one in definitions]
+            [
+                ("installs", f"{definition.shown} {definition.install.version}", str(place_of(definition, folder)))
+                for definition in definitions
+            ]
         )
         return 0
     mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None

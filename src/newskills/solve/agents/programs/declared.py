@@ -5,6 +5,7 @@ gateway, which keeps what it asked and was answered."""
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,9 @@ ENDS = {"requests": "steps", "generated tokens": "tokens", "cost": "cost", "seco
 """Limits of the gateway → why the work ended."""
 NOT_EXECUTABLE, NOTHING = 126, 127
 """Exit codes of a shell or a forwarder for a program that cannot be run, and for one that is not there."""
+
+
+_LOG_FILE = re.compile(r"\d+-[^/]+\Z")
 
 
 class DeclaredAgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -172,10 +176,16 @@ class DeclaredAgent:
         """Keep the program's own log and what it printed. A log that cannot be had is no failure of the task."""
         (logs / "printed.txt").write_bytes(ran.output)
         await environment.execute(gather_script(self._definition), timeout=SETUP_TIMEOUT)
-        try:
-            await environment.copy_out(OWN_LOG, logs, max_bytes=MAX_LOG)
-        except DataError as error:
-            (logs / "not-kept.txt").write_text(f"{error.message}\n")
+        with tempfile.TemporaryDirectory(prefix="newskills-agent-logs-") as scratch:
+            try:
+                await environment.copy_out(OWN_LOG, Path(scratch), max_bytes=MAX_LOG)
+            except DataError as error:
+                (logs / "not-kept.txt").write_text(f"{error.message}\n")
+                return
+            for file in Path(scratch).iterdir():
+                # What still runs in there may have put other names and kinds of files beside those that we copied.
+                if _LOG_FILE.match(file.name) and file.is_file() and not file.is_symlink():
+                    shutil.copyfile(file, logs / file.name)
 
     def _check(self, ran: ExecutedCommand, session: GatewayTask) -> None:
         """Raise the failure of the request that ended the work, or EnvironmentFailedError where the program did not
