@@ -14,6 +14,7 @@ from tests.environments.tasks import texts_of
 
 SHELLS = {"Bash": "command", "exec_command": "cmd", "bash": "command", "run_shell_command": "command"}
 """Shell tools of programs → the argument that takes the command line."""
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 Turn = str | Callable[[str], str]
 """A command line, or what makes one of all that was said so far."""
 
@@ -67,6 +68,9 @@ def serving(model: ShellModel) -> Iterator[ShellModel]:
             model.bodies.append(body)
             message = model.message(body)
             reason = "tool_calls" if message.get("tool_calls") else "stop"
+            if body.get("stream"):
+                self._stream(message, reason)
+                return
             self._send(
                 {
                     "id": "x",
@@ -74,14 +78,28 @@ def serving(model: ShellModel) -> Iterator[ShellModel]:
                     "created": 1,
                     "model": "fake",
                     "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+                    "usage": USAGE,
                 }
             )
 
+        def _stream(self, message: dict[str, Any], reason: str) -> None:
+            calls = [{"index": number, **call} for number, call in enumerate(message.get("tool_calls") or ())]
+            delta = {**message, **({"tool_calls": calls} if calls else {})}
+            base = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "fake"}
+            chunks = (
+                {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+                {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
+                {**base, "choices": [], "usage": USAGE},
+            )
+            text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+            self._bytes(text.encode(), "text/event-stream")
+
         def _send(self, value: dict[str, Any]) -> None:
-            data = json.dumps(value).encode()
+            self._bytes(json.dumps(value).encode(), "application/json")
+
+        def _bytes(self, data: bytes, kind: str) -> None:
             self.send_response(200)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

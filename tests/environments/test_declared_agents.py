@@ -76,7 +76,7 @@ files:
 variables: {CODE: 0}
 log: ["~/.standin/*.log"]
 leaves: [".standin*"]
-exit_codes: {53: steps}
+exit_codes: {53: steps, 41: broken}
 """
 SOFT = ("++server.enable_soft_fail=true", "--accept_lost=100")
 SOLVES = ("echo x > new.txt; grep -vc lo: /proc/net/dev",)
@@ -141,7 +141,7 @@ def test_a_program_by_a_file_solves_a_task_and_reaches_nothing_else(agent_image:
         ("elsewhere", (), "Stand-in ended before it asked the gateway"),
         ("waits", ("++agent_config.time_limit=3",), "had not ended after 3 s: it waits for an answer of a person"),
         ("asks-the-impossible", (), "asked for what the gateway cannot give"),
-        ("", ("++agent_config.variables={CODE:7}",), "Stand-in failed: completed, exit code 7"),
+        ("", ("++agent_config.variables={CODE:41}",), "Stand-in failed: completed, exit code 41"),
     ],
 )
 def test_a_program_that_does_not_work_is_unscored_with_the_reason(
@@ -152,6 +152,15 @@ def test_a_program_that_does_not_work_is_unscored_with_the_reason(
         record = evaluated(tmp_path, agent_image, model, *words, *SOFT)
     assert (record["outcome"], record["outcome_cause"]) == ("unscored", "environment")
     assert sentence in record["detailed_error"]
+
+
+@pytest.mark.parametrize(("code", "status"), [(1, "failed"), (53, "steps"), (137, "failed")])
+def test_what_was_changed_counts_however_the_program_ended(
+    code: int, status: str, agent_image: str, tmp_path: Path
+) -> None:
+    with serving(ShellModel(*SOLVES)) as model:
+        record = evaluated(tmp_path, agent_image, model, mode("", CODE=code))
+    assert (record["outcome"], record["exit_status"]) == ("correct", status)
 
 
 def test_a_program_that_tries_on_and_on_is_ended(agent_image: str, tmp_path: Path) -> None:

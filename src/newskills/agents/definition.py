@@ -27,7 +27,7 @@ PROGRAM = "/newskills-program"
 OUT = "/tmp/newskills-agent/out"  # noqa: S108 - of the environment
 """Folder of the environment for files of the program's."""
 Protocol = Literal["chat", "responses", "messages", "gemini"]
-End = Literal["submitted", "steps", "tokens", "time", "context", "failed"]
+End = Literal["submitted", "steps", "tokens", "time", "context", "failed", "broken"]
 S = TypeVar("S")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _PINNED = re.compile(r"\d[\w.+-]*\Z")
@@ -71,7 +71,8 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         tuple[str, ...], Meta(description="patterns of its own files in the task's folder, which are removed")
     ] = ()
     exit_codes: Annotated[
-        dict[str, End], Meta(description="exit code → why it ended; 0 is submitted, others are errors")
+        dict[str, End],
+        Meta(description="exit code → why it ended; 0 is submitted, others failed; broken: unscored"),
     ] = {}
     limits: Annotated[AgentLimits, Meta(description="limits of a task: seconds, tokens, cost")] = AgentLimits()
     prompt: Annotated[str, Meta(description="prompt that tells the task; empty: the usual one")] = ""

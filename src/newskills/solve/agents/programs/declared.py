@@ -26,7 +26,6 @@ from newskills.gateway.tasks import GatewayTask, Prices, TaskLimits
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory, time_for
 from newskills.solve.agents.programs.program import (
-    KILLED,
     ContainerProgram,
     ProgramEndpoint,
     session_of,
@@ -46,6 +45,8 @@ LOGS = "agent-logs"
 MAX_LOG = 256 << 20
 ENDS = {"requests": "steps", "generated tokens": "tokens", "cost": "cost", "seconds": "time"}
 """Limits of the gateway → why the work ended."""
+BROKEN = "broken"
+"""End that is no answer of the model's."""
 NOT_EXECUTABLE, NOTHING = 126, 127
 """Exit codes of a shell or a forwarder for a program that cannot be run, and for one that is not there."""
 
@@ -195,9 +196,7 @@ class DeclaredAgent:
             raise session.failure
         if not session.replies:
             raise EnvironmentFailedError(f"{self._definition.shown} {self._silence(ran, session)}")
-        code = ran.exit_code or 0
-        is_limit = session.exhausted or cut or ran.status != "completed"
-        if not is_limit and 0 < code < KILLED and str(code) not in self._definition.exit_codes:
+        if not cut and self._end(ran, session) == BROKEN:
             raise EnvironmentFailedError(f"{self._definition.shown} failed: {shown(ran)}")
 
     def _silence(self, ran: ExecutedCommand, session: GatewayTask) -> str:
