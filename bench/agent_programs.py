@@ -19,7 +19,7 @@ from bench.measure import NS, BenchError, Line, Options, run, scratch
 from newskills.agents.definition import AgentDefinition, agents_folder, filled, library, places, read_definition
 from newskills.agents.installing import find_installed, place_of
 
-FEW, MANY, ROUNDS = 2, 22, 3
+FEW, MANY, ROUNDS = 2, 12, 3
 PATIENCE = 300.0
 OVERHEAD_MS = 30.0
 

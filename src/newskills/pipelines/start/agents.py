@@ -77,7 +77,16 @@ def _list(folder: Path, names: list[str]) -> None:
         installed = find_installed(definition, folder)
         state = f"{installed.mb:,} MB" if installed else f"no: ns agents install {definition.name}"
         rows.append((definition.name, definition.protocol, definition.install.version, state))
+    if not names:
+        rows += _classes()
     print_table(rows, HEAD)
+
+
+def _classes() -> list[tuple[str, str, str, str]]:
+    """Return the agents that are written in Python: ours, and those of installed distributions."""
+    from newskills.solve.agents.rollout import AGENTS
+
+    return [(name, "chat", "", AGENTS.properties(name).comes or "another distribution") for name in AGENTS.names()]
 
 
 def _definitions(names: list[str]) -> list[AgentDefinition]:

@@ -37,22 +37,33 @@ class AgentProperties(Struct, frozen=True, kw_only=True):
 
     resumes          it works by our own loop, so a sample goes on where it was killed
     needs_container  its program lies in a folder that sessions of the sandbox do not see
+    comes            how one comes by it, for people
     """
 
     resumes: bool = False
     needs_container: bool = False
+    comes: str = ""
 
 
 AGENTS = DescribedRegistry(
     "agent",
     {
-        "bash": ("newskills.solve.agents.bash:BashAgent", AgentProperties(resumes=True)),
+        "bash": (
+            "newskills.solve.agents.bash:BashAgent",
+            AgentProperties(resumes=True, comes="part of newskills"),
+        ),
         "mini-swe-agent": (
             "newskills.solve.agents.mini_swe_agent:MiniSweAgent",
-            AgentProperties(needs_container=True),
+            AgentProperties(comes="pip install 'newskills[agents]'"),
         ),
-        "swe-agent": ("newskills.solve.agents.swe_agent.agent:SweAgent", AgentProperties()),
-        "openhands": ("newskills.solve.agents.openhands.agent:OpenHands", AgentProperties(needs_container=True)),
+        "swe-agent": (
+            "newskills.solve.agents.swe_agent.agent:SweAgent",
+            AgentProperties(needs_container=True, comes="a checkout, see docs/agents.md"),
+        ),
+        "openhands": (
+            "newskills.solve.agents.openhands.agent:OpenHands",
+            AgentProperties(needs_container=True, comes="an environment of Python, see docs/agents.md"),
+        ),
     },
     usual=AgentProperties(),
     group="newskills.agents",

@@ -119,7 +119,10 @@ class DeclaredAgent:
         return self._container.mounts
 
     def prepared(self, request: Request) -> Request:
-        return request
+        """Return the first request; a changed file is another setting, so that no run goes on with it unnoticed."""
+        told = msgspec.json.encode(self._definition, order="sorted")
+        digest = hashlib.blake2b(told, digest_size=8).hexdigest()
+        return msgspec.structs.replace(request, solver={**request.solver, "definition": digest})
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
         """Work on a task with the program. Raises what the model and the environment raise, DataError for a task that
