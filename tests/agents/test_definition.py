@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,13 @@ def test_a_file_that_is_not_there_or_is_a_list_is_refused(tmp_path: Path) -> Non
 def test_values_are_put_in_once() -> None:
     values = {"task": "say {model} and {url}", "model": "m"}
     assert filled(["{task}", {"{model}": "{unknown}"}], values) == ["say {model} and {url}", {"m": "{unknown}"}]
+
+
+def test_the_page_adds_an_agent_in_thirty_lines(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "add-an-agent.md"
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(text.splitlines()) <= 30
+    assert read_definition(write(tmp_path, text)).title == "Continue"
 
 
 @pytest.mark.parametrize("name", library())

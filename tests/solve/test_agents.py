@@ -20,15 +20,15 @@ from newskills.solve.agents.rollout import AGENTS
 from newskills.solve.parts import SolverParts
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["swe-bench", "swe-bench-multilingual", "swe-bench-pro", "swe-rebench", "swe-lancer", "terminal-bench"],
-)
 def test_only_programs_in_folders_of_their_own_need_a_container() -> None:
     needing = [name for name in AGENTS.built_in_names() if AGENTS.properties(name).needs_container]
     assert needing == ["openhands", "swe-agent"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["swe-bench", "swe-bench-multilingual", "swe-bench-pro", "swe-rebench", "swe-lancer", "terminal-bench"],
+)
 def test_work_of_agents_is_refused_without_one(name: str) -> None:
     parts = SolverParts(chat=cast("Any", None))
     with pytest.raises(ConfigError, match=r"an agent, which works in a container per task.* \+\+agent=bash"):

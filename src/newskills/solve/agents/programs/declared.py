@@ -120,8 +120,8 @@ class DeclaredAgent:
 
     def prepared(self, request: Request) -> Request:
         """Return the first request; a changed file is another setting, so that no run goes on with it unnoticed."""
-        told = msgspec.json.encode(self._definition, order="sorted")
-        digest = hashlib.blake2b(told, digest_size=8).hexdigest()
+        encoded = msgspec.json.encode(self._definition, order="sorted")
+        digest = hashlib.blake2b(encoded, digest_size=8).hexdigest()
         return msgspec.structs.replace(request, solver={**request.solver, "definition": digest})
 
     async def work(self, request: Request, model: Model, environment: AgentEnvironment, row: Row) -> Trajectory:
