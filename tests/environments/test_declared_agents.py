@@ -18,6 +18,8 @@ from tests.environments.images import ENGINE, FLOOD_MB, own_containers
 from tests.environments.shell_model import ShellModel, serving
 from tests.environments.small_tasks import prepared_small_tasks, records_of, small_tasks
 
+from newskills.agents.forwarder import COMPILERS
+
 PROGRAM = """
 import json, os, pathlib, subprocess, sys, time, urllib.error, urllib.request
 url, key, model, task = sys.argv[1:5]
@@ -167,6 +169,24 @@ def test_a_program_that_tries_on_and_on_is_ended(agent_image: str, tmp_path: Pat
     with serving(ShellModel(*SOLVES, endless=True)) as model:
         record = evaluated(tmp_path, agent_image, model, mode("tries-on"), "++agent_max_turns=5")
     assert (len(model.bodies), record["exit_status"], record["outcome"]) == (5, "steps", "no_answer")
+
+
+def test_without_a_compiler_the_python_of_the_image_leads_to_the_gateway(
+    agent_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilers = tmp_path / "compilers"
+    compilers.mkdir()
+    for name in COMPILERS:
+        (compilers / name).write_text("#!/bin/sh\nexit 1\n")
+        (compilers / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{compilers}:{os.environ['PATH']}")
+    monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
+    with serving(
+        ShellModel("cat /proc/$(ps -o ppid= $PPID | tr -d ' ')/cmdline | tr '\\0' ' '", *SOLVES)
+    ) as model:
+        record = evaluated(tmp_path, agent_image, model)
+    assert (record["outcome"], record["exit_status"]) == ("correct", "submitted")
+    assert "forward.py" in record["conversation"][2]["content"]
 
 
 def test_limits_of_tokens_and_time_end_the_work(agent_image: str, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def run(parsed: Parsed[AgentsOptions]) -> int:
 
 def _list(folder: Path, names: list[str]) -> None:
     """Print the agents that are data files, with what is installed of them."""
-    rows = []
+    rows: list[tuple[str, str, str, str]] = []
     for definition in _definitions(names or [ALL]):
         installed = find_installed(definition, folder)
         state = f"{installed.mb:,} MB" if installed else f"no: ns agents install {definition.name}"
