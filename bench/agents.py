@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents in podman containers: a step beside plain `podman exec`, with 16 containers at work at once; its CPU time;
-tasks an hour beside mini-swe-agent's own batch runner, at the same scripted endpoint."""
+tasks an hour beside mini-swe-agent's own batch runner, at the same scripted endpoint; a step of programs of others
+beside the bare program."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ import pytest
 from tests.environments.images import PROGRAMS
 from tests.launch.containers import make_image, modest_settings, trial, unusable
 
+from bench.agent_programs import program_lines
 from bench.measure import NS, ROOT, BenchError, Line, Options, run, scratch
 from newskills.base import aio
 from newskills.base.environment import EnvironmentSpec
@@ -40,6 +42,7 @@ ENDINGS = {"ours": "echo SUBMIT_CHANGES", "mini": "echo COMPLETE_TASK_AND_SUBMIT
 
 def bench(options: Options) -> Iterator[Line]:
     """Raises BenchError where podman cannot run containers."""
+    yield from program_lines(options)
     if why := unusable():
         raise BenchError(why)
     with scratch() as folder, pytest.MonkeyPatch.context() as patch, image(folder, patch):

@@ -18,6 +18,7 @@ from newskills._api.stub import stub
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.listing import CATALOG
+from newskills.pipelines.start.agents import agent_table
 from newskills_evaluator.harness import framework_text
 from newskills_evaluator.harness import target as framework
 
@@ -25,6 +26,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
 PYTHON = DOCS / "python.md"
+AGENTS = DOCS / "agents.md"
 
 
 def python_page() -> str:
@@ -35,6 +37,15 @@ def python_page() -> str:
     return f"{before}{table()}{''.join(after)}"
 
 
+def agents_page() -> str:
+    """Return the page of agents with the table of those that are data files as it should be."""
+    head = "".join(agent_table().splitlines(keepends=True)[:2])
+    before, table_head, rest = AGENTS.read_text(encoding="utf-8").partition(head)
+    assert table_head, f"{AGENTS} has no table of agents"
+    after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
+    return f"{before}{agent_table()}{''.join(after)}"
+
+
 def main(argv: list[str]) -> int:
     catalog = catalog_text()
     if "--check" not in argv and _read(CATALOG) != catalog:
@@ -42,6 +53,7 @@ def main(argv: list[str]) -> int:
     files = {
         STUB: stub(),
         PYTHON: python_page(),
+        AGENTS: agents_page(),
         CATALOG: catalog,
         SCHEMA: schema_text(),
         framework(): framework_text(),

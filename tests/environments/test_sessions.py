@@ -72,6 +72,32 @@ def test_files_stay_and_go_both_ways(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+def test_folders_are_seen_read_only_and_programs_may_map_more_than_they_use(tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "a.txt").write_text("shown\n")
+    maps = "python3 -c 'import mmap; mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)'"
+    plain = EnvironmentSpec(image="", workdir="/w")
+    shown = EnvironmentSpec(image="", workdir="/w", mounts={str(tmp_path / "program"): "/newskills-program"})
+    config = EnvironmentConfig(engine="sandbox", at_once=2, memory_mb=512, disk_mb=64)
+
+    async def work() -> None:
+        environments = RunBuilder(os.environ).environments(config)
+        try:
+            with_program, without = await environments.start(shown), await environments.start(plain)
+            listed = await with_program.execute("cat /newskills-program/a.txt", timeout=SOON)
+            assert listed.output == b"shown\n"
+            spoiled = await with_program.execute("echo x > /newskills-program/a.txt", timeout=SOON)
+            assert spoiled.exit_code != 0
+            assert (await without.execute("ls /newskills-program", timeout=SOON)).exit_code != 0
+            assert (await with_program.execute(maps, timeout=SOON)).exit_code == 0
+            assert (await without.execute(maps, timeout=SOON)).exit_code != 0
+        finally:
+            await environments.close()
+
+    asyncio.run(work())
+    assert (tmp_path / "program" / "a.txt").read_text() == "shown\n"
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from tests.commands.running import ns, rows_of
 from tests.environments.images import ENGINE, by_first_engine, own_containers
+from tests.environments.shell_model import ShellModel, serving
 from tests.environments.tasks import texts_of, turns_of
 from tests.environments.terminal import harbor_tasks, terminal_bench_tasks
+from tests.environments.test_declared_agents import agent as standin
 
 MINE = """
 from newskills.benchmarks.terminal_tasks import terminal_task_set
@@ -82,6 +84,26 @@ def test_terminal_bench_1(agent_image: str, tmp_path: Path, fake_server: Any, im
     row = metrics["terminal-bench"]["pass@1"]
     assert (row["tasks_resolved"], row["tests_timed_out"], row["no_verdict"]) == (50.0, 0.0, 0.0)
     assert (row["environment_failed"], row["avg_steps"]) == (0.0, 2.0)
+
+
+def test_a_program_by_a_file_works_on_whole_machines(agent_image: str, tmp_path: Path, images: None) -> None:
+    tasks = terminal_bench_tasks(tmp_path / "tasks", agent_image)
+    prepared(tmp_path, "terminal-bench", f"--tasks={tasks}")
+    standin(tmp_path)
+    env = {"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}
+    with serving(ShellModel("echo hello > greeting.txt; echo hello > number.txt; pwd")) as model:
+        line = f"ns eval --benchmarks=terminal-bench ++agent=./standin.yaml --server_type=vllm --model=fake {CLOSED[1]}"
+        more = (f"--server_address={model.url}", "--output_dir=results", CLOSED[0])
+        done = ns(line, *more, cwd=tmp_path, env=env, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own_containers() == []
+    records = {row["id"]: row for row in rows_of(tmp_path / "results/eval-results/terminal-bench/output.jsonl")}
+    assert {name: row["outcome"] for name, row in records.items()} == {"greeting": "correct", "number": "wrong"}
+    assert "Do this task" in records["greeting"]["conversation"][0]["content"]
+    assert records["greeting"]["conversation"][2]["content"] == "/app\n"
+    logs = [tmp_path / "results/eval-results/terminal-bench" / row["agent_log"] for row in records.values()]
+    assert len(set(logs)) == 2
+    assert all((folder / "1-steps.log").is_file() for folder in logs)
 
 
 @pytest.mark.nightly

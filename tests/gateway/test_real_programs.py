@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claude Code and Codex themselves, where NEWSKILLS_AGENT_PROGRAMS names the folder of their npm packages: they work on
-a task through the gateway, before a model that only chats."""
+"""Claude Code and Codex themselves, where NEWSKILLS_AGENT_PROGRAMS names the folder in which `ns agents install` put
+them: they work on a task through the gateway, before a model that only chats."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.gateway.scripted import ScriptedModel, call, running
 
+from newskills.agents.definition import filled, library, places, read_definition
+from newskills.agents.installing import find_installed, place_of
 from newskills.base.records import Reply, Request, Usage
 from newskills.gateway.recording import LogRecorder, read_log
 from newskills.gateway.segments import conversation_rows
@@ -48,6 +50,15 @@ class ShellModel(ScriptedModel):
         )
 
 
+def program_of(name: str) -> str:
+    """The program in the folder; the test is skipped where it is not there."""
+    definition = read_definition(library()[name])
+    if not PROGRAMS or find_installed(definition, Path(PROGRAMS)) is None:
+        pytest.skip(f"{name} is not here: set NEWSKILLS_AGENT_PROGRAMS to a folder and install it there")
+    path: str = filled(definition.command[0], {**places(), "program": str(place_of(definition, Path(PROGRAMS)))})
+    return path
+
+
 def _json(text: str) -> str:
     return '"' + text.replace("\\", "\\\\") + '"'
 
@@ -61,7 +72,7 @@ def claude(url: str, home: Path) -> tuple[Sequence[str], dict[str, str]]:
         "DISABLE_AUTOUPDATER": "1",
     }
     words = ["-p", TASK, "--model", "m", "--dangerously-skip-permissions", "--output-format", "stream-json"]
-    return [f"{PROGRAMS}/node_modules/.bin/claude", *words, "--verbose"], variables
+    return [program_of("claude-code"), *words, "--verbose"], variables
 
 
 def codex(url: str, home: Path) -> tuple[Sequence[str], dict[str, str]]:
@@ -84,7 +95,7 @@ def codex(url: str, home: Path) -> tuple[Sequence[str], dict[str, str]]:
         TASK,
     ]
     (home / "codex").mkdir()
-    return [f"{PROGRAMS}/node_modules/.bin/codex", *words], {"NS_KEY": "x", "CODEX_HOME": str(home / "codex")}
+    return [program_of("codex"), *words], {"NS_KEY": "x", "CODEX_HOME": str(home / "codex")}
 
 
 def work(argv: Sequence[str], variables: dict[str, str], home: Path) -> subprocess.CompletedProcess[str]:
@@ -97,7 +108,6 @@ def work(argv: Sequence[str], variables: dict[str, str], home: Path) -> subproce
     )
 
 
-@pytest.mark.skipif(not PROGRAMS, reason="no npm folder of agents: set NEWSKILLS_AGENT_PROGRAMS")
 @pytest.mark.parametrize("program", [claude, codex], ids=["claude", "codex"])
 def test_a_program_writes_a_file_and_is_recorded(program: Any, tmp_path: Path) -> None:
     model, recorder = ShellModel(), LogRecorder(tmp_path)
@@ -118,7 +128,6 @@ def test_a_program_writes_a_file_and_is_recorded(program: Any, tmp_path: Path) -
     assert len(rows[0]["conversation"][-3]["tool_calls"]) == 1
 
 
-@pytest.mark.skipif(not PROGRAMS, reason="no npm folder of agents: set NEWSKILLS_AGENT_PROGRAMS")
 @pytest.mark.parametrize("program", [claude, codex], ids=["claude", "codex"])
 def test_a_program_that_would_never_end_is_ended_by_the_limit(program: Any, tmp_path: Path) -> None:
     model = ShellModel(endless=True)

@@ -87,6 +87,20 @@ def test_histories_are_stored_once_and_branches_are_conversations(tmp_path: Path
     assert segments[1].generated == [False, False, False, False, True]  # the shared reply is trained on once
 
 
+@pytest.mark.parametrize("content", [None, "", [], " "])
+def test_a_call_without_text_is_the_same_call_however_its_program_says_so(tmp_path: Path, content: Any) -> None:
+    calls = Reply(text="", finish_reason="tool_calls", tool_calls=[call("c1", "ls", "{}")])
+    recorder = LogRecorder(tmp_path)
+    with running(ScriptedModel(calls, Reply(text="done", finish_reason="stop")), recorder=recorder) as served:
+        start: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+        message = ask(served.url, start)
+        result = {"role": "tool", "tool_call_id": "c1", "content": "a.txt"}
+        ask(served.url, [*start, {**message, "content": content}, result])
+    recorder.close()
+    (row,) = conversation_rows(read_log(tmp_path / LOG))
+    assert [message["role"] for message in row["conversation"]] == ["user", "assistant", "tool", "assistant"]
+
+
 def test_records_are_samples_that_can_be_looked_at(tmp_path: Path) -> None:
     reply = Reply(text="", tool_calls=[call("c1", "ls", "{}")], finish_reason="tool_calls")
     recorder = LogRecorder(tmp_path)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import socket
 import sys
 import time
 from pathlib import Path
@@ -15,12 +16,12 @@ import httpx
 import pytest
 from tests.gateway.scripted import ScriptedModel, running
 
+from newskills.agents.forwarder import IN_PYTHON
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.base.records import Inference, Reply, Request, Usage
 from newskills.gateway.recording import LogRecorder, read_log
 from newskills.gateway.server import RunGateway
 from newskills.gateway.tasks import GatewayTask, Prices, TaskLimits
-from newskills.solve.agents.programs import forward
 
 USED = Usage(input_tokens=10, output_tokens=5)
 DONE = Reply(text="ok", finish_reason="stop", usage=USED)
@@ -227,10 +228,11 @@ def test_a_program_reaches_it_by_the_forwarder_of_containers(tmp_path: Path) -> 
         task = GatewayTask(model=ScriptedModel(DONE), name="one")
         async with RunGateway(socket=tmp_path / "s.sock") as gateway:
             gateway.begin("token-1", task)
-            words = [sys.executable, forward.__file__, str(tmp_path / "s.sock"), sys.executable, "-c", ASK]
-            program = await asyncio.create_subprocess_exec(
-                *words, "{address}/token-1", stdout=asyncio.subprocess.PIPE
-            )
+            with socket.create_server(("127.0.0.1", 0)) as held:
+                port = str(held.getsockname()[1])
+            forward = [sys.executable, str(IN_PYTHON), str(tmp_path / "s.sock"), port, str(tmp_path / "stop")]
+            words = [*forward, sys.executable, "-c", ASK, f"http://127.0.0.1:{port}/token-1"]
+            program = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
             return (await program.communicate())[0].decode()
 
     assert asyncio.run(main()) == "ok\n"

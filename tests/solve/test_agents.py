@@ -16,7 +16,13 @@ from newskills.benchmarks import get_benchmark
 from newskills.solve import make_solver
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig, observation
 from newskills.solve.agents.options import AgentOptions, Trajectory, text_after
+from newskills.solve.agents.rollout import AGENTS
 from newskills.solve.parts import SolverParts
+
+
+def test_only_programs_in_folders_of_their_own_need_a_container() -> None:
+    needing = [name for name in AGENTS.built_in_names() if AGENTS.properties(name).needs_container]
+    assert needing == ["openhands", "swe-agent"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "doctor": "check this machine; how to install what is missing",
         "setup": "describe a cluster: write its config and test it",
         "list": "list benchmarks, prompts, graders, metrics, servers",
+        "agents": "list and install programs that work as agents",
     },
     "data": {
         "prepare_data": "download and normalise benchmark data",

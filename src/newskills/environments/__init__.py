@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from newskills.base.errors import ConfigError
+
 SESSIONS = "sandbox"
 """The engine that is no container: sessions of the sandbox."""
 
@@ -22,16 +24,18 @@ def make_environments(config: EnvironmentConfig, environ: Mapping[str, str]) -> 
     return ContainerPool(config, environ)
 
 
-def check_engine(config: EnvironmentConfig, environ: Mapping[str, str], mounts: Mapping[str, str]) -> None:
-    """Raise ConfigError where no engine is installed, or where it cannot show `mounts`. The sandbox says itself, when
-    it starts, what it lacks."""
+def check_engine(config: EnvironmentConfig, environ: Mapping[str, str], *, needs_container: bool) -> None:
+    """Raise ConfigError where no engine is installed, or where it makes no containers and these are needed. The sandbox
+    says itself, when it starts, what it lacks."""
     from newskills.environments.engines import find_engine
-    from newskills.environments.sessions import refuse_mounts
 
     if config.engine != SESSIONS:
         find_engine(config, environ)
-    else:
-        refuse_mounts(mounts)
+    elif needs_container:
+        raise ConfigError(
+            "This agent is a program that needs a container, and sessions of the sandbox are none.",
+            hint="Use containers: ++environment.engine=podman",
+        )
 
 
 def check_image(config: EnvironmentConfig, spec: EnvironmentSpec, environ: Mapping[str, str]) -> None:

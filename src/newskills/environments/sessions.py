@@ -12,7 +12,7 @@ import itertools
 import os
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from newskills.base.aio import Gate
@@ -45,20 +45,14 @@ def place_in_session(path: str) -> str:
     return HOME + path.rstrip("/")
 
 
-def refuse_mounts(mounts: Mapping[str, str]) -> None:
-    """Raise ConfigError where there are any mounts: sessions see no folders of this machine."""
-    if mounts:
-        raise ConfigError(
-            "This agent is a program that needs a container, and sessions of the sandbox are none.",
-            hint="Use containers: ++environment.engine=podman",
-        )
-
-
 class SessionPool:
-    """Implements `AgentEnvironments`. The sandbox is its own; sessions end with this process."""
+    """Implements `AgentEnvironments`. The sandboxes are its own, one for each set of folders that sessions see;
+    sessions end with this process."""
 
-    def __init__(self, config: EnvironmentConfig, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, config: EnvironmentConfig, make: Callable[[Mapping[str, str]], Sandbox]) -> None:
+        """Create the pool; `make` makes a sandbox whose sessions see folders of this machine: place → folder."""
+        self._make = make
+        self._sandboxes: dict[tuple[tuple[str, str], ...], Sandbox] = {}
         self._gate = Gate(config.at_once)
         self._alive: set[SessionEnvironment] = set()
 
@@ -66,7 +60,7 @@ class SessionPool:
         """Start a session for `spec`. Raises ConfigError (isolation that gives no folders of one's own),
         EnvironmentFailedError."""
         await self._gate.acquire()
-        environment = SessionEnvironment(self._sandbox, spec, self)
+        environment = SessionEnvironment(self._sandbox(spec.mounts), spec, self)
         self._alive.add(environment)
         try:
             await environment.start()
@@ -78,7 +72,14 @@ class SessionPool:
     async def close(self) -> None:
         for environment in tuple(self._alive):
             await environment.stop()
-        await self._sandbox.close()
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+
+    def _sandbox(self, mounts: Mapping[str, str]) -> Sandbox:
+        key = tuple(sorted(mounts.items()))
+        if key not in self._sandboxes:
+            self._sandboxes[key] = self._make({place: folder for folder, place in key})
+        return self._sandboxes[key]
 
     def forget(self, environment: SessionEnvironment) -> None:
         """Forget an environment that is gone, and free its place."""
@@ -99,7 +100,6 @@ class SessionEnvironment:
     async def start(self) -> None:
         """Make the working folder of the session and copy the folders of its specification into it. Raises ConfigError,
         EnvironmentFailedError."""
-        refuse_mounts(self._spec.mounts)
         made = await self._run(f"mkdir -p {shlex.quote(self._workdir)}", HOUSEKEEPING)
         if made.isolation_level != ISOLATED:
             raise ConfigError(

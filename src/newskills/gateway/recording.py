@@ -228,8 +228,9 @@ def reply_row(reply: Reply) -> Row:
 
 
 def _essence(message: Row) -> list[Any]:
-    """Return what stays of a message when a program sends it back: reasoning and outer blanks may be lost."""
-    content = message.get("content")
+    """Return what stays of a message when a program sends it back: reasoning and outer blanks may be lost, and an empty
+    text may be none."""
+    content = message.get("content") or ""
     if isinstance(content, list) and message.get("role") == "assistant":
         content = "".join(str(part.get("text") or "") for part in content if part.get("thought") is not True)
     calls = [[call.get("id"), name_of(call), arguments_of(call)] for call in message.get("tool_calls") or ()]

@@ -116,7 +116,7 @@ class Gateway:
                 return wrong_method(request, "GET") or _json(model_list(route.protocol, task.model.name))
             if (wrong := wrong_method(request, "POST")) is not None:
                 return wrong
-            program = route.protocol.read(_body(request), route.model, route.stream)
+            program = _program(request, route, task)
             if route.operation == "count":
                 return await self._counted(route.protocol, task, program)
             task.admit()
@@ -237,6 +237,17 @@ def problem_of(error: NewskillsError) -> GatewayProblem:
     if not error.retryable:
         return GatewayProblem("server", str(error), status=502, final=True)
     return GatewayProblem("server", str(error), status=status if status and status >= 500 else 502)
+
+
+def _program(request: HttpRequest, route: Route, task: GatewayTask) -> ProgramRequest:
+    """Read a request; the task remembers why one cannot be read. Raises GatewayProblem."""
+    try:
+        program = route.protocol.read(_body(request), route.model, route.stream)
+    except GatewayProblem as problem:
+        task.refusal = problem.message
+        raise
+    task.refusal = ""
+    return program
 
 
 def _refused(protocol: ProgramProtocol, problem: GatewayProblem) -> Response:

@@ -134,6 +134,8 @@ class GatewayTask(Struct, kw_only=True, eq=False):
     replies  those so far, where `keeps_replies`
     failure  of the last request, if it failed
     tools    those that the program offered last
+    refusals requests that came after a limit was used up, which `exhausted` names
+    refusal  why its last request could not be read or served at all; empty: it could
     """
 
     model: Model
@@ -149,6 +151,9 @@ class GatewayTask(Struct, kw_only=True, eq=False):
     tools: list[Row] | None = None
     requests: int = 0
     answered: int = 0
+    refusals: int = 0
+    exhausted: str = ""
+    refusal: str = ""
     tokens: int = 0
     cost: float = 0.0
     began: float = field(default_factory=time.monotonic)
@@ -166,6 +171,8 @@ class GatewayTask(Struct, kw_only=True, eq=False):
         ]
         for name, value, limit in used:
             if limit and value >= limit:
+                self.refusals += 1
+                self.exhausted = name
                 raise refuse(f"This task has used up its limit of {limit:g} {name}.", code="task_limit")
         self.requests += 1
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from newskills.base.protocols import Execution, ExecutionResult
@@ -20,8 +21,19 @@ WORDS = SettingWords(
 class LocalSandbox(AsyncSandbox):
     """Implements `Sandbox` with processes of this machine. Belongs to the loop that starts it."""
 
-    def __init__(self, config: SandboxConfig, environ: Mapping[str, str] | None = None) -> None:
-        super().__init__(settings_of(config), environ)
+    def __init__(
+        self,
+        config: SandboxConfig,
+        environ: Mapping[str, str] | None = None,
+        *,
+        folders: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create the sandbox; `folders`: places where sessions see folders of this machine, with programs that map more
+        addresses than they use memory."""
+        settings = settings_of(config)
+        if folders:
+            settings = dataclasses.replace(settings, folders=folders, address_space=False)
+        super().__init__(settings, environ)
 
     async def start(self) -> None:
         """Start the sandbox, unless it runs. Raises ConfigError, SandboxError."""

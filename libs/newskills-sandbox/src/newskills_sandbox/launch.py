@@ -190,6 +190,7 @@ def _orders(settings: SandboxSettings, level: str, interpreter: Interpreter) -> 
     data_dir = str(Path(settings.data_dir).resolve()) if settings.data_dir else ""
     variables = environment(interpreter.program)
     bound = {"/data": data_dir} if data_dir else {}
+    bound |= {place: os.path.realpath(folder) for place, folder in settings.folders.items()}
     if level == "a" and (headers := header_folder()):
         bound[SHOWN] = headers
         variables[VARIABLE] = SHOWN
@@ -215,6 +216,6 @@ def _orders(settings: SandboxSettings, level: str, interpreter: Interpreter) -> 
             "files": limits.files,
             "processes": limits.processes,
             "open_files": limits.open_files,
-            "address_space": True,
+            "address_space": settings.address_space,
         },
     }

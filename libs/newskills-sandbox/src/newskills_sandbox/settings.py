@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -70,6 +71,8 @@ class SandboxSettings:
     preload          modules imported once and shared by all sessions; those by default may be missing
     packages         Python packages that the code may import, with their dependencies; None: all
     data_dir         folder that the code can read: as /data at isolation level a, at every level as $DATA_DIR
+    folders          places where sessions see further folders, read-only → these folders; isolation level a
+    address_space    limit the addresses that a program maps to its memory; some map far more than they use
     lean             Lean 4: a lean program, a toolchain or a built Lake project; empty: the installed one
     concurrency      cells that run at once; 0: two per core, plus more while those sleep
     max_sessions     open at once
@@ -84,6 +87,8 @@ class SandboxSettings:
     preload: tuple[str, ...] = ("numpy", "sympy")
     packages: tuple[str, ...] | None = None
     data_dir: str = ""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    address_space: bool = True
     lean: str = ""
     concurrency: int = 0
     max_sessions: int = 1000

@@ -230,7 +230,8 @@ class RunBuilder:
             from newskills.environments.sessions import SessionPool
             from newskills.sandbox.host import LocalSandbox
 
-            return SessionPool(config, LocalSandbox(session_sandbox(config), self.environ))
+            settings = session_sandbox(config)
+            return SessionPool(config, lambda folders: LocalSandbox(settings, self.environ, folders=folders))
         return make_environments(config, self.environ)
 
     def _tool_options(self, config: GenerationConfig) -> ToolOptions:

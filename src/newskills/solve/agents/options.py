@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from newskills.base.environment import ExecutedCommand
@@ -15,7 +17,11 @@ REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
-    """`settings` are the agent's own (`++agent_config.*`); prices are those of a million tokens, where known."""
+    """`settings` are the agent's own (`++agent_config.*`); prices are those of a million tokens, where known.
+
+    file  of an agent that is a data file of the user's
+    logs  folder beside which agents keep logs; None: nowhere
+    """
 
     agent: str
     settings: Row = {}
@@ -23,6 +29,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     environment: EnvironmentConfig = EnvironmentConfig()
     input_price: float | None = None
     output_price: float | None = None
+    file: Path | None = None
+    logs: Path | None = None
 
     def cost(self, read: int | None, written: int | None) -> float | None:
         """Return the cost of tokens read and written; None where a price or a count is not known."""
@@ -60,6 +68,7 @@ class Trajectory(Struct, kw_only=True):
     ended         why: submitted, steps, tokens, cost, time, context, no_command
     tools         those that the model was offered, where the agent chooses them itself
     submission    the patch that the agent itself gives; None: the changes in the environment are the patch
+    log           folder beside the output that holds its logs
     """
 
     conversation: list[Row]
@@ -69,6 +78,7 @@ class Trajectory(Struct, kw_only=True):
     submission: str | None = None
     native_tools: bool = True
     tools: list[Row] | None = None
+    log: str | None = None
 
     @property
     def input_tokens(self) -> int | None:

@@ -7,13 +7,15 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import DescribedRegistry
@@ -23,6 +25,7 @@ from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
 from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
+from newskills.solve.agents.programs.declared import DeclaredAgent
 from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
@@ -30,18 +33,37 @@ from newskills.solve.replies import joined
 
 
 class AgentProperties(Struct, frozen=True, kw_only=True):
-    """What is particular about an agent. resumes: it works by our own loop, so a sample goes on where it was killed."""
+    """What is particular about an agent.
+
+    resumes          it works by our own loop, so a sample goes on where it was killed
+    needs_container  its program lies in a folder that sessions of the sandbox do not see
+    comes            how one comes by it, for people
+    """
 
     resumes: bool = False
+    needs_container: bool = False
+    comes: str = ""
 
 
 AGENTS = DescribedRegistry(
     "agent",
     {
-        "bash": ("newskills.solve.agents.bash:BashAgent", AgentProperties(resumes=True)),
-        "mini-swe-agent": ("newskills.solve.agents.mini_swe_agent:MiniSweAgent", AgentProperties()),
-        "swe-agent": ("newskills.solve.agents.swe_agent.agent:SweAgent", AgentProperties()),
-        "openhands": ("newskills.solve.agents.openhands.agent:OpenHands", AgentProperties()),
+        "bash": (
+            "newskills.solve.agents.bash:BashAgent",
+            AgentProperties(resumes=True, comes="part of newskills"),
+        ),
+        "mini-swe-agent": (
+            "newskills.solve.agents.mini_swe_agent:MiniSweAgent",
+            AgentProperties(comes="pip install 'newskills[agents]'"),
+        ),
+        "swe-agent": (
+            "newskills.solve.agents.swe_agent.agent:SweAgent",
+            AgentProperties(needs_container=True, comes="a checkout, see docs/agents.md"),
+        ),
+        "openhands": (
+            "newskills.solve.agents.openhands.agent:OpenHands",
+            AgentProperties(needs_container=True, comes="an environment of Python, see docs/agents.md"),
+        ),
     },
     usual=AgentProperties(),
     group="newskills.agents",
@@ -83,14 +105,39 @@ def software_agent(parts: SolverParts) -> Solver:
     options = parts.agent
     if options is None:
         _refuse()
-    name = AGENTS.resolve(options.agent)
+    options = msgspec.structs.replace(options, logs=parts.folder if parts.resumes else None)
+    if (definition := find_definition(options.agent)) is not None:
+        return _declared(parts, options, definition)
+    name = _resolve(options.agent)
     options = msgspec.structs.replace(options, agent=name)
     kind = AGENTS.get(name)
     agent: Agent = kind(options, read_config(kind.Config, options.settings, f"agent_config of agent '{name}'"))
-    solver = AgentSolver(parts, options, agent)
+    solver = AgentSolver(parts, options, agent, AGENTS.properties(name))
     if AGENTS.properties(name).resumes and parts.resumes:
         return ResumedSolver(solver, parts.folder)
     return solver
+
+
+def _declared(parts: SolverParts, options: AgentOptions, definition: AgentDefinition) -> Solver:
+    """Return the solver of an agent that is a data file. Raises ConfigError."""
+    file = Path(options.agent) if is_file_name(options.agent) else None
+    options = msgspec.structs.replace(options, agent=definition.name, file=file)
+    where = f"agent_config of agent '{definition.name}'"
+    config = read_config(DeclaredAgent.Config, options.settings, where)
+    return AgentSolver(parts, options, DeclaredAgent(options, config, definition), AgentProperties())
+
+
+def _resolve(name: str) -> str:
+    """Return the name of an agent that is a class. Raises UnknownNameError with all that there are."""
+    try:
+        return AGENTS.resolve(name)
+    except UnknownNameError:
+        raise UnknownNameError("agent", name, agent_names()) from None
+
+
+def agent_names() -> list[str]:
+    """Return the names of all agents: data files, classes and those of installed distributions."""
+    return sorted({*library(), *AGENTS.names()})
 
 
 def _refuse() -> NoReturn:
@@ -109,8 +156,10 @@ class AgentSolver:
     `tools`, `num_steps`, `agent_seconds`, `cost` where prices are known, and token counts summed over all requests.
     """
 
-    def __init__(self, parts: SolverParts, options: AgentOptions, agent: Agent) -> None:
-        self._options, self._agent = options, agent
+    def __init__(
+        self, parts: SolverParts, options: AgentOptions, agent: Agent, properties: AgentProperties
+    ) -> None:
+        self._options, self._agent, self._properties = options, agent, properties
         self._data_dir = parts.data_dir
         self._load, self._plain_chat = parts.load, parts.chat
         self._chats: dict[str, ChatSolver] = {}
@@ -119,7 +168,8 @@ class AgentSolver:
 
     def check(self) -> None:
         """Raise ConfigError where no container engine is installed, or the agent needs another one."""
-        check_engine(self._options.environment, os.environ, self._agent.mounts)
+        needs_container = self._properties.needs_container
+        check_engine(self._options.environment, os.environ, needs_container=needs_container)
 
     def request(self, sample: Sample) -> Request:
         """Return the first request of a task. Raises DataError for a row that is no task, ConfigError for an endpoint
@@ -203,7 +253,7 @@ class AgentSolver:
         whole = joined(trajectory.replies)
         last = trajectory.replies[-1]
         whole.finish_reason = (
-            "length" if trajectory.ended not in ("submitted", "no_command") else last.finish_reason
+            "length" if trajectory.ended not in ("submitted", "no_command", "failed") else last.finish_reason
         )
         attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
         tools = trajectory.tools or request.tools
@@ -216,6 +266,7 @@ class AgentSolver:
             "steps": trajectory.steps,
             "conversation": trajectory.conversation,
             "agent_seconds": round(seconds, 3),
+            **({"agent_log": trajectory.log} if trajectory.log else {}),
             **({"tools": tools} if trajectory.native_tools and tools else {}),
             **({"cost": cost} if cost is not None else {}),
         }

@@ -22,7 +22,15 @@ from newskills.gateway.routes import IDENTITY as HEADER
 from newskills.solve.agents.openhands import inside
 from newskills.solve.agents.openhands.events import read_events
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory, time_for
-from newskills.solve.agents.programs.program import GATEWAY, OUT, WORK, ContainerProgram, ProgramEndpoint
+from newskills.solve.agents.programs.program import (
+    GATEWAY,
+    OUT,
+    WORK,
+    ContainerProgram,
+    ProgramEndpoint,
+    command_line,
+    session_of,
+)
 
 SETTINGS = "settings.json"
 PROMPTS = {REPOSITORY: "agents/task", TERMINAL: "agents/terminal_task"}
@@ -96,7 +104,9 @@ class OpenHands:
                 f"OpenHands {self.version} has no preset '{config.preset}'.",
                 hint=f"Presets: {', '.join(name for name in presets if not name.startswith('_'))}.",
             )
-        self._container = ContainerProgram("OpenHands", folder, [Path(inside.__file__)])
+        self._container = ContainerProgram(
+            "OpenHands", {str(folder): str(folder)}, python=str(self._python), files=[Path(inside.__file__)]
+        )
 
     def prompt(self, usual: str) -> str:
         return self.config.prompt or PROMPTS[usual]
@@ -122,12 +132,11 @@ class OpenHands:
         }
         await container.write(environment, SETTINGS, msgspec.json.encode(settings).decode())
         words = [str(self._python), f"{GATEWAY}/{Path(inside.__file__).name}", f"{WORK}/{SETTINGS}"]
-        ran, session = await container.run(
+        session = session_of(model, request)
+        ran = await container.run(
             environment,
-            model,
-            request,
-            lambda endpoint: [*words, self._model(model.name, endpoint)],
-            QUIET,
+            session,
+            lambda endpoint: command_line(QUIET, endpoint, [*words, self._model(model.name, endpoint)]),
             time_for(row, self.config.time_limit),
         )
         return await container.trajectory(environment, ran, session, read_events, _REASON)
@@ -136,7 +145,7 @@ class OpenHands:
         """Encode the fields of the program's class LLM."""
         place = {
             "model": f"openai/{name}",
-            "base_url": endpoint.address,
+            "base_url": endpoint.by_header,
             "extra_headers": {HEADER: endpoint.identity},
         }
         return msgspec.json.encode({**MODEL, **self.config.options, **place}).decode()

@@ -7,6 +7,8 @@ sampling parameters). Its trajectory is read from files that it leaves.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
 import secrets
 import shlex
@@ -18,15 +20,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from newskills.agents.forwarder import IN_PYTHON, compiled_forwarder
 from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import ContextLimitError, EnvironmentFailedError
 from newskills.base.protocols import Model
 from newskills.base.records import Request
-from newskills.gateway.server import RunGateway
+from newskills.gateway.server import Recorder, RunGateway
 from newskills.gateway.tasks import GatewayTask
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 from newskills.solve.agents.options import Trajectory
-from newskills.solve.agents.programs import forward
 from newskills.solve.interactive.shared import SharedContext
 
 SOCKET = "endpoint.sock"
@@ -42,31 +44,69 @@ INTERRUPTED = "interrupted"
 """Why it ended where it did not say why."""
 KILLED = 128
 """From this exit code on it was killed, which a command of the model's may have done."""
+PORTS = range(20000, 32000)
+"""Below those that systems give to connections."""
+TAKEN = 98
+"""Exit code of the forwarder where another process has its port, as on machines whose containers share a network."""
+TRIES = 3
+MOST_REFUSALS = 30
+"""Requests after a task's limit until its program, which tries again for ever, is killed."""
+LOOK_EVERY = 0.5
 
 
 class ProgramEndpoint(Struct, frozen=True, kw_only=True):
-    """How the program reaches the endpoint: `address` (a place-holder until it runs), `identity` for the header."""
+    """How the program reaches the endpoint.
+
+    address   without a version
+    path      what follows there for programs that name their task by the header, whose value is `identity`; the
+              address with the identity behind it serves all others
+    forward   words before the program's own: they lead that address to the socket
+    """
 
     address: str
+    path: str
     identity: str
+    forward: tuple[str, ...]
+
+    @property
+    def by_header(self) -> str:
+        return f"{self.address}/{self.path}"
+
+
+ProgramLine = tuple[str, bytes]
+"""A command line, and its input."""
 
 
 class ContainerProgram:
-    """`name` for errors; `folder` holds the program and its Python; `files` of ours lie beside the socket."""
+    """`name` for errors; `folders` hold the program and its Python; `files` of ours lie beside the socket.
 
-    def __init__(self, name: str, folder: Path, files: Sequence[Path] = ()) -> None:
-        self._name, self._folder = name, folder
+    `python` runs the forwarder where it cannot be compiled.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folders: Mapping[str, str],
+        *,
+        python: str,
+        files: Sequence[Path] = (),
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._name, self._folders, self._python = name, folders, python
         self._place = tempfile.TemporaryDirectory(prefix="newskills-agent-")
-        for file in (Path(forward.__file__), *files):
+        compiled = compiled_forwarder()
+        self._forwarder = compiled or IN_PYTHON
+        self._is_compiled = compiled is not None
+        for file in (self._forwarder, *files):
             shutil.copy(file, Path(self._place.name, file.name))
         Path(self._place.name).chmod(0o755)
         self._endpoint: SharedContext[RunGateway] = SharedContext(
-            lambda: RunGateway(socket=Path(self._place.name, SOCKET))
+            lambda: RunGateway(socket=Path(self._place.name, SOCKET), recorder=recorder)
         )
 
     @property
     def mounts(self) -> Mapping[str, str]:
-        return {str(self._folder): str(self._folder), self._place.name: GATEWAY}
+        return {**self._folders, self._place.name: GATEWAY}
 
     async def write(self, environment: AgentEnvironment, name: str, text: str) -> None:
         """Write `text` to the file `name` for the program. Raises EnvironmentFailedError."""
@@ -78,26 +118,53 @@ class ContainerProgram:
     async def run(
         self,
         environment: AgentEnvironment,
-        model: Model,
-        request: Request,
-        words: Callable[[ProgramEndpoint], Sequence[str]],
-        variables: Mapping[str, str],
+        session: GatewayTask,
+        line: Callable[[ProgramEndpoint], ProgramLine],
         timeout: float,
-    ) -> tuple[ExecutedCommand, GatewayTask]:
-        """Run `words`, the first of which is its Python. Raises what the environment raises."""
-        session = GatewayTask(model=model, request=msgspec.structs.replace(request, solver={}))
+    ) -> ExecutedCommand:
+        """Run the command line that `line` makes. Raises what the environment raises."""
         identity = secrets.token_urlsafe(16)
         async with self._endpoint.use() as endpoint:
             endpoint.begin(identity, session)
             try:
-                address = f"{{address}}/{endpoint.path}"
-                line = list(words(ProgramEndpoint(address=address, identity=identity)))
-                forwarded = [line[0], f"{GATEWAY}/{Path(forward.__file__).name}", f"{GATEWAY}/{SOCKET}", *line]
-                command = ["env", *(f"{name}={value}" for name, value in variables.items()), *forwarded]
-                ran = await environment.execute(shlex.join(command), timeout=timeout or ENDLESS, max_output=LOG)
+                for _ in range(TRIES):
+                    ran = await self._once(environment, session, endpoint.path, identity, line, timeout)
+                    if ran.exit_code != TAKEN or session.requests:
+                        break
             finally:
                 endpoint.end(session)
-        return ran, session
+        return ran
+
+    async def _once(
+        self,
+        environment: AgentEnvironment,
+        session: GatewayTask,
+        path: str,
+        identity: str,
+        line: Callable[[ProgramEndpoint], ProgramLine],
+        timeout: float,
+    ) -> ExecutedCommand:
+        port = secrets.choice(PORTS)
+        stop = f"stop-{secrets.token_hex(8)}"
+        forwarder = f"{GATEWAY}/{self._forwarder.name}"
+        address = ProgramEndpoint(
+            address=f"http://127.0.0.1:{port}",
+            path=path,
+            identity=identity,
+            forward=(
+                *((forwarder,) if self._is_compiled else (self._python, forwarder)),
+                f"{GATEWAY}/{SOCKET}",
+                str(port),
+                f"{GATEWAY}/{stop}",
+            ),
+        )
+        watching = asyncio.create_task(_stop_runaway(session, Path(self._place.name, stop)))
+        try:
+            command, stdin = line(address)
+            return await environment.execute(command, timeout=timeout or ENDLESS, stdin=stdin, max_output=LOG)
+        finally:
+            watching.cancel()
+            Path(self._place.name, stop).unlink(missing_ok=True)
 
     async def trajectory(
         self,
@@ -131,3 +198,22 @@ class ContainerProgram:
             trajectory.ended = "context"
         trajectory.replies, trajectory.tools = session.replies, session.tools
         return trajectory
+
+
+def session_of(model: Model, request: Request) -> GatewayTask:
+    """Return the task of a program that asks with the run's settings, whatever it says."""
+    return GatewayTask(model=model, request=msgspec.structs.replace(request, solver={}))
+
+
+def command_line(variables: Mapping[str, str], endpoint: ProgramEndpoint, words: Sequence[str]) -> ProgramLine:
+    """Return the command line that runs `words` behind the forwarder."""
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    return shlex.join(["env", *settings, *endpoint.forward, *words]), b""
+
+
+async def _stop_runaway(session: GatewayTask, stop: Path) -> None:
+    """Make the file that ends a program, once it has asked on and on after its task's limit."""
+    while session.refusals < MOST_REFUSALS:
+        await asyncio.sleep(LOOK_EVERY)
+    with contextlib.suppress(OSError):
+        stop.touch()

@@ -23,7 +23,14 @@ from newskills.base.records import Request, Row
 from newskills.gateway.routes import IDENTITY as HEADER
 from newskills.graders.software.task import REPOSITORY
 from newskills.solve.agents.options import AgentOptions, Trajectory, time_for
-from newskills.solve.agents.programs.program import OUT, WORK, ContainerProgram, ProgramEndpoint
+from newskills.solve.agents.programs.program import (
+    OUT,
+    WORK,
+    ContainerProgram,
+    ProgramEndpoint,
+    command_line,
+    session_of,
+)
 from newskills.solve.agents.swe_agent.trajectories import SUFFIX, read_trajectory
 
 QUIET = {
@@ -77,7 +84,9 @@ class SweAgent:
             )
         self._yaml = self._configuration()
         self.version = self._version()
-        self._container = ContainerProgram("SWE-agent", self._folder)
+        self._container = ContainerProgram(
+            "SWE-agent", {str(self._folder): str(self._folder)}, python=str(self._program.with_name("python"))
+        )
 
     def prompt(self, usual: str) -> str:
         return self.config.prompt or usual
@@ -95,12 +104,11 @@ class SweAgent:
         container = self._container
         await container.write(environment, "issue.md", str(row["problem_statement"]))
         await container.write(environment, "config.yaml", self._yaml)
-        ran, session = await container.run(
+        session = session_of(model, request)
+        ran = await container.run(
             environment,
-            model,
-            request,
-            lambda endpoint: self._words(model.name, endpoint, row),
-            self._variables,
+            session,
+            lambda endpoint: command_line(self._variables, endpoint, self._words(model.name, endpoint, row)),
             time_for(row, self.config.time_limit),
         )
         return await container.trajectory(environment, ran, session, _read, _REASON)
@@ -111,7 +119,7 @@ class SweAgent:
         options = {
             "config": f"{WORK}/config.yaml",
             "agent.model.name": f"openai/{model}",
-            "agent.model.api_base": endpoint.address,
+            "agent.model.api_base": endpoint.by_header,
             "agent.model.api_key": "none",
             "agent.model.completion_kwargs": msgspec.json.encode(
                 {"extra_headers": {HEADER: endpoint.identity}}

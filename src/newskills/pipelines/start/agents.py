@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns agents [install NAME…]` does: the agents that there are, and their programs on this machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills.agents.definition import (
+    AgentDefinition,
+    agents_folder,
+    find_definition,
+    library,
+    read_definition,
+)
+from newskills.agents.installing import find_installed, install_agent, place_of
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.tables import print_table
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
+
+ALL = "all"
+HEAD = ("agent", "protocol", "version", "installed")
+
+
+class AgentsOptions(Struct, frozen=True, kw_only=True):
+    action: Annotated[
+        Literal["list", "install"],
+        doc("list: what there is (default); install NAME…: install programs, once", {"positional": True}),
+    ] = "list"
+    names: Annotated[
+        list[str], doc("install: names of agents, data files (./agent.yaml), or `all`", {"positional": True})
+    ] = []
+    folder: Annotated[
+        str | None, doc("folder in which agents are installed (default: NEWSKILLS_AGENTS, or one in the cache)")
+    ] = None
+    mirror: Annotated[
+        str | None, doc("install: folder that packages are kept in, and taken from where it has them")
+    ] = None
+    offline: Annotated[bool, doc("install: use the mirror alone, never the network")] = False
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[AgentsOptions]) -> int:
+    """List or install agents. Raises ConfigError, UnknownNameError, LockedError."""
+    options = parsed.options
+    folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
+    if options.action == "list":
+        _list(folder, options.names)
+        return 0
+    if not options.names:
+        raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library()))}, or `all`")
+    definitions = _definitions(options.names)
+    if options.dry_run:
+        show_dry_run(
+            [
+                ("installs", f"{definition.shown} {definition.install.version}", str(place_of(definition, folder)))
+                for definition in definitions
+            ]
+        )
+        return 0
+    mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None
+    for definition in definitions:
+        installed = install_agent(definition, folder, mirror=mirror, offline=options.offline, say=_say)
+        _say(f"{definition.name} {installed.version} is in {place_of(definition, folder)} ({installed.mb:,} MB).")
+    return 0
+
+
+def _list(folder: Path, names: list[str]) -> None:
+    """Print the agents that are data files, with what is installed of them."""
+    rows: list[tuple[str, str, str, str]] = []
+    for definition in _definitions(names or [ALL]):
+        installed = find_installed(definition, folder)
+        state = f"{installed.mb:,} MB" if installed else f"no: ns agents install {definition.name}"
+        rows.append((definition.name, definition.protocol, definition.install.version, state))
+    if not names:
+        rows += _classes()
+    print_table(rows, HEAD)
+
+
+def _classes() -> list[tuple[str, str, str, str]]:
+    """Return the agents that are written in Python: ours, and those of installed distributions."""
+    from newskills.solve.agents.rollout import AGENTS
+
+    return [(name, "chat", "", AGENTS.properties(name).comes or "another distribution") for name in AGENTS.names()]
+
+
+def _definitions(names: list[str]) -> list[AgentDefinition]:
+    """Return the data files that are named. Raises ConfigError, UnknownNameError."""
+    if names == [ALL]:
+        return [read_definition(path) for path in library().values()]
+    definitions = []
+    for name in names:
+        definition = find_definition(name)
+        if definition is None:
+            raise UnknownNameError("agent", name, list(library()))
+        definitions.append(definition)
+    return definitions
+
+
+def agent_table() -> str:
+    """Return the table of agents for the docs: each with its protocol and the version that is tested."""
+    lines = ["| agent | protocol | tested version | package |", "|---|---|---|---|"]
+    for path in library().values():
+        definition = read_definition(path)
+        source = "npm" if definition.install.npm else "PyPI"
+        link = f"[{definition.shown}]({definition.site})"
+        lines.append(
+            f"| `{definition.name}` ({link}) | {definition.protocol} | {definition.install.version} | "
+            f"{source}: `{definition.package}` |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

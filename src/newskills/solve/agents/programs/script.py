@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shell scripts around a program: they write its files and variables, start it, and gather its own log.
+
+All that comes from a task or a model is quoted, and nothing of it is a placeholder.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+
+from newskills.agents.definition import OUT, AgentDefinition, filled
+from newskills.solve.agents.programs.program import WORK
+
+TASK_FILE = f"{WORK}/task.md"
+OWN_LOG = f"{OUT}/own-log"
+MOST_LOG_FILES = 100
+LARGEST_LOG_FILE = 32 << 20
+LONGEST_WORD = 120_000
+"""Bytes of one word of a command line; Linux allows 131,072."""
+
+
+def run_script(
+    definition: AgentDefinition, values: Mapping[str, str], variables: Mapping[str, str], words: Sequence[str]
+) -> str:
+    """Return the script that runs `words` where the program finds its files and variables.
+
+    HOME is the environment's own, where that can be written to.
+    """
+    lines = [
+        "umask 022",
+        f'if [ -z "$HOME" ] || [ ! -w "$HOME" ]; then HOME={WORK}/home; export HOME; fi',
+        f'mkdir -p {OUT} "$HOME"',
+        *_written(TASK_FILE, values["task"]),
+    ]
+    for path, content in definition.files.items():
+        if isinstance(content, str):
+            text = filled(content, values)
+        else:
+            text = json.dumps(filled(content, values), indent=2, ensure_ascii=False)
+        lines += _written(filled(path, values), text)
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    return "\n".join([*lines, f"exec {shlex.join(words)}", ""])
+
+
+def gather_script(definition: AgentDefinition) -> str:
+    """Return the script that copies what the program has logged to OWN_LOG, and removes its files from the task's
+    folder."""
+    patterns = " ".join(_place(pattern, is_pattern=True) for pattern in filled(definition.log, {"out": OUT}))
+    lines = [f"rm -rf {OWN_LOG}; mkdir -p {OWN_LOG}; n=0"]
+    if patterns:
+        lines += [
+            f"for file in {patterns}; do",
+            f'  if [ -f "$file" ] && [ ! -L "$file" ] && [ $n -lt {MOST_LOG_FILES} ]; then',
+            f'    n=$((n+1)); head -c {LARGEST_LOG_FILE} "$file" > "{OWN_LOG}/$n-${{file##*/}}"',
+            "  fi",
+            "done",
+        ]
+    for pattern in definition.leaves:
+        lines.append(f"rm -rf -- {_place(pattern, is_pattern=True)}")
+    return "\n".join([*lines, "true"])
+
+
+def _written(path: str, text: str) -> list[str]:
+    """Return the lines that write `text` to `path`."""
+    place = _place(path)
+    end = f"END-{secrets.token_hex(12)}"
+    return [f'mkdir -p "$(dirname {place})"', f"cat > {place} <<'{end}'", text, end]
+
+
+def _place(path: str, *, is_pattern: bool = False) -> str:
+    """Return a path as a word of the shell: a leading `~` is the home, and the signs of a pattern keep their
+    meaning."""
+    start, rest = ('"$HOME"/', path[2:]) if path.startswith("~/") else ("", path)
+    if not is_pattern:
+        return start + shlex.quote(rest)
+    return start + "".join(sign if sign in "*?" else shlex.quote(sign) for sign in rest)
