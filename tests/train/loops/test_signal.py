@@ -17,7 +17,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.store import read_rows
 from newskills.train.backends.cpu.llama import LoraConfig
 from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
-from newskills.train.loops.evaluation import HeldOut
+from newskills.train.loops.evaluation import HeldOut, Measured
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import advantages_of, shuffled
 from newskills.train.loops.grpo import GrpoConfig, grpo
@@ -146,7 +146,10 @@ def test_the_kept_weights_are_the_best_of_the_evaluations(model: Path, tmp_path:
     held_out = HeldOut(problems=PROBLEMS, scorer=scorer(), settings=EvalSettings(every=2, max_tokens=4))
     scores = iter([0.1, 0.5, 0.2, 0.9, 0.3])
     rows = run(
-        model, tmp_path, held_out=held_out, measure=lambda *_: {"eval_reward": next(scores), "eval_correct": 0.0}
+        model,
+        tmp_path,
+        held_out=held_out,
+        measure=lambda *_: Measured(metrics={"eval_reward": next(scores), "eval_correct": 0.0}, rewards=[]),
     )
     gaps = {row["step"]: row["kl_kept"] for row in rows if "kl_kept" in row}
     assert gaps[1] == pytest.approx(0.0, abs=1e-6)

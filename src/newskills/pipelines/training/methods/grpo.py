@@ -37,7 +37,7 @@ from newskills.run.training.examples import fitting_problems
 from newskills.run.training.leakage import check_overlap, texts_of
 from newskills.run.training.scoring import TrainedSkill, scoring_all
 from newskills.run.training.skill import Skill
-from newskills.train.loops.evaluation import HeldOut, kept_apart
+from newskills.train.loops.evaluation import HeldOut, kept_apart, steps_between
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import steps_of
@@ -92,7 +92,7 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
             method=method,
             data=RewardedProblems(problems, scorer),
             settings=settings | ({"weights": weights} if weights else {}),
-            held_out=held_out,
+            held_out=_often(held_out, keys) if held_out else None,
         )
 
     return PlannedTraining(
@@ -136,6 +136,15 @@ def _problems(
     longest = max(keys.eval.max_tokens, keys.max_tokens)
     eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
     return problems, HeldOut(problems=apart, scorer=scorer, settings=eval_settings)
+
+
+def _often(held_out: HeldOut, keys: GrpoKeys) -> HeldOut:
+    """Return the held-out problems with the steps between evaluations, where the user did not set them."""
+    if keys.eval.every:
+        return held_out
+    answers = min(len(held_out.problems), keys.eval.max_problems) * keys.eval.samples
+    every = steps_between(answers, keys.batch_size * keys.group_size)
+    return msgspec.structs.replace(held_out, settings=msgspec.structs.replace(held_out.settings, every=every))
 
 
 def _check_solvers(

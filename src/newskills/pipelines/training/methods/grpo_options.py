@@ -170,9 +170,9 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="number of training problems (at most a tenth) to hold out for evaluation, if no "
+            description="number of training problems (at most a quarter) to hold out for evaluation, if no "
             "others are given; 0 = none",
         ),
     ] = 200
-    eval: EvalSettings = EvalSettings(every=20)
+    eval: EvalSettings = EvalSettings(every=0, stop_worse=0.05)
     reward: RewardConfig = RewardConfig()
