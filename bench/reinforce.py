@@ -76,7 +76,7 @@ class Runs:
         if self.start.is_dir():
             return
         examples = [made for item in self.items.tune for made in self._examples(item)]
-        config = SftConfig(steps=MOST_STEPS, learning_rate=1e-3, schedule="constant", save_every=0)
+        config = SftConfig(steps=MOST_STEPS, learning_rate=1e-3, save_every=0)
         reached: list[float] = []
 
         def watched(progress: Progress) -> None:

@@ -11,6 +11,8 @@ from newskills.train.backends.trl.settings import TrlSettings
 
 Schedule = Literal["constant", "linear", "cosine"]
 """How the learning rate falls."""
+Baseline = Literal["mean", "weighted"]
+"""What is taken from the rewards of a group of samples."""
 Control = Literal["none", "shuffled"]
 """A training that shows what chance does: advantages of rewards that are shuffled within their groups."""
 TooLong = Literal["error", "drop", "truncate"]

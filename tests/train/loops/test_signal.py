@@ -199,8 +199,8 @@ def test_a_trainer_that_cannot_measure_refuses_a_minimum(tmp_path: Path) -> None
 
 def test_shuffled_rewards_are_those_of_the_group_in_another_order(model: Path, tmp_path: Path) -> None:
     rewards = [1.0, 0.0, None, 1.0, 0.0, 0.0]
-    mixed = shuffled(lambda values: advantages_of(values, by_std=False), 7)
-    drawn = [mixed(rewards) for _ in range(20)]
+    mixed = shuffled(lambda values, _: advantages_of(values, by_std=False), 7)
+    drawn = [mixed(rewards, ()) for _ in range(20)]
     assert all(sorted(values) == sorted(advantages_of(rewards, by_std=False)) for values in drawn)
     assert all(values[2] == 0 for values in drawn)
     assert len({tuple(values) for values in drawn}) > 3

@@ -21,14 +21,22 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.draws import DrawConfig, ProblemDraws, differ
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.groups import Group, advantages_of, grouped, measured, measured_draws, shuffled
+from newskills.train.loops.groups import (
+    Group,
+    advantages_of,
+    grouped,
+    measured,
+    measured_draws,
+    shuffled,
+    weighted_advantages,
+)
 from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.remarks import LossRemark, flat_remark
 from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.loops.signal import StepSignal
 from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.loops.traces import TrainingSequence, held_back, sampler_gap, traces
-from newskills.train.settings import Control, Schedule
+from newskills.train.settings import Baseline, Control, Schedule
 from newskills.train.verbs import (
     LossConfig,
     LossName,
@@ -49,6 +57,8 @@ class RewardedProblems(Struct, frozen=True):
 class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size problems with group_size samples each.
 
+    baseline         what is taken from the rewards of a group: their mean, or one in which unlikely samples weigh more
+                     (`loops.groups.weighted_advantages`)
     iterations       updates of the weights with the samples of a step; more than one needs the clipped loss ppo
     clip_low, _high  by how much the ratio of probabilities may differ from one there
     kl               weight of the divergence from the weights that training began from
@@ -78,6 +88,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     temperature: float = 1.0
     top_p: float = 1.0
     scale_by_std: bool = True
+    baseline: Baseline = "mean"
     loss: LossName = "importance_sampling"
     iterations: int = 1
     clip_low: float = 0.2
@@ -99,8 +110,10 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
         """Train on rewarded samples, as `grpo`."""
         return grpo(client, data.problems, self, folder, data.scorer, hooks)
 
-    def advantages(self, rewards: Sequence[float | None]) -> list[float]:
+    def advantages(self, rewards: Sequence[float | None], rollouts: Sequence[Rollout] = ()) -> list[float]:
         """Return the advantage of each sample of a group; 0 for what was not graded."""
+        if self.baseline == "weighted":
+            return weighted_advantages(rewards, rollouts, by_std=self.scale_by_std)
         return advantages_of(rewards, by_std=self.scale_by_std)
 
     def divisor(self, tokens: int, samples: int) -> int:

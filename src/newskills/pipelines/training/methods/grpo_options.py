@@ -17,7 +17,7 @@ from newskills.pipelines.training.methods.options import LocalOptions, PromptKey
 from newskills.run.planning.config import EndpointConfig
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.sandbox.config import SandboxConfig
-from newskills.train.settings import Control, EvalSettings, Schedule
+from newskills.train.settings import Baseline, Control, EvalSettings, Schedule
 
 AS_IN_EVAL = (
     *("solver", "solver_config", "agent", "agent_config", "agent_max_turns", "environment", "sandbox", "models"),
@@ -121,6 +121,13 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
+    baseline: Annotated[
+        Baseline,
+        Meta(
+            description="what is taken from the rewards of a group: their mean, or weighted: a mean in which unlikely "
+            "samples weigh more, with which the gradient is less noisy"
+        ),
+    ] = "mean"
     loss: Annotated[
         Literal["importance_sampling", "ppo", "gspo"],
         Meta(

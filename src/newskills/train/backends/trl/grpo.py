@@ -216,6 +216,8 @@ def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
         return "several benchmarks"
     if config.control != "none":
         return f"++control={config.control}"
+    if config.baseline != "mean" and not isinstance(config, RlooConfig):
+        return f"++baseline={config.baseline}"
     return next((f"++{key}" for key in ("resample", "put_aside") if getattr(config, key)), "")
 
 
