@@ -2,7 +2,7 @@
 import math
 import operator
 import random
-from statistics import fmean, stdev
+from statistics import fmean
 
 import pytest
 
@@ -52,21 +52,19 @@ def test_unlikely_samples_weigh_more_in_the_baseline() -> None:
     lengths = [0.1**2 + 0.1**2, 0.1**2 + 0.9**2, 0.5**2, 0.8**2]
     assert [gradient_length(rollout) for rollout in rollouts] == pytest.approx(lengths, abs=1e-5)
     rewards = [1.0, 0.0, 0.0, None]
-    found = weighted_advantages(rewards, rollouts, by_std=False)
+    found = weighted_advantages(rewards, rollouts)
     baseline = lengths[0] / sum(lengths[:3])
     assert found == pytest.approx([1 - baseline, -baseline, -baseline, 0.0], abs=1e-5)
     assert baseline < 0.03  # where the mean is a third
-    scaled = weighted_advantages(rewards, rollouts, by_std=True)
-    assert scaled == pytest.approx([value / stdev([1.0, 0.0, 0.0]) for value in found], rel=1e-3)
-    assert weighted_advantages([1.0, 1.0, None], rollouts[:3], by_std=True) == [0.0] * 3
-    assert weighted_advantages([1.0, 0.0], [sampled(1.0), sampled(1.0)], by_std=False) == [0.5, -0.5]
+    assert weighted_advantages([1.0, 1.0, None], rollouts[:3]) == [0.0] * 3
+    assert weighted_advantages([1.0, 0.0], [sampled(1.0), sampled(1.0)]) == [0.5, -0.5]
 
 
 def softmax_gradients(chances: list[float], draws: list[int], baseline: Baseline) -> list[float]:
     """The policy gradient of logits by a group of one-token samples, of which the first token is right."""
     rollouts = [sampled(chances[draw]) for draw in draws]
     rewards = [float(draw == 0) for draw in draws]
-    config = GrpoConfig(steps=1, scale_by_std=False, baseline=baseline)
+    config = GrpoConfig(steps=1, baseline=baseline)
     advantages = config.advantages(rewards, rollouts)
     return [
         sum(

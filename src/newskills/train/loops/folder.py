@@ -160,8 +160,12 @@ class TrainingFolder:
 
     def scores(self, name: str) -> list[tuple[int, float]]:
         """Return (step, value) of a metric, where it was measured, in order."""
+        return [(row["step"], row[name]) for row in self.metric_rows() if name in row]
+
+    def metric_rows(self) -> Iterable[Row]:
+        """Return the rows of metrics.jsonl, one at a time. Raises DataError."""
         path = self.path / METRICS
-        return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
+        return read_rows(path) if path.is_file() else ()
 
     def evaluated(self, step: int, rewards: Sequence[Sequence[float]]) -> None:
         if self.writes:
@@ -183,7 +187,7 @@ class TrainingFolder:
             return ""
         (first, before), (last, after) = scores[0], scores[-1]
         text = f"held-out problems: reward {before:.3f} after step {first}, {after:.3f} after step {last}"
-        ended = next(row for row in read_rows(self.path / METRICS) if row["step"] == last)
+        ended = next(row for row in self.metric_rows() if row["step"] == last)
         if P_VALUE in ended:
             text += f", {change_text(ended, len(self.evaluations().get(last, ())))}"
         kept = 0 if self.unchanged else int(self.last.name.rpartition("-")[2])
@@ -283,6 +287,11 @@ class TrainingFolder:
             kept = [row for row in rows if row["step"] <= step]
             if len(kept) < len(rows):
                 write_rows(path, kept)
+
+
+def explained_file(folder: Path, step: int) -> Path:
+    """Return where the explanation of a step lies."""
+    return folder / f"explained-{step:06d}.json"
 
 
 def claim_settings(folder: Path, settings: Row) -> None:

@@ -81,16 +81,15 @@ def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[floa
     return [0.0 if reward is None else (reward - mean) / scale for reward in rewards]
 
 
-def weighted_advantages(
-    rewards: Sequence[float | None], rollouts: Sequence[Rollout], *, by_std: bool
-) -> list[float]:
-    """Return reward − mean weighted by how long each sample's gradient is expected to be, by the standard deviation
-    where asked for; 0 for what was not graded, or if all are equal.
+def weighted_advantages(rewards: Sequence[float | None], rollouts: Sequence[Rollout]) -> list[float]:
+    """Return reward − mean weighted by how long each sample's gradient is expected to be; 0 for what was not graded, or
+    if all are equal.
 
     Of all baselines of a group, this one gives the policy gradient the least variance (https://arxiv.org/abs/1301.2315,
     https://arxiv.org/abs/2505.23585). Unlikely samples have long gradients. Where wrong answers are unlikely ones and
     right ones are not, the baseline is near the reward of wrong answers: the model learns what is right more than it is
-    pushed away from each wrong answer in a direction of its own, which is most of the noise of a small group.
+    pushed away from each wrong answer in a direction of its own, which is most of the noise of a small group. Dividing
+    by the deviation would give the groups with the fewest right or wrong answers the most weight again.
     """
     graded = [
         (reward, gradient_length(rollout))
@@ -101,8 +100,7 @@ def weighted_advantages(
     if len(set(values)) < 2:
         return [0.0] * len(rewards)
     baseline = math.fsum(reward * length for reward, length in graded) / math.fsum(length for _, length in graded)
-    scale = stdev(values) + 1e-4 if by_std else 1.0
-    return [0.0 if reward is None else (reward - baseline) / scale for reward in rewards]
+    return [0.0 if reward is None else reward - baseline for reward in rewards]
 
 
 def gradient_length(rollout: Rollout) -> float:

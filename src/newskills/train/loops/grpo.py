@@ -58,7 +58,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size problems with group_size samples each.
 
     baseline         what is taken from the rewards of a group: their mean, or one in which unlikely samples weigh more
-                     (`loops.groups.weighted_advantages`)
+                     (`loops.groups.weighted_advantages`), which no deviation divides
     iterations       updates of the weights with the samples of a step; more than one needs the clipped loss ppo
     clip_low, _high  by how much the ratio of probabilities may differ from one there
     kl               weight of the divergence from the weights that training began from
@@ -113,7 +113,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     def advantages(self, rewards: Sequence[float | None], rollouts: Sequence[Rollout] = ()) -> list[float]:
         """Return the advantage of each sample of a group; 0 for what was not graded."""
         if self.baseline == "weighted":
-            return weighted_advantages(rewards, rollouts, by_std=self.scale_by_std)
+            return weighted_advantages(rewards, rollouts)
         return advantages_of(rewards, by_std=self.scale_by_std)
 
     def divisor(self, tokens: int, samples: int) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import Step
 from newskills.pipelines.notices import warn_of_hedges
 from newskills.pipelines.pages import prompt_text
+from newskills.pipelines.training.methods.explain import explain_batch
 from newskills.pipelines.training.methods.grpo_options import GrpoKeys, GrpoOptions
 from newskills.pipelines.training.methods.held_out import (
     held_out_of,
@@ -96,7 +98,10 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
         )
 
     return PlannedTraining(
-        steps=_steps(options, keys, sources, steps), task=task, shown=lambda: _show_prompts(sources, askings)
+        steps=_steps(options, keys, sources, steps),
+        task=task,
+        shown=lambda: _show_prompts(sources, askings),
+        instead=partial(explain_batch, options, keys) if options.explain_batch else None,
     )
 
 
@@ -134,6 +139,10 @@ def _problems(
     if not apart:
         return problems, other
     longest = max(keys.eval.max_tokens, keys.max_tokens)
+    if limit := keys.limit(
+        base
+    ):  # where the problems are the training's own, nobody has set how long answers may be
+        longest = max(keys.max_tokens, min(longest, limit - max(len(problem.prompt) for problem in apart)))
     eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
     return problems, HeldOut(problems=apart, scorer=scorer, settings=eval_settings)
 

@@ -12,7 +12,7 @@ from msgspec import Meta, field
 from newskills.base.records import Row
 from newskills.config.layers import Layer
 from newskills.environments.config import EnvironmentConfig
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import AtLeastOne, doc
 from newskills.pipelines.training.methods.options import LocalOptions, PromptKeys
 from newskills.run.planning.config import EndpointConfig
 from newskills.run.rewarding.reward import RewardConfig
@@ -106,6 +106,13 @@ class GrpoOptions(LocalOptions, frozen=True, kw_only=True):
         str | None,
         doc("JSONL file of held-out problems, with the prompt and grader of the training (or --eval_benchmark)"),
     ] = None
+    explain_batch: Annotated[
+        AtLeastOne | None,
+        doc(
+            "step of the training in output_dir to explain instead of training: groups, rewards, advantages, and how "
+            "far it pushed each token"
+        ),
+    ] = None
 
 
 class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
@@ -120,7 +127,9 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
     temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
-    scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
+    scale_by_std: Annotated[
+        bool, Meta(description="divide advantages by the group's standard deviation (++baseline=mean)")
+    ] = True
     baseline: Annotated[
         Baseline,
         Meta(
