@@ -22,12 +22,14 @@ from pathlib import Path
 import msgspec
 
 from bench.measure import ROOT
-from bench.reinforce_plot import drawn, tabled
+from bench.reinforce_plot import Cell, cell_of, drawn, judged, tabled
 from bench.reinforce_tasks import CHECK_STEPS, ENOUGH, FIXED, MOST_STEPS, TASKS, Item, split
 from bench.reinforce_turns import scorer_of
-from newskills.base.store import read_rows, write_json
+from newskills.base.store import write_json
 from newskills.models.serving.weights import resolve_weights
 from newskills.models.tokenizer import HFTokenizer
+from newskills.pipelines.training.methods.grpo_options import GrpoKeys
+from newskills.pipelines.training.methods.running import config_of
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import merge_lora
 from newskills.train.loops.evaluation import HeldOut
@@ -40,9 +42,7 @@ from newskills.train.settings import EvalSettings, TrainerSettings
 from newskills.train.trainers import Trainer, make_trainer
 from newskills.train.verbs import Datum
 
-STEPS, EVERY, TOKENS = 40, 10, 16
-TRL_SETTINGS: dict[str, object] = {}
-"""Settings of GRPO under which our loop does what TRL does by default."""
+STEPS, EVERY, TOKENS = 20, 10, 16
 PAGE, PICTURE = ROOT / "docs/training.md", ROOT / "docs/training-curves.svg"
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"
 SHOWN = ("loss", "reward", "eval_correct")
@@ -103,8 +103,8 @@ class Runs:
         after = [*prompt, *first, *encode(self.task.between(item.first))]
         return [example(prompt, first), example(after, [*encode(item.answer), self.end])]
 
-    def reinforce(self, backend: str, config: GrpoConfig) -> list[dict[str, float]]:
-        """Steps with what was measured of them."""
+    def reinforce(self, backend: str, config: GrpoConfig) -> Cell:
+        """Runs it, or goes on with it; what was measured."""
         path = self.out / f"{self.name}-{backend}-{config.seed}"
         trainer: Trainer = make_trainer(backend, self.start, self.settings)
         folder = TrainingFolder(path, msgspec.to_builtins(config))
@@ -113,7 +113,10 @@ class Runs:
         hooks = Hooks(on_step=told, held_out=held_out)
         trainer.run(config, RewardedProblems(problems, self.scorer), folder, hooks)
         folder.close()
-        return list(read_rows(path / "metrics.jsonl"))
+        drawn_groups = sum(1 for _ in folder.sampled())
+        about = self.name, self.task.kind, backend, config.seed
+        rows, evaluations = list(folder.metric_rows()), folder.evaluations()
+        return cell_of(about, rows, evaluations, drawn_groups * config.group_size)
 
 
 def told(progress: Progress) -> None:
@@ -128,7 +131,7 @@ def write_docs(out: Path) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{PAGE} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n{tabled(out)}\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n{tabled(out)}\n\n{judged(out, FIXED)}\n{END}{after}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -149,15 +152,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         cell = options.out / f"{name}-{backend}-{seed}.json"
         if cell.is_file():
             continue
-        of_backend = TRL_SETTINGS if backend == "trl" else {}
-        config = GrpoConfig(
-            **{"steps": STEPS, "max_tokens": TOKENS, "seed": seed, "save_every": EVERY, **of_backend, **changed}
-        )
+        keys = GrpoKeys(max_tokens=TOKENS, seed=seed, save_every=EVERY)
+        config = msgspec.structs.replace(config_of(GrpoConfig, keys, STEPS), **changed)
         print(f"{name}, {backend}, seed {seed}", file=sys.stderr, flush=True)
         write_json(cell, Runs(name, options.out, options.threads).reinforce(backend, config))
     if options.write_docs:
         write_docs(options.out)
-    print(tabled(options.out))
+    print(f"{tabled(options.out)}\n\n{judged(options.out, FIXED)}")
     return 0
 
 
