@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.reinforce [--tasks …] [--seeds …] [--out FOLDER] [--set key=value …]`: what GRPO does to held-out
+"""`python -m bench reinforce [--tasks …] [--seeds …] [--out FOLDER] [--set key=value …]`: what GRPO does to held-out
 problems, step by step, and TRL's trainer with the same problems, rewards and samples.
 
 SmolLM2-135M-Instruct is fine-tuned once a task, until the rule of `bench.reinforce_tasks` ends that; from there every
@@ -135,7 +135,7 @@ def write_docs(out: Path) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.reinforce", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench reinforce", description=__doc__)
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(FIXED))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--backends", nargs="*", choices=["cpu", "trl"], default=["cpu", "trl"])
