@@ -44,7 +44,7 @@ def rollouts(library: Library, name: str, step: int) -> list[Row]:
     """Return samples that were taken at a step, at most 50. Raises UnknownNameError."""
     folder = library.training(name).folder
     explained = _explained(library.folders, explained_file(folder, step))
-    samples = []
+    samples: list[Row] = []
     for row in _rows(library.folders, folder / SAMPLES):
         if row.get("step") == step:
             tokens = explained[len(samples)] if len(samples) < len(explained) else []

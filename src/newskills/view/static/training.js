@@ -90,7 +90,7 @@ function pushed(tokens) {
     const far = one.after - one.before;
     const strength = Math.min(3, Math.floor(Math.abs(far) * 10));
     const words = `${percent(one.before)} → ${percent(one.after)}`;
-    return h("span", { class: strength ? `${far > 0 ? "up" : "down"}${strength}` : "still", title: words, "aria-label": `${visible(one.text)}: ${words}` }, visible(one.text));
+    return h("span", { class: strength ? `${far > 0 ? "up" : "down"}${strength}` : "still", title: words }, visible(one.text));
   })), h("p", { class: "quiet" }, `the step made this reply ${Math.exp(Math.abs(change)).toPrecision(3)} times as ${change > 0 ? "likely" : "unlikely"}`)];
 }
 
