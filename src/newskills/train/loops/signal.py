@@ -51,6 +51,16 @@ class GradientMoments(Struct, frozen=True, kw_only=True):
     cosine: float | None
 
 
+def moments_of(squares: float, halves: tuple[float, float], across: float) -> GradientMoments:
+    """Return the moments, from the squared lengths of the sums of every other part and of the rest, and their inner
+    product."""
+    return GradientMoments(
+        squares=squares,
+        total=max(0.0, sum(halves) + 2 * across),
+        cosine=across / math.sqrt(halves[0] * halves[1]) if all(halves) else None,
+    )
+
+
 @runtime_checkable
 class GroupGradientClient(Protocol):
     """Weights that can tell the gradients of parts of a step apart."""
@@ -160,7 +170,7 @@ class StepSignal:
             for start, end in pairwise(starts)
         ]
         output, moments = client.forward_backward_parts([part for part in parts if part], loss, bounds)
-        return output, self._measured([end - start for start, end in pairwise(starts)], moments)
+        return output, self.measured([end - start for start, end in pairwise(starts)], moments)
 
     def kept_gap(self, client: TrainingClient, learnt: Sequence[TrainingSequence]) -> dict[str, float]:
         """Return the divergence from the weights that are kept so far, the best by held-out problems, in nats a token,
@@ -178,7 +188,9 @@ class StepSignal:
         ]
         return {"kl_kept": fmean(math.expm1(gap) - gap for gap in gaps)}
 
-    def _measured(self, sizes: Sequence[int], moments: GradientMoments) -> dict[str, float]:
+    def measured(self, sizes: Sequence[int], moments: GradientMoments) -> dict[str, float]:
+        """Return what a step of parts of so many groups is like, with the steps before it; tell once where that is
+        weak."""
         groups = sum(sizes)
         if groups < 2:
             return {}
