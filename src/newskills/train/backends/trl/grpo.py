@@ -199,7 +199,9 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     if isinstance(trainer, _GrpoTrainer) and can_measure(config, settings, trl_arguments):
         groups = trl_arguments["per_device_train_batch_size"] // config.group_size
         meter = SignalMeter(
-            StepSignal(config, folder, task.hooks.remark), list(trainer.model.parameters()), groups
+            StepSignal(msgspec.structs.replace(config, full_signal=0.0), folder, task.hooks.remark),
+            list(trainer.model.parameters()),
+            groups,
         )
         trainer.meter = meter
         trainer.add_callback(meter)

@@ -18,7 +18,6 @@ from newskills.train.backends.trl.processes import processes
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.signal import GradientMoments, StepSignal, moments_of
 from newskills.train.settings import TrainerSettings
-from newskills.train.verbs import AdamParams
 
 PLACE = "place_in_step"
 """Where a sample stood before TRL shuffled it."""
@@ -64,7 +63,10 @@ class GradientParts:
 
 
 class SignalMeter(TrainerCallback):  # type: ignore[misc]  # of a package whose types are not read
-    """Measures each step of a trainer, and lets its learning rate follow. `metrics`: of the last step."""
+    """Measures each step of a trainer. `metrics`: of the last step.
+
+    The learning rate does not follow the signal here: how a step is divided must not change what is learnt.
+    """
 
     def __init__(self, signal: StepSignal, parameters: Sequence[torch.Tensor], groups: int) -> None:
         """Prepare for parts of so many `groups`."""
@@ -72,13 +74,10 @@ class SignalMeter(TrainerCallback):  # type: ignore[misc]  # of a package whose 
         self.parts = GradientParts(parameters)
         self.metrics: dict[str, float] = {}
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **_: Any) -> None:
-        """Set the rate of this step; the schedule sets that of the next one anew."""
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Measure the parts, once all of them are there."""
         self.metrics = self._signal.measured([self._groups] * self.parts.count, self.parts.moments())
         self.parts.reset()
-        for group in optimizer.param_groups:
-            paced = self._signal.paced(AdamParams(learning_rate=group["lr"]), self.metrics)
-            group["lr"] = self.metrics["learning_rate"] = paced.learning_rate
 
 
 class MeasuredParts:
