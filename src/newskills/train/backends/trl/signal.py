@@ -110,7 +110,7 @@ class MeasuredParts:
 def in_order(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return parts of the same sizes with the samples in the order in which they were drawn."""
     order = torch.cat([part[PLACE] for part in parts]).argsort()
-    joined = {}
+    joined: dict[str, Any] = {}
     for name, value in parts[0].items():
         if isinstance(value, torch.Tensor) and value.ndim:
             joined[name] = torch.cat([part[name] for part in parts])[order.to(value.device)]
