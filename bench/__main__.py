@@ -56,7 +56,14 @@ HEADS = ("bench", "what", "ours", "beside", "theirs", "ratio", "target", "met")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 when all benches that ran met their targets; 1 when one did not, or gave no figure."""
+    """0 when all benches that ran met their targets; 1 when one did not, or gave no figure.
+
+    `reinforce` has options of its own, and takes hours.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["reinforce"]:
+        code: int = import_module("bench.reinforce").main(words[1:])
+        return code
     arguments = parse(argv)
     options = Options(peers=arguments.peers, quick=arguments.quick)
     lines, failed, load = [], [], os.getloadavg()[0]

@@ -9,16 +9,25 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
 import pytest
 from bench import __main__ as front
 from bench import answers, endpoint, judges, lines, rows
 from bench.endpoint import Endpoint, fallback
 from bench.measure import BenchError, Line, run
-from bench.reinforce_plot import drawn, tabled
-from bench.reinforce_tasks import TASKS, split
+from bench.reinforce_plot import Cell, drawn, judged, mean_lift, tabled
+from bench.reinforce_tasks import FIXED, TASKS, calculated, split
+from bench.reinforce_turns import scorer_of
 from bench.simulation import Campaign
+
+from newskills.base.paired import mcnemar, paired_difference
+from newskills.base.store import write_json
+from newskills.train.loops.samples import Problem
+from newskills.train.verbs import Sampled, SamplingParams
 
 PATHS = ("/v1/chat/completions", "/completions", "/v1/responses")
 
@@ -137,25 +146,125 @@ def test_judges_wait_to_be_told(tmp_path: Path) -> None:
 
 
 def test_tasks_to_reinforce_hold_no_question_twice() -> None:
+    kinds = {TASKS[name].kind for name in FIXED}
+    assert kinds == {"string", "arithmetic", "format", "choice", "tool", "two turns"}
     for name in TASKS:
         parts = split(name)
-        assert (len(parts.held_out), len(parts.tune), len(parts.reinforce)) == (400, 640, 800)
-        items = [*parts.held_out, *parts.tune, *parts.reinforce]
+        sizes = len(parts.held_out), len(parts.checked), len(parts.tune), len(parts.reinforce)
+        assert sizes == (400, 100, 640, 800)
+        items = [*parts.held_out, *parts.checked, *parts.tune, *parts.reinforce]
         assert len({item.question for item in items}) == len(items)
         assert split(name) == parts
-    pattern = "M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})"
-    assert all(re.fullmatch(pattern, item.answer) for item in split("numerals").tune)
+
+
+def test_answers_of_tasks_are_right() -> None:
+    for item in split("letters").tune:
+        letters = item.question.partition(" of ")[2].rstrip(":\n").split()
+        assert item.answer.split() == [letter for place, letter in enumerate(letters, 1) if place % 2 == 0]
+    for item in split("sums").tune:
+        assert item.answer == calculated(item.question.rstrip(" =\n"))
+    for item in split("ends").tune:
+        numbers = [int(word) for word in re.findall("[0-9]+", item.question)]
+        assert (int(item.first), int(item.answer)) == (min(numbers), max(numbers))
+    for item in split("largest").tune:
+        numbers = [int(word) for word in re.findall("[0-9]+", item.question)]
+        assert numbers["ABCD".index(item.answer)] == max(numbers)
+    names = "January February March April May June July August September October November December"
+    months = names.split()
+    for item in split("dates").tune:
+        year, month, day = map(int, item.answer.split("-"))
+        assert str(year) in item.question
+        assert months[month - 1] in item.question or str(month) in item.question
+        assert str(day) in item.question
+    for item in split("calculator").tune:
+        assert item.answer == calculated(item.first) != "error"
+    assert [calculated(text) for text in ("3*(4+5)-1", "2**9", "x", "1/2", "")] == ["26", *["error"] * 4]
+
+
+class Scripted:
+    """Replies that stand there, in order."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.prompts = iter(replies), list[list[int]]()
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
+        groups = []
+        for prompt in prompts:
+            self.prompts.append(list(prompt))
+            group = []
+            for _ in range(num_samples):
+                text = next(self.replies)
+                tokens = [*map(ord, text.rstrip("…")), *([] if text.endswith("…") else [0])]
+                reason: Literal["stop", "length"] = "length" if text.endswith("…") else "stop"
+                group.append(Sampled(tokens=tokens, logprobs=[-0.5] * len(tokens), stop_reason=reason))
+            groups.append(group)
+        return groups
+
+
+class CharacterTokenizer:
+    def encode(self, text: str) -> list[int]:
+        return [ord(char) for char in text]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "".join(map(chr, tokens))
+
+
+@pytest.mark.parametrize(
+    ("task", "first", "answer", "read", "right"),
+    [
+        ("calculator", "2*(3+4)", "14", "\n= 14\nAnswer:\n", [True, True]),
+        ("ends", "12", "98", "\nlargest:\n", [True, False]),
+    ],
+)
+def test_tasks_of_two_turns_read_what_comes_between(
+    task: str, first: str, answer: str, read: str, right: list[bool]
+) -> None:
+    """The second attempt's first reply is another one; the third is cut off."""
+    tokenizer: Any = CharacterTokenizer()
+    scorer = scorer_of(TASKS[task], tokenizer, 0)
+    problem = Problem(tokenizer.encode("?"), {"expected_answer": answer, "first": first})
+    client = Scripted(first, "99", "1…", answer, answer)
+    params = SamplingParams(max_tokens=9)
+    [group] = scorer.rollouts(client, [problem], 3, params)
+    assert [len(rollout.turns) for rollout in group] == [2, 2, 1]
+    assert tokenizer.decode(client.prompts[1]) == f"?{first}\0{read}"
+    assert [judgement.correct for judgement in scorer.judge(group)] == [*right, False]
+
+
+def cell(backend: str, seed: int, after: int) -> Cell:
+    scores = [[[float(place < count)] for place in range(100)] for count in (40, after)]
+    return Cell(
+        task="sums",
+        kind="arithmetic",
+        backend=backend,
+        seed=seed,
+        curve=[(0, 0.4), (2, after / 100)],
+        rewards=[0.2, 0.3],
+        before=scores[0],
+        after=scores[1],
+        signal=0.25,
+        samples=1280,
+    )
 
 
 def test_curves_become_a_table_and_a_picture(tmp_path: Path) -> None:
-    for backend, end in (("cpu", 0.6), ("trl", 0.5)):
-        for seed in (0, 1):
-            lines = [{"step": 0, "eval_correct": 0.4}, {"step": 1, "reward": 0.2}]
-            lines.append({"step": 2, "reward": 0.3, "eval_correct": end + seed / 10})
-            (tmp_path / f"numerals-{backend}-{seed}.json").write_text(json.dumps(lines))
+    for one in (cell("cpu", 0, 60), cell("cpu", 1, 70), cell("trl", 0, 28)):
+        write_json(tmp_path / f"sums-{one.backend}-{one.seed}.json", one)
     shown = tabled(tmp_path).splitlines()
-    assert shown[2].startswith("| numerals | ns grpo | 2 | 40.0 % | 65.0 % | +20.0, +30.0 |")
-    assert shown[3].startswith("| numerals | TRL | 2 | 40.0 % | 55.0 % | +10.0, +20.0 |")
+    assert shown[2].startswith("| sums | arithmetic | ns grpo | 2 | 40.0 % | 65.0 % | +25.0 [")
+    assert f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 0.25 | 1,280 |" in shown[2]
+    assert "| TRL | 1 | 40.0 % | 28.0 % | -12.0 [" in shown[3]
+    lift, low, high = mean_lift([cell("cpu", 0, 60), cell("cpu", 1, 70)])
+    alone = paired_difference(cell("cpu", 0, 65).before, cell("cpu", 0, 65).after)
+    assert lift == 25.0
+    assert low < 100 * alone.low < 100 * alone.high < high  # seeds differ, which one run cannot show
+    sentence = judged(tmp_path, ["sums", "dates"])
+    assert "Of 2 tasks, 1 were run (2 runs); mean lift above 0 with 95 %: 1." in sentence
+    assert "Significantly worse (p < 0.05): none. Not run yet: dates. Beside TRL: sums." in sentence
+    write_json(tmp_path / "dates-cpu-0.json", msgspec.structs.replace(cell("cpu", 0, 28), task="dates"))
+    assert "Significantly worse (p < 0.05): dates seed 0." in judged(tmp_path, ["sums", "dates"])
     assert drawn(tmp_path).count("<polyline") == 4
 
 

@@ -22,7 +22,7 @@ from newskills.run.rewarding.questions import asking_of
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.run.rewarding.rollouts import SolverRollouts, with_code
 from newskills.run.training.skill import Skill
-from newskills.train.loops.evaluation import HeldOut, measure
+from newskills.train.loops.evaluation import HeldOut, Measured, measure
 from newskills.train.settings import EvalSettings
 from newskills.train.verbs import Sampled, SamplingParams
 
@@ -66,7 +66,7 @@ class Programmer:
         return Sampled(tokens=tokens, logprobs=[0.0] * len(tokens), stop_reason="stop")
 
 
-def measured(tmp_path: Path, client: Programmer, **changes: object) -> dict[str, float]:
+def measured(tmp_path: Path, client: Programmer, **changes: object) -> Measured:
     settings = EvalSettings(max_tokens=400, code_tags="qwen", batch_size=2)
     model = with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=4096))
     benchmark = Benchmark(name="mine", category="", title="mine", prompt="qwen/math-tir", defaults=dict(changes))
@@ -88,7 +88,9 @@ def measured(tmp_path: Path, client: Programmer, **changes: object) -> dict[str,
 
 def test_programs_of_answers_are_run_and_rows_are_sampled_together(tmp_path: Path) -> None:
     client = Programmer()
-    assert measured(tmp_path, client) == {"eval_reward": 1.0, "eval_correct": 1.0, "eval_unscored": 0.0}
+    found = measured(tmp_path, client)
+    assert found.metrics == {"eval_reward": 1.0, "eval_correct": 1.0, "eval_unscored": 0.0}
+    assert found.rewards == [[1.0], [1.0], [1.0]]
     assert client.batches == [2, 2, 1, 1]
 
 

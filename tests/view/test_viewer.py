@@ -273,6 +273,8 @@ def test_a_training_is_shown_with_its_samples(tmp_path: Path, shown: Callable[..
     pieces = [{"text": "2+2=", "learnt": False}, {"text": "4<end>", "learnt": True}]
     write_lines(folder / "examples.jsonl", [{"tokens": 6, "pieces": pieces}])
     (folder / "settings.json").write_text('{"learning_rate": 0.1}')
+    tokens = [["4", -1.5, -0.25], ["<end>", -0.1, -0.2]]
+    write_lines(folder / "explained-000003.json", [{"step": 3, "groups": [{"responses": [{"tokens": tokens}]}]}])
     client = shown(tmp_path / "training")
     (training,) = client.get("training", ids="grpo")["trainings"]
     assert {one["name"]: one["group"] for one in training["series"]} == {
@@ -280,9 +282,14 @@ def test_a_training_is_shown_with_its_samples(tmp_path: Path, shown: Callable[..
         "reward": "Reward",
         "kl": "KL and entropy",
     }
-    assert training["sample_steps"] == [3]
+    assert training["sample_steps"] == training["explained_steps"] == [3]
     assert training["examples"] == [{"tokens": 6, "pieces": pieces}]
-    assert client.get("rollouts", id="grpo", step=3)[0]["responses"][0]["reward"] == 1.0
+    reply = client.get("rollouts", id="grpo", step=3)[0]["responses"][0]
+    assert reply["reward"] == 1.0
+    assert reply["tokens"] == [
+        {"text": "4", "before": -1.5, "after": -0.25},
+        {"text": "<end>", "before": -0.1, "after": -0.2},
+    ]
     assert "Unknown training" in client.refused("training", ids="none")
 
 

@@ -1580,6 +1580,7 @@ def grpo(
     split: str = 'train',
     training_data: str | None = None,
     eval_data: str | None = None,
+    explain_batch: int | None = None,
     wandb_name: str | None = None,
     wandb_group: str | None = None,
     wandb_project: str = 'nemo-skills',
@@ -1637,6 +1638,8 @@ def grpo(
             grader need
         eval_data: JSONL file of held-out problems, with the prompt and grader of the training (or
             `eval_benchmark`)
+        explain_batch: step of the training in output_dir to explain instead of training: groups,
+            rewards, advantages, and how far it pushed each token
         wandb_name: log the metrics under this run name (extra newskills[wandb])
         wandb_group: group of the run
         wandb_project: project of the run (default 'nemo-skills')

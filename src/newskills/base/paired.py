@@ -151,6 +151,15 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, float(2 * sum(terms) / 2**total))
 
 
+def spent_level(test: int, alpha: float) -> float:
+    """Return the level of a test, counted from 1: alpha · 6 / (π² k²), which adds up to alpha over all tests.
+
+    >>> round(spent_level(1, 0.05), 4), round(spent_level(2, 0.05), 4)
+    (0.0304, 0.0076)
+    """
+    return alpha * 6 / (math.pi * test) ** 2
+
+
 def smallest_discordance(total: int) -> int:
     """Return the smallest surplus of one side among `total` discordant pairs with p < 0.05; 6 where no split reaches
     that.

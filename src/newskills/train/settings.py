@@ -11,6 +11,8 @@ from newskills.train.backends.trl.settings import TrlSettings
 
 Schedule = Literal["constant", "linear", "cosine"]
 """How the learning rate falls."""
+Baseline = Literal["mean", "weighted"]
+"""What is taken from the rewards of a group of samples."""
 Control = Literal["none", "shuffled"]
 """A training that shows what chance does: advantages of rewards that are shuffled within their groups."""
 TooLong = Literal["error", "drop", "truncate"]
@@ -47,7 +49,14 @@ class TrainerSettings(Struct, frozen=True, kw_only=True):
 class EvalSettings(Struct, frozen=True, kw_only=True):
     """How held-out problems are asked during training."""
 
-    every: Annotated[int, Meta(ge=1, description="steps between evaluations")] = 100
+    every: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="steps between evaluations; 0 = only before the first and after the last (grpo: as often as "
+            "takes about a fifth of the time, every 5 at most)",
+        ),
+    ] = 100
     max_problems: Annotated[
         int, Meta(ge=1, description="number of held-out problems to evaluate on (the first ones)")
     ] = 200
@@ -67,6 +76,15 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="early stopping: evaluations without a better reward; 0 = never"),
     ] = 0
+    stop_worse: Annotated[
+        float,
+        Meta(
+            ge=0,
+            lt=1,
+            description="end a run whose evaluations show a loss against the first one: chance to do so without a "
+            "loss (paired test, its level spent over all evaluations); 0 = never",
+        ),
+    ] = 0.0
     final: Annotated[
         Literal["best", "last"],
         Meta(description="which model the run keeps: the best by evaluation reward, or the last"),

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
-from newskills.recipes.improve.gate import check_gate, check_guard, gate_test, guard_check, level_of, why_closed
+from newskills.base.paired import spent_level
+from newskills.recipes.improve.gate import check_gate, check_guard, gate_test, guard_check, why_closed
 
 
 def scores(right: int, wrong: int, start: int = 0) -> dict[str, float]:
@@ -15,7 +16,7 @@ def scores(right: int, wrong: int, start: int = 0) -> dict[str, float]:
 
 @given(st.floats(0.001, 0.5), st.integers(1, 200))
 def test_the_levels_of_all_tests_add_up_to_alpha(alpha: float, tests: int) -> None:
-    levels = [level_of(test, alpha) for test in range(1, tests + 1)]
+    levels = [spent_level(test, alpha) for test in range(1, tests + 1)]
     assert levels == sorted(levels, reverse=True)
     assert sum(levels) < alpha
     assert sum(levels) > alpha * (1 - 1 / tests)

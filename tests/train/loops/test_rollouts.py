@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -157,7 +156,8 @@ def test_twenty_steps_without_spread_say_what_to_change(model: Path, tmp_path: P
     assert "easier problems" in remarks[0]
 
 
-PLAIN = partial(advantages_of, by_std=False)
+def plain_advantages(rewards: Sequence[float | None], _: Sequence[Rollout]) -> list[float]:
+    return advantages_of(rewards, by_std=False)
 
 
 def test_rewards_of_turns_have_advantages_of_their_own() -> None:
@@ -169,13 +169,13 @@ def test_rewards_of_turns_have_advantages_of_their_own() -> None:
 
     rollouts = [rollout(1.0, 0.0), rollout(0.0, 2.0), rollout(0.5)]
     judged = [Judged(1.0, correct=True), Judged(0.0, correct=False), Judged(None, correct=False)]
-    plain = grouped(problem, rollouts, judged, PLAIN)
+    plain = grouped(problem, rollouts, judged, plain_advantages)
     assert plain.advantages == [[0.5, 0.5], [-0.5, -0.5], [0.0]]
-    weighted = grouped(problem, rollouts, judged, PLAIN, turn_weight=2.0)
+    weighted = grouped(problem, rollouts, judged, plain_advantages, turn_weight=2.0)
     assert weighted.advantages == [[1.5, -1.5], [-1.5, 1.5], [0.0]]
-    equal = grouped(problem, rollouts[:2], [judged[0]] * 2, PLAIN, turn_weight=1.0)
+    equal = grouped(problem, rollouts[:2], [judged[0]] * 2, plain_advantages, turn_weight=1.0)
     assert equal.teaches
-    assert not grouped(problem, rollouts[:2], [judged[0]] * 2, PLAIN).teaches
+    assert not grouped(problem, rollouts[:2], [judged[0]] * 2, plain_advantages).teaches
 
 
 def test_the_divergence_is_measured_over_what_the_model_wrote() -> None:

@@ -8,7 +8,6 @@ familywise error rate", Stat. Methods Med. Res. 30, 2021, arXiv:1910.04900).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -49,15 +48,6 @@ class GateTest(Struct, frozen=True, kw_only=True):
     @property
     def better(self) -> bool:
         return self.difference > 0 and self.p_value < self.level
-
-
-def level_of(test: int, alpha: float) -> float:
-    """Return the level of a test, counted from 1: alpha · 6 / (π² k²), which adds up to alpha.
-
-    >>> round(level_of(1, 0.05), 4), round(level_of(2, 0.05), 4)
-    (0.0304, 0.0076)
-    """
-    return alpha * 6 / (math.pi * test) ** 2
 
 
 def gate_test(before: Scores, after: Scores, level: float) -> GateTest:

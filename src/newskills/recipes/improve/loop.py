@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
+from newskills.base.paired import spent_level
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, file_digest, locked, read_rows, write_json, write_rows
 from newskills.base.terminal import counted
@@ -35,7 +36,6 @@ from newskills.recipes.improve.gate import (
     check_guard,
     gate_test,
     guard_check,
-    level_of,
     why_closed,
 )
 from newskills.recipes.improve.problems import ImproveProblems, drawn, load_problems
@@ -132,7 +132,7 @@ class _Improving:
     @property
     def _level(self) -> float:
         """Of the next test: a round without a test has spent nothing."""
-        return level_of(1 + sum(record.test is not None for record in self._rounds), self._spec.keys.alpha)
+        return spent_level(1 + sum(record.test is not None for record in self._rounds), self._spec.keys.alpha)
 
     @property
     def _mixture(self) -> RoundMixture:

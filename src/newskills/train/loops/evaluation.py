@@ -1,24 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Held-out problems on the way: how a model in training answers what it does not learn from, and when to stop."""
+"""Held-out problems on the way: how a model in training answers what it does not learn from, and when to stop.
+
+All evaluations of a run are on the same problems, so each is compared with the first one problem by problem.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
 
 import msgspec
 from msgspec import Struct
 
+from newskills.base.paired import paired_difference, spent_level
 from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.settings import EvalSettings
 from newskills.train.verbs import SamplingClient, SamplingParams
 
 SCORE = "eval_reward"
 """The metric by which the best checkpoint is chosen."""
+CHANGE, LOW, HIGH, P_VALUE = "eval_change", "eval_change_low", "eval_change_high", "eval_p"
+"""Metrics of an evaluation against the one before the first step: difference of the reward, its 95 % interval, p."""
 
 
 TELLING = 20
 """Fewer held-out problems are not worth to be taken from what is learnt from."""
+LARGEST_SHARE = 4
+"""Of so many problems, one is held out at most."""
+SOONEST, COST = 5, 0.625
+"""Where the settings do not say how often to measure: after so many steps at least, and not before what is asked is so
+many times the samples of a step each step. A step learns from its samples, too, which takes about twice as long as they
+do, so that a fifth of the time is spent on evaluations."""
 
 
 class HeldOut(Struct, frozen=True, kw_only=True):
@@ -29,16 +42,53 @@ class HeldOut(Struct, frozen=True, kw_only=True):
     def due(self, done: int, steps: int) -> bool:
         """Return whether to measure after `done` steps; 0 is before the first."""
         every = self.settings.every
-        return done % every == 0 or done == steps
+        return done in (0, steps) or bool(every and done % every == 0)
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """An evaluation: its `metrics`, and the `rewards` of each problem's samples, without those that were not graded."""
+
+    metrics: dict[str, float]
+    rewards: list[list[float]]
+
+
+def steps_between(problems: int, step_samples: int) -> int:
+    """Return after how many steps of so many samples to measure on so many answers."""
+    return max(SOONEST, math.ceil(problems / (COST * step_samples)))
+
+
+def change_of(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> dict[str, float]:
+    """Return the metrics of an evaluation against an earlier one; none where fewer than two problems have both."""
+    if sum(bool(old and new) for old, new in zip(before, after, strict=True)) < 2:
+        return {}
+    compared = paired_difference(before, after)
+    return {CHANGE: compared.difference, LOW: compared.low, HIGH: compared.high, P_VALUE: compared.p_value}
+
+
+def harmful(metrics: dict[str, float], look: int, alpha: float) -> bool:
+    """Return whether the `look`-th comparison of a run (from 1) shows a loss. The chance to see one, in any of them,
+    where there is none, stays below `alpha`; 0: never."""
+    if not alpha or P_VALUE not in metrics:
+        return False
+    return metrics[CHANGE] < 0 and metrics[P_VALUE] < spent_level(look, alpha)
+
+
+def change_text(metrics: dict[str, float], problems: int) -> str:
+    """Return the difference with its interval, as `-0.110 (95 % -0.153 to -0.067, p = 5e-08, 200 problems)`."""
+    return (
+        f"{metrics[CHANGE]:+.3f} (95 % {metrics[LOW]:+.3f} to {metrics[HIGH]:+.3f}, p = {metrics[P_VALUE]:.1g}, "
+        f"{problems} problems)"
+    )
 
 
 def kept_apart(problems: Sequence[Problem], most: int) -> tuple[list[Problem], list[Problem]]:
-    """Return (problems to learn from, problems to measure on): of the latter at most `most` and a tenth, evenly spread.
+    """Return (problems to learn from, problems to measure on): of the latter at most `most` and a quarter, evenly
+    spread.
 
     No prompt is in both; where all have the same (an environment says later what to do), no row is. So few that they
     would tell nothing (`TELLING`) are not taken: then all are learnt from.
     """
-    count = min(most, len(problems) // 10)
+    count = min(most, len(problems) // LARGEST_SHARE)
     if count < TELLING:
         return list(problems), []
     held = [problems[index * len(problems) // count] for index in range(count)]
@@ -54,19 +104,23 @@ def _task(problem: Problem) -> bytes:
     return msgspec.json.encode({name: value for name, value in problem.row.items() if name != "id"})
 
 
-def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
-    """Return eval_reward and eval_correct, means over what was graded; eval_unscored counts the rest.
+def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
+    """Measure eval_reward and eval_correct, means over what was graded; eval_unscored counts the rest.
 
     Raises TrainingError where nothing can be graded.
     """
     problems = held_out.problems[: held_out.settings.max_problems]
     judged = held_out.scorer.judge(_rollouts(client, held_out, problems, seed))
     graded = [sample for sample in judged if sample.reward is not None]
-    return {
+    metrics = {
         SCORE: fmean(sample.reward or 0.0 for sample in graded),
         "eval_correct": fmean(sample.correct for sample in graded),
         "eval_unscored": float(len(judged) - len(graded)),
     }
+    samples = held_out.settings.samples
+    parts = [judged[at : at + samples] for at in range(0, len(judged), samples)]
+    rewards = [[sample.reward for sample in part if sample.reward is not None] for part in parts]
+    return Measured(metrics=metrics, rewards=rewards)
 
 
 def _rollouts(client: SamplingClient, held_out: HeldOut, problems: Sequence[Problem], seed: int) -> list[Rollout]:

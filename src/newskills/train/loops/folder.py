@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -14,11 +14,13 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
-from newskills.train.loops.evaluation import SCORE, best_of
+from newskills.train.loops.evaluation import P_VALUE, SCORE, best_of, change_text
 from newskills.train.loops.groups import Group, sample_rows
 from newskills.train.verbs import Saved, TrainingClient
 
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "settings.json"
+EVALUATIONS = "evaluations.jsonl"
+"""The rewards of each held-out problem, a line an evaluation."""
 EXAMPLES = "examples.jsonl"
 """The first examples of a fine-tuning, as pieces of text with and without a loss."""
 
@@ -78,6 +80,19 @@ class TrainingLog(Protocol):
         ...
 
 
+@runtime_checkable
+class EvaluationsLog(Protocol):
+    """A folder that keeps what each held-out problem was worth."""
+
+    def evaluated(self, step: int, rewards: Sequence[Sequence[float]]) -> None:
+        """Log the rewards of each problem's answers after so many steps."""
+        ...
+
+    def evaluations(self) -> dict[int, list[list[float]]]:
+        """Return them by step."""
+        ...
+
+
 class TrainingFolder:
     """One run. Everything a step writes is kept only up to the checkpoint from which a run goes on, so that the files
     of a run that was killed are those of one that was not.
@@ -96,14 +111,15 @@ class TrainingFolder:
             raise storage_error(error, path) from error
         if writes:
             claim_settings(path, settings)
-            for name in (METRICS, SAMPLES, CHECKPOINTS):
-                AppendLog(path / name).close()  # takes off a line that a kill has cut
+            for name in (METRICS, SAMPLES, CHECKPOINTS, EVALUATIONS):
+                if name != EVALUATIONS or (path / name).is_file():
+                    AppendLog(path / name).close()  # takes off a line that a kill has cut
         self.checkpoints = [
             msgspec.convert(row, Checkpoint)
             for row in (read_rows(path / CHECKPOINTS) if (path / CHECKPOINTS).is_file() else ())
         ]
         if writes:
-            for name in (METRICS, SAMPLES):
+            for name in (METRICS, SAMPLES, EVALUATIONS):
                 self._forget(name, self.last.step if self.last else 0)
         names = (METRICS, SAMPLES, CHECKPOINTS) if writes else ()
         self._logs = {name: AppendLog(path / name) for name in names}
@@ -144,23 +160,52 @@ class TrainingFolder:
 
     def scores(self, name: str) -> list[tuple[int, float]]:
         """Return (step, value) of a metric, where it was measured, in order."""
+        return [(row["step"], row[name]) for row in self.metric_rows() if name in row]
+
+    def metric_rows(self) -> Iterable[Row]:
+        """Return the rows of metrics.jsonl, one at a time. Raises DataError."""
         path = self.path / METRICS
-        return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
+        return read_rows(path) if path.is_file() else ()
+
+    def evaluated(self, step: int, rewards: Sequence[Sequence[float]]) -> None:
+        if self.writes:
+            if EVALUATIONS not in self._logs:
+                self._logs[EVALUATIONS] = AppendLog(self.path / EVALUATIONS)
+            self._logs[EVALUATIONS].append({"step": step, "rewards": rewards})
+            self._logs[EVALUATIONS].write()
+
+    def evaluations(self) -> dict[int, list[list[float]]]:
+        """Return the rewards of each held-out problem's answers, by step."""
+        path = self.path / EVALUATIONS
+        return {row["step"]: row["rewards"] for row in (read_rows(path) if path.is_file() else ())}
 
     def verdict(self) -> str:
-        """Return what a run that has ended did to held-out problems, and which weights it kept; empty if none were
-        asked."""
+        """Return what a run that has ended did to held-out problems, how sure that is, which weights it kept and where
+        the last ones are; empty if none were asked."""
         scores = self.scores(SCORE)
         if not scores or self.last is None:
             return ""
         (first, before), (last, after) = scores[0], scores[-1]
         text = f"held-out problems: reward {before:.3f} after step {first}, {after:.3f} after step {last}"
+        ended = next(row for row in self.metric_rows() if row["step"] == last)
+        if P_VALUE in ended:
+            text += f", {change_text(ended, len(self.evaluations().get(last, ())))}"
         kept = 0 if self.unchanged else int(self.last.name.rpartition("-")[2])
         if kept == last:
             return text
         which = f"that of step {kept}" if kept else "the initial model"
         worse = ", worse than before" if after < before else ""
-        return f"{text}{worse}; the model is {which} ({dict(scores)[kept]:.3f}), the best one"
+        name = next(
+            (
+                state.name
+                for state in self.checkpoints
+                if state.step == last and state.name.endswith(f"{last:06d}")
+            ),
+            "",
+        )
+        there = f"; the last one is {name}" if name else ""
+        best = f"{dict(scores)[kept]:.3f}), the best of {len(scores)} measured"
+        return f"{text}{worse}; the model is {which} ({best}{there}"
 
     def metrics(self, row: Row) -> None:
         if self.writes:
@@ -242,6 +287,11 @@ class TrainingFolder:
             kept = [row for row in rows if row["step"] <= step]
             if len(kept) < len(rows):
                 write_rows(path, kept)
+
+
+def explained_file(folder: Path, step: int) -> Path:
+    """Return where the explanation of a step lies."""
+    return folder / f"explained-{step:06d}.json"
 
 
 def claim_settings(folder: Path, settings: Row) -> None:

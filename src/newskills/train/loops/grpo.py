@@ -21,14 +21,22 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.draws import DrawConfig, ProblemDraws, differ
 from newskills.train.loops.folder import TrainingLog
-from newskills.train.loops.groups import Group, advantages_of, grouped, measured, measured_draws, shuffled
+from newskills.train.loops.groups import (
+    Group,
+    advantages_of,
+    grouped,
+    measured,
+    measured_draws,
+    shuffled,
+    weighted_advantages,
+)
 from newskills.train.loops.method import MethodSettings
 from newskills.train.loops.remarks import LossRemark, flat_remark
 from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.loops.signal import StepSignal
 from newskills.train.loops.stepping import Hooks, TrainingSteps
 from newskills.train.loops.traces import TrainingSequence, held_back, sampler_gap, traces
-from newskills.train.settings import Control, Schedule
+from newskills.train.settings import Baseline, Control, Schedule
 from newskills.train.verbs import (
     LossConfig,
     LossName,
@@ -49,6 +57,8 @@ class RewardedProblems(Struct, frozen=True):
 class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     """steps of batch_size problems with group_size samples each.
 
+    baseline         what is taken from the rewards of a group: their mean, or one in which unlikely samples weigh more
+                     (`loops.groups.weighted_advantages`), which no deviation divides
     iterations       updates of the weights with the samples of a step; more than one needs the clipped loss ppo
     clip_low, _high  by how much the ratio of probabilities may differ from one there
     kl               weight of the divergence from the weights that training began from
@@ -60,6 +70,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     turn_weight      weight of the rewards that an environment gives for single turns
     min_signal       groups are added to a step until its gradient is expected to be so much signal (`loops.signal`)
     max_groups       most groups of a step
+    full_signal      below this signal the learning rate falls with it, where the trainer measures it; 0 = never
     control          shuffled: advantages of shuffled rewards, so that all that changes is chance
     """
 
@@ -78,6 +89,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     temperature: float = 1.0
     top_p: float = 1.0
     scale_by_std: bool = True
+    baseline: Baseline = "mean"
     loss: LossName = "importance_sampling"
     iterations: int = 1
     clip_low: float = 0.2
@@ -91,6 +103,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     turn_weight: float = 0.0
     min_signal: float = 0.0
     max_groups: int = 64
+    full_signal: float = 0.0
     control: Control = "none"
     save_every: int = 10
     seed: int = 0
@@ -99,8 +112,10 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
         """Train on rewarded samples, as `grpo`."""
         return grpo(client, data.problems, self, folder, data.scorer, hooks)
 
-    def advantages(self, rewards: Sequence[float | None]) -> list[float]:
+    def advantages(self, rewards: Sequence[float | None], rollouts: Sequence[Rollout] = ()) -> list[float]:
         """Return the advantage of each sample of a group; 0 for what was not graded."""
+        if self.baseline == "weighted":
+            return weighted_advantages(rewards, rollouts)
         return advantages_of(rewards, by_std=self.scale_by_std)
 
     def divisor(self, tokens: int, samples: int) -> int:
@@ -171,7 +186,8 @@ def grpo(
                     learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor, config.temperature)
                 metrics |= source.signal.kept_gap(client, learnt)
                 output, of_gradient = source.signal.backward(client, learnt, len(groups), loss, bounds)
-                metrics |= of_gradient | sampler_gap(learnt, output, cap)
+                adam = source.signal.paced(adam, of_gradient)
+                metrics |= of_gradient | sampler_gap(learnt, output, cap) | {"learning_rate": adam.learning_rate}
                 changed = client.optim_step(adam)
                 for _ in range(1, config.iterations):
                     output = client.forward_backward([sequence.datum for sequence in learnt], loss, bounds)

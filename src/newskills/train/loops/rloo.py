@@ -12,15 +12,16 @@ from typing import ClassVar
 
 from newskills.train.loops.groups import left_out_advantages
 from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import Rollout
 
 
 class RlooConfig(GrpoConfig, frozen=True, kw_only=True):
-    """As `GrpoConfig`; `scale_by_std` has no effect."""
+    """As `GrpoConfig`; `scale_by_std` and `baseline` have no effect."""
 
     name: ClassVar[str] = "rloo"
     title: ClassVar[str] = "RLOO"
 
-    def advantages(self, rewards: Sequence[float | None]) -> list[float]:
+    def advantages(self, rewards: Sequence[float | None], rollouts: Sequence[Rollout] = ()) -> list[float]:
         return left_out_advantages(rewards)
 
     def divisor(self, tokens: int, samples: int) -> int:

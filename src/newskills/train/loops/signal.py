@@ -16,12 +16,13 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.train.loops.folder import TrainingLog
 from newskills.train.loops.traces import MAX_LOGPROB_DIFF, TrainingSequence
-from newskills.train.verbs import Datum, LossConfig, LossName, LossOutput, TrainingClient
+from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput, TrainingClient
 
 POOLED_STEPS = 20
 """So many of the latest steps are pooled: that of a single one is mostly chance itself."""
@@ -31,6 +32,8 @@ PARTS = 4
 """In so many parts a step is measured: more of them take longer where samples are short."""
 WEAK = 0.3
 """A signal below this is told: most of what a step does to the weights is then a random walk."""
+LEAST_SHARE = 0.1
+"""Of the learning rate, where it follows the signal: a run that sees none goes on to look."""
 GRADIENT, NOISE = "gradient_square", "gradient_variance"
 """Metrics of single steps: the estimates of |G|² and of tr Σ."""
 
@@ -46,6 +49,16 @@ class GradientMoments(Struct, frozen=True, kw_only=True):
     squares: float
     total: float
     cosine: float | None
+
+
+def moments_of(squares: float, halves: tuple[float, float], across: float) -> GradientMoments:
+    """Return the moments, from the squared lengths of the sums of every other part and of the rest, and their inner
+    product."""
+    return GradientMoments(
+        squares=squares,
+        total=max(0.0, sum(halves) + 2 * across),
+        cosine=across / math.sqrt(halves[0] * halves[1]) if all(halves) else None,
+    )
 
 
 @runtime_checkable
@@ -88,6 +101,8 @@ class SignalConfig(Protocol):
     def min_signal(self) -> float: ...
     @property
     def max_groups(self) -> int: ...
+    @property
+    def full_signal(self) -> float: ...
 
 
 class StepSignal:
@@ -123,6 +138,19 @@ class StepSignal:
             )
         return wanted
 
+    def paced(self, adam: AdamParams, of_gradient: dict[str, float]) -> AdamParams:
+        """Return the settings of a step whose gradient was measured: with less than `full_signal` the learning rate
+        falls with the signal.
+
+        The best rate does so in the quadratic model of https://arxiv.org/abs/1812.06162 (2.7): what is gained is linear
+        in the rate and in the signal, and the harm of the noise is quadratic in the rate.
+        """
+        full = self._config.full_signal
+        if not full or "signal" not in of_gradient:
+            return adam
+        share = min(1.0, max(LEAST_SHARE, of_gradient["signal"] / full))
+        return msgspec.structs.replace(adam, learning_rate=share * adam.learning_rate)
+
     def backward(
         self,
         client: TrainingClient,
@@ -142,7 +170,7 @@ class StepSignal:
             for start, end in pairwise(starts)
         ]
         output, moments = client.forward_backward_parts([part for part in parts if part], loss, bounds)
-        return output, self._measured([end - start for start, end in pairwise(starts)], moments)
+        return output, self.measured([end - start for start, end in pairwise(starts)], moments)
 
     def kept_gap(self, client: TrainingClient, learnt: Sequence[TrainingSequence]) -> dict[str, float]:
         """Return the divergence from the weights that are kept so far, the best by held-out problems, in nats a token,
@@ -160,7 +188,9 @@ class StepSignal:
         ]
         return {"kl_kept": fmean(math.expm1(gap) - gap for gap in gaps)}
 
-    def _measured(self, sizes: Sequence[int], moments: GradientMoments) -> dict[str, float]:
+    def measured(self, sizes: Sequence[int], moments: GradientMoments) -> dict[str, float]:
+        """Return what a step of parts of so many groups is like, with the steps before it; tell once where that is
+        weak."""
         groups = sum(sizes)
         if groups < 2:
             return {}
@@ -184,8 +214,12 @@ class StepSignal:
         advice = (
             f"about {more:.0f} would give {WEAK}" if math.isfinite(more) else "no number of them was seen to help"
         )
+        full, signal = self._config.full_signal, signal_of(groups, scale)
+        lower = (
+            f"; the learning rate is {max(LEAST_SHARE, min(1.0, signal / full)):.0%} of its own" if full else ""
+        )
         self._remark(
-            f"signal {signal_of(groups, scale):.2f} of 1: {groups} groups are too few, {advice}. Set "
+            f"signal {signal:.2f} of 1: {groups} groups are too few, {advice}{lower}. Set "
             f"++min_signal={WEAK} (or a larger ++batch_size); ++control=shuffled shows how much of a change is chance."
         )
 

@@ -13,8 +13,19 @@ from typing import Protocol
 from msgspec import Struct
 
 from newskills.base.errors import TrainingError
-from newskills.train.loops.evaluation import SCORE, HeldOut, best_of, measure, stalled
-from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.evaluation import (
+    CHANGE,
+    SCORE,
+    HeldOut,
+    Measured,
+    best_of,
+    change_of,
+    change_text,
+    harmful,
+    measure,
+    stalled,
+)
+from newskills.train.loops.folder import EvaluationsLog, TrainingLog
 from newskills.train.loops.schedule import rate_at
 from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, SamplingClient, Saved, TrainingClient
@@ -71,7 +82,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
     remark: Callable[[str], None] = lambda _: None
     stop: Callable[[], bool] = lambda: False
     held_out: HeldOut | None = None
-    measure: Callable[[SamplingClient, HeldOut, int], dict[str, float]] = measure
+    measure: Callable[[SamplingClient, HeldOut, int], Measured] = measure
 
 
 class TimeLimit:
@@ -101,22 +112,27 @@ class TrainingMonitor:
     def __init__(self, config: Steps, folder: TrainingLog, hooks: Hooks) -> None:
         self._config, self._folder, self._hooks = config, folder, hooks
         self._scores = folder.scores(SCORE)
+        earlier = folder.evaluations() if isinstance(folder, EvaluationsLog) else {}
+        self._at_start = earlier.get(0, [])
 
     def before(self, client: SamplingClient) -> None:
         """Measure, before the first step, what the held-out problems are worth to the model as it is."""
-        if not self._scores and (scores := self._measured(client, 0)):
-            self._folder.metrics({"step": 0, **scores})
-            self._scores.append((0, scores[SCORE]))
+        if not self._scores and (measured := self._measured(client, 0)):
+            self._at_start = measured.rewards
+            self._folder.metrics({"step": 0, **measured.metrics})
+            self._scores.append((0, measured.metrics[SCORE]))
 
     def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
         """Measure, log and save after `done` steps, the last of which began at the monotonic time `begun`.
 
-        None: go on. True: the run has ended, with all steps or because the held-out score has stalled; then the final
-        checkpoint is the best one, unless the settings want the last. False: `hooks.stop` said so; a checkpoint is
-        written.
+        None: go on. True: the run has ended, with all steps or because the held-out score has stalled or is worse than
+        at first; then the final checkpoint is the best one, unless the settings want the last, which is written in any
+        case. False: `hooks.stop` said so; a checkpoint is written.
         """
         config, held_out = self._config, self._hooks.held_out
-        metrics = metrics | self._measured(client, done)
+        measured = self._measured(client, done)
+        if measured:
+            metrics = metrics | measured.metrics | change_of(self._at_start or measured.rewards, measured.rewards)
         self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
         self._folder.write()
         self._hooks.on_step(Progress(done, config.steps, metrics))
@@ -124,18 +140,41 @@ class TrainingMonitor:
         patience = held_out.settings.patience if held_out else 0
         chosen = held_out is not None and held_out.settings.final == "best" and bool(self._scores)
         best = best_of(self._scores) if chosen else None
-        last = done == config.steps or (SCORE in metrics and stalled(self._scores, patience))
+        worse = measured is not None and self._worse(metrics, done)
+        last = done == config.steps or worse or (SCORE in metrics and stalled(self._scores, patience))
         stopped = not last and self._hooks.stop()
         due = config.save_every and done % config.save_every == 0
+        if last and best not in (None, done):
+            self._folder.save(client, done)  # stays beside the one that is kept
         if last or stopped or due or best == done:
             self._folder.save(client, done, final=last, best=best if last else None)
         return last if last or stopped else None
 
-    def _measured(self, client: SamplingClient, done: int) -> dict[str, float]:
+    def _measured(self, client: SamplingClient, done: int) -> Measured | None:
         held_out = self._hooks.held_out
         if held_out is None or not held_out.due(done, self._config.steps):
-            return {}
-        return self._hooks.measure(client, held_out, self._config.seed * 1_000_003 + done)
+            return None
+        measured = self._hooks.measure(client, held_out, self._config.seed * 1_000_003 + done)
+        if isinstance(self._folder, EvaluationsLog):
+            self._folder.evaluated(done, measured.rewards)
+        return measured
+
+    def _worse(self, metrics: dict[str, float], done: int) -> bool:
+        """Tell what an evaluation has shown; return whether it is so much worse than the first one that the run
+        ends."""
+        if CHANGE not in metrics:
+            return False
+        assert self._hooks.held_out is not None
+        alpha, look = self._hooks.held_out.settings.stop_worse, sum(step > 0 for step, _ in self._scores)
+        text = f"step {done}: held-out reward {metrics[SCORE]:.3f}, {change_text(metrics, len(self._at_start))}"
+        worse = harmful(metrics, look, alpha)
+        if worse and done < self._config.steps:
+            text += (
+                ". That is a loss, so the run ends here: lower ++learning_rate, raise ++batch_size or train on more "
+                "problems; ++eval.stop_worse=0 goes on"
+            )
+        self._hooks.remark(text)
+        return worse
 
 
 class TrainingSteps:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from newskills.base.records import Row
-from newskills.train.loops.folder import CHECKPOINTS, EXAMPLES, METRICS, SAMPLES, SETTINGS
+from newskills.train.loops.folder import CHECKPOINTS, EXAMPLES, METRICS, SAMPLES, SETTINGS, explained_file
 from newskills.view.files import number, read_json
 from newskills.view.folders import Folders
 from newskills.view.library import Library
@@ -42,11 +42,13 @@ def training_page(library: Library, names: list[str]) -> Row:
 
 def rollouts(library: Library, name: str, step: int) -> list[Row]:
     """Return samples that were taken at a step, at most 50. Raises UnknownNameError."""
-    path = library.training(name).folder / SAMPLES
-    samples = []
-    for row in _rows(library.folders, path):
+    folder = library.training(name).folder
+    explained = _explained(library.folders, explained_file(folder, step))
+    samples: list[Row] = []
+    for row in _rows(library.folders, folder / SAMPLES):
         if row.get("step") == step:
-            samples.append(shortened(_rollout(row), 20_000))
+            tokens = explained[len(samples)] if len(samples) < len(explained) else []
+            samples.append(shortened(_rollout(row, tokens), 20_000))
             if len(samples) >= 50:
                 break
     return samples
@@ -69,6 +71,7 @@ def _training(library: Library, name: str) -> Row:
             for row in _rows(library.folders, folder / CHECKPOINTS)
         ],
         "sample_steps": steps,
+        "explained_steps": [step for step in steps if explained_file(folder, step).is_file()],
         "examples": [shortened(row, 20_000) for row in _rows(library.folders, folder / EXAMPLES)],
         "last_step": max((step for row in rows if (step := number(row.get("step"))) is not None), default=None),
     }
@@ -112,8 +115,28 @@ def _thinned(points: list[list[float]]) -> list[list[float]]:
     return [[group[-1][0], sum(value for _, value in group) / len(group)] for group in groups]
 
 
-def _rollout(row: Row) -> Row:
-    """Return a problem with its sampled replies, whatever its writer calls them."""
+def _explained(folders: Folders, path: Path) -> list[list[list[Row]]]:
+    """Return the tokens of each response of each group of a step that was explained, with the logarithms of their
+    chances before and after the step; none where it was not."""
+    groups = read_json(folders, path).get("groups") if path.is_file() else None
+    return [
+        [_tokens(response) for response in group.get("responses") or ()]
+        for group in (groups if isinstance(groups, list) else ())
+        if isinstance(group, dict)
+    ]
+
+
+def _tokens(response: Row) -> list[Row]:
+    return [
+        {"text": as_text(token[0]), "before": number(token[1]), "after": number(token[2])}
+        for token in response.get("tokens") or ()
+        if isinstance(token, list) and len(token) == 3
+    ]
+
+
+def _rollout(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:
+    """Return a problem with its sampled replies, whatever its writer calls them; `tokens` of each, where they were
+    explained."""
     responses = row.get("responses")
     if not isinstance(responses, list):
         responses = [row]
@@ -132,8 +155,10 @@ def _rollout(row: Row) -> Row:
                 "answer": as_text(response.get("extracted_answer")),
                 "finish": as_text(response.get("stop_reason") or response.get("finish_reason")),
                 "components": response.get("components") or {},
+                "advantage": number(response.get("advantage")),
+                "tokens": list(tokens[place]) if place < len(tokens) else [],
             }
-            for response in responses
+            for place, response in enumerate(responses)
             if isinstance(response, dict)
         ],
     }

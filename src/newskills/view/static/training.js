@@ -65,7 +65,7 @@ function rollouts(training, parameters, context, alone) {
       replace(place, h("p", { class: "note warn" }, error.message));
     }
   };
-  const choice = h("select", { "aria-label": `Step of ${training.id}`, on: { change: (event) => show(Number(event.target.value)) } }, steps.map((step) => h("option", { value: step, selected: String(step) === parameters.step }, `step ${step}`)));
+  const choice = h("select", { "aria-label": `Step of ${training.id}`, on: { change: (event) => show(Number(event.target.value)) } }, steps.map((step) => h("option", { value: step, selected: String(step) === parameters.step }, `step ${step}${training.explained_steps.includes(step) ? ", explained" : ""}`)));
   const box = h("details", { class: "card", open: alone && parameters.step !== undefined }, h("summary", {}, `Samples of ${training.id}, by step (${count(steps.length)})`), h("p", {}, choice), place);
   box.addEventListener("toggle", () => { if (box.open && !place.childNodes.length) show(Number(choice.value)); });
   if (box.open) show(Number(choice.value));
@@ -78,7 +78,20 @@ function rollout(one, context) {
   return h("details", { class: "rollout" }, h("summary", {}, visible(one.problem).slice(0, 160), h("span", { class: "quiet" }, ` ${plural(one.responses.length, "reply").replace("replys", "replies")}${mean === null ? "" : `, mean reward ${trimmed(mean)}`}`)),
     rich(one.problem, { raw: context.raw }), one.gold ? h("p", {}, h("span", { class: "quiet" }, "right answer "), h("code", {}, visible(one.gold))) : null,
     one.responses.map((reply) => h("div", { class: "message assistant" }, h("span", { class: "role" }, `reward ${reply.reward === null ? "–" : trimmed(reply.reward)}`,
-      Object.keys(reply.components).length > 1 ? ` (${Object.entries(reply.components).map(([name, value]) => `${name} ${trimmed(value)}`).join(", ")})` : "", reply.finish ? `, ended by ${visible(reply.finish)}` : ""), rich(reply.text, { raw: context.raw }))));
+      Object.keys(reply.components).length > 1 ? ` (${Object.entries(reply.components).map(([name, value]) => `${name} ${trimmed(value)}`).join(", ")})` : "", reply.advantage === null ? "" : `, advantage ${trimmed(reply.advantage)}`, reply.finish ? `, ended by ${visible(reply.finish)}` : ""),
+      reply.tokens.length ? pushed(reply.tokens) : rich(reply.text, { raw: context.raw }))));
+}
+
+// Tokens by how far a step pushed their chances: underlined where up, struck through where down, stronger where further.
+function pushed(tokens) {
+  const percent = (value) => `${(100 * Math.exp(value)).toPrecision(3)} %`;
+  const change = tokens.reduce((sum, one) => sum + one.after - one.before, 0);
+  return [h("p", { class: "pushed" }, tokens.map((one) => {
+    const far = one.after - one.before;
+    const strength = Math.min(3, Math.floor(Math.abs(far) * 10));
+    const words = `${percent(one.before)} → ${percent(one.after)}`;
+    return h("span", { class: strength ? `${far > 0 ? "up" : "down"}${strength}` : "still", title: words }, visible(one.text));
+  })), h("p", { class: "quiet" }, `the step made this reply ${Math.exp(Math.abs(change)).toPrecision(3)} times as ${change > 0 ? "likely" : "unlikely"}`)];
 }
 
 // The first examples as the model sees them; what it learns to write is marked.

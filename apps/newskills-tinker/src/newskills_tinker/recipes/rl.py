@@ -17,7 +17,7 @@ from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
 from newskills.run.training.skill import Skill, asking_by
 from newskills.train.backends.tinker.client import TinkerClient
-from newskills.train.loops.evaluation import HeldOut, measure
+from newskills.train.loops.evaluation import HeldOut, Measured, measure
 from newskills.train.loops.groups import Group, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Problem, Scorer
@@ -126,7 +126,7 @@ class _HeldOut(HeldOut, frozen=True, kw_only=True):
         return done > 0 and done % self.settings.every == 0
 
 
-def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
+def _measured(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
     """Measure on the held-out problems. `seed` is that of the steps that are done; samples are drawn with that
     of the last one, as its problems were."""
     return measure(client, held_out, seed - 1)

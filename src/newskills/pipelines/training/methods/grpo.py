@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import Step
 from newskills.pipelines.notices import warn_of_hedges
 from newskills.pipelines.pages import prompt_text
+from newskills.pipelines.training.methods.explain import explain_batch
 from newskills.pipelines.training.methods.grpo_options import GrpoKeys, GrpoOptions
 from newskills.pipelines.training.methods.held_out import (
     held_out_of,
@@ -37,7 +39,7 @@ from newskills.run.training.examples import fitting_problems
 from newskills.run.training.leakage import check_overlap, texts_of
 from newskills.run.training.scoring import TrainedSkill, scoring_all
 from newskills.run.training.skill import Skill
-from newskills.train.loops.evaluation import HeldOut, kept_apart
+from newskills.train.loops.evaluation import HeldOut, kept_apart, steps_between
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import steps_of
@@ -92,11 +94,14 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
             method=method,
             data=RewardedProblems(problems, scorer),
             settings=settings | ({"weights": weights} if weights else {}),
-            held_out=held_out,
+            held_out=_often(held_out, keys) if held_out else None,
         )
 
     return PlannedTraining(
-        steps=_steps(options, keys, sources, steps), task=task, shown=lambda: _show_prompts(sources, askings)
+        steps=_steps(options, keys, sources, steps),
+        task=task,
+        shown=lambda: _show_prompts(sources, askings),
+        instead=partial(explain_batch, options, keys) if options.explain_batch else None,
     )
 
 
@@ -134,8 +139,21 @@ def _problems(
     if not apart:
         return problems, other
     longest = max(keys.eval.max_tokens, keys.max_tokens)
+    if limit := keys.limit(
+        base
+    ):  # where the problems are the training's own, nobody has set how long answers may be
+        longest = max(keys.max_tokens, min(longest, limit - max(len(problem.prompt) for problem in apart)))
     eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
     return problems, HeldOut(problems=apart, scorer=scorer, settings=eval_settings)
+
+
+def _often(held_out: HeldOut, keys: GrpoKeys) -> HeldOut:
+    """Return the held-out problems with the steps between evaluations, where the user did not set them."""
+    if keys.eval.every:
+        return held_out
+    answers = min(len(held_out.problems), keys.eval.max_problems) * keys.eval.samples
+    every = steps_between(answers, keys.batch_size * keys.group_size)
+    return msgspec.structs.replace(held_out, settings=msgspec.structs.replace(held_out.settings, every=every))
 
 
 def _check_solvers(

@@ -12,12 +12,12 @@ from msgspec import Meta, field
 from newskills.base.records import Row
 from newskills.config.layers import Layer
 from newskills.environments.config import EnvironmentConfig
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import AtLeastOne, doc
 from newskills.pipelines.training.methods.options import LocalOptions, PromptKeys
 from newskills.run.planning.config import EndpointConfig
 from newskills.run.rewarding.reward import RewardConfig
 from newskills.sandbox.config import SandboxConfig
-from newskills.train.settings import Control, EvalSettings, Schedule
+from newskills.train.settings import Baseline, Control, EvalSettings, Schedule
 
 AS_IN_EVAL = (
     *("solver", "solver_config", "agent", "agent_config", "agent_max_turns", "environment", "sandbox", "models"),
@@ -106,6 +106,13 @@ class GrpoOptions(LocalOptions, frozen=True, kw_only=True):
         str | None,
         doc("JSONL file of held-out problems, with the prompt and grader of the training (or --eval_benchmark)"),
     ] = None
+    explain_batch: Annotated[
+        AtLeastOne | None,
+        doc(
+            "step of the training in output_dir to explain instead of training: groups, rewards, advantages, and how "
+            "far it pushed each token"
+        ),
+    ] = None
 
 
 class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
@@ -120,7 +127,16 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
     temperature: Annotated[float, Meta(gt=0, description="temperature of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass of the samples")] = 1.0
-    scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
+    scale_by_std: Annotated[
+        bool, Meta(description="divide advantages by the group's standard deviation (++baseline=mean)")
+    ] = True
+    baseline: Annotated[
+        Baseline,
+        Meta(
+            description="what is taken from the rewards of a group: their mean, or weighted: a mean in which unlikely "
+            "samples weigh more, with which the gradient is less noisy"
+        ),
+    ] = "mean"
     loss: Annotated[
         Literal["importance_sampling", "ppo", "gspo"],
         Meta(
@@ -158,6 +174,15 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
         ),
     ] = 0.0
     max_groups: Annotated[int, Meta(ge=1, description="most groups of a step with ++min_signal")] = 64
+    full_signal: Annotated[
+        float,
+        Meta(
+            ge=0,
+            lt=1,
+            description="(cpu) signal from which on a step has its whole learning rate; below, the rate falls with it, "
+            "to a tenth at most; 0 = never",
+        ),
+    ] = 0.3
     control: Annotated[
         Control,
         Meta(description="shuffled: shuffle rewards within groups, to see how much of a change is chance"),
@@ -170,9 +195,9 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
         int,
         Meta(
             ge=0,
-            description="number of training problems (at most a tenth) to hold out for evaluation, if no "
+            description="number of training problems (at most a quarter) to hold out for evaluation, if no "
             "others are given; 0 = none",
         ),
     ] = 200
-    eval: EvalSettings = EvalSettings(every=20)
+    eval: EvalSettings = EvalSettings(every=0, stop_worse=0.05)
     reward: RewardConfig = RewardConfig()

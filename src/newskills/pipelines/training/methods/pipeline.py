@@ -65,12 +65,14 @@ class PlannedTraining(Struct, frozen=True, kw_only=True):
     task   makes the training of the model in a folder; what it needs until the end is entered on the stack
     end    called after a training that has ended well
     shown  called by a dry run before its table
+    instead  called with the training, instead of doing it, where something else is wanted; returns the exit code
     """
 
     steps: Sequence[Step]
     task: Callable[[Path, ExitStack], ReadyTraining]
     end: Callable[[], None] = lambda: None
     shown: Callable[[], None] = lambda: None
+    instead: Callable[[ReadyTraining], int] | None = None
 
 
 class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
@@ -146,7 +148,10 @@ class TrainingPipeline(Struct, Generic[O, K], frozen=True, kw_only=True):
         check_trainable(base)
         try:
             with ExitStack() as stack:
-                code = run_task(options, keys, plan.task(base, stack))
+                ready = plan.task(base, stack)
+                if plan.instead is not None:
+                    return plan.instead(ready)
+                code = run_task(options, keys, ready)
         except StoppedError as stopped:
             sys.stdout.write(f"{stopped}\n")
             return StoppedError.exit_code

@@ -129,8 +129,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     local = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
     trackio = local if first and "trackio" in keys.report_to else None
     trainer = make_trainer(options.backend, task.base, keys.trainer)
-    settings = identity(keys) | task.settings | {"model": options.model, "backend": options.backend}
-    folder = TrainingFolder(out, settings, writes=first, keep=keys.keep)
+    folder = TrainingFolder(out, settings_of(options, keys, task), writes=first, keep=keys.keep)
     if first and task.first_rows and not (out / EXAMPLES).exists():
         write_rows(out / EXAMPLES, task.first_rows)
     limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
@@ -168,6 +167,11 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     if not whole and not stopped and os.environ.get(RESUMED_BY_NEXT_JOB):
         return AGAIN
     return STOPPED if stopped or not whole else 0
+
+
+def settings_of(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> dict[str, Any]:
+    """Return what names the run."""
+    return identity(keys) | task.settings | {"model": options.model, "backend": options.backend}
 
 
 def training_outcome(out: Path) -> TrainingOutcome:

@@ -23,7 +23,7 @@ from newskills.train.backends.cpu.llama import Llama, LoraConfig
 from newskills.train.backends.cpu.losses import loss_of, target_logprobs
 from newskills.train.backends.cpu.sampler import Decode, sample
 from newskills.train.backends.cpu.weights import Shape, check_tensors, read_shape, read_tensors
-from newskills.train.loops.signal import GradientMoments
+from newskills.train.loops.signal import GradientMoments, moments_of
 from newskills.train.settings import PROJECTIONS
 from newskills.train.tensors import check_base, check_finite, save_tensors
 from newskills.train.verbs import (
@@ -136,11 +136,7 @@ class CpuTrainer:
         torch._foreach_add_(halves[0], halves[1])
         for value, gradient in zip(parameters, halves[0], strict=True):
             value.grad = gradient
-        moments = GradientMoments(
-            squares=squares,
-            total=max(0.0, sum(lengths) + 2 * across),
-            cosine=across / math.sqrt(lengths[0] * lengths[1]) if all(lengths) else None,
-        )
+        moments = moments_of(squares, (lengths[0], lengths[1]), across)
         return LossOutput(loss=total, logprobs=logprobs), moments
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:

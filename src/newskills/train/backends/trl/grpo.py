@@ -29,6 +29,7 @@ from newskills.train.backends.trl.model import (
 from newskills.train.backends.trl.processes import division, gathered
 from newskills.train.backends.trl.rollouts import TurnsTrainer, level, loss_settings, no_reward
 from newskills.train.backends.trl.shared import TrlTrainerMixin, places_of_steps, train
+from newskills.train.backends.trl.signal import MeasuredParts, SignalMeter, can_measure
 from newskills.train.loops.groups import Group, grouped, measured
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems, StepGroups
 from newskills.train.loops.remarks import flat_remark
@@ -42,6 +43,7 @@ from newskills.train.loops.samples import (
     Scorer,
     check_graded,
 )
+from newskills.train.loops.signal import StepSignal
 from newskills.train.settings import TrainerSettings
 from newskills.train.verbs import Sampled
 
@@ -73,7 +75,7 @@ class _OwnPrompts:
             this.args.bf16 = half
 
 
-class _GrpoTrainer(_OwnPrompts, TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
+class _GrpoTrainer(_OwnPrompts, MeasuredParts, TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
     pass
 
 
@@ -193,6 +195,16 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
         trainer.rollout_config = corrected
         trainer.beta = 0.0  # what holds back stands in the advantages
     _end_with(trainer, list(scorer.stops))
+    meter = None
+    if isinstance(trainer, _GrpoTrainer) and can_measure(config, settings, trl_arguments):
+        groups = trl_arguments["per_device_train_batch_size"] // config.group_size
+        meter = SignalMeter(
+            StepSignal(msgspec.structs.replace(config, full_signal=0.0), folder, task.hooks.remark),
+            list(trainer.model.parameters()),
+            groups,
+        )
+        trainer.meter = meter
+        trainer.add_callback(meter)
 
     def more() -> dict[str, float]:
         done = trainer.state.global_step // config.iterations
@@ -203,7 +215,7 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
             task.hooks.remark(remark)
         folder.groups(rewards.groups, done)
         tokens = sum(rollout.tokens for group in rewards.groups for rollout in group.rollouts)
-        return measured(rewards.groups) | {"tokens": float(tokens)}
+        return measured(rewards.groups) | {"tokens": float(tokens)} | (meter.metrics if meter else {})
 
     return train(trainer, task, config, tokenizer.pad_token_id, more)
 
@@ -216,6 +228,8 @@ def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
         return "several benchmarks"
     if config.control != "none":
         return f"++control={config.control}"
+    if config.baseline != "mean" and not isinstance(config, RlooConfig):
+        return f"++baseline={config.baseline}"
     return next((f"++{key}" for key in ("resample", "put_aside") if getattr(config, key)), "")
 
 

@@ -24,7 +24,7 @@ from newskills.base.store import atomic_folder
 from newskills.train.backends.trl.model import TrainingTask, seed_pairs
 from newskills.train.backends.trl.processes import agreed, division, gathered, processes
 from newskills.train.backends.trl.sampling import TrlSampler
-from newskills.train.loops.evaluation import HeldOut, measure
+from newskills.train.loops.evaluation import HeldOut, Measured, measure
 from newskills.train.loops.folder import CHECKPOINTS
 from newskills.train.loops.schedule import batch_at, rate_at
 from newskills.train.loops.stepping import Hooks, OnStart, Steps, TrainingMonitor
@@ -205,7 +205,7 @@ def _check_all(check: Callable[[], None]) -> None:
 def together(hooks: Hooks) -> Hooks:
     """Join hooks for several processes: the first one decides and measures, all follow and sample with it."""
 
-    def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
+    def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> Measured:
         assert isinstance(client, TrlLearner)
         return client.sampler.lead(lambda: measure(client, held_out, seed))
 
