@@ -16,10 +16,11 @@ from newskills.graders.math.grader import VERSION
 
 ONLY_LOOK = {
     *("doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"),
-    *("compare", "why", "samples", "regrade", "report", "plan_eval", "kuberay"),
+    *("compare", "why", "samples", "query", "regrade", "report", "plan_eval", "kuberay"),
+    "push",
 }
 """Commands that change nothing of the user's; a rehearsal is itself the trial of another command, those that look at
-results write new files at most, and a manifest is only printed.
+results write new files at most, a manifest is only printed, and `ns push` is a dry run unless it is told to send.
 """
 
 GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]

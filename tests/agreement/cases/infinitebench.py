@@ -142,7 +142,7 @@ _GRADED = by_grader("long_text", value="score")
 
 def original(folder: Path) -> Verdict:
     """Needs tqdm and rouge-score, which Hugging Face's evaluate hands texts to."""
-    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-not-found]
+    from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rougeLsum"], use_stemmer=False)
 

@@ -31,7 +31,7 @@ def forms(row: Row) -> Mapping[str, str]:
 
 def original(folder: Path) -> Verdict:
     """Needs the package; the folder is not read."""
-    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-not-found]
+    from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rougeL"], use_stemmer=False)
     return lambda row, reply: float(scorer.score(row["reference"], reply)["rougeL"].fmeasure)
