@@ -34,7 +34,7 @@ PAGES = [
 ]
 GENERATED = run_path(str(ROOT / "docs" / "generated_pages.py"))["generated_pages"]
 generated_pages = cache(GENERATED)
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 IN_TABLE = re.compile(r"^\| `(ns [^`]+)`", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
 SHELL = {"", "bash", "sh", "console"}
@@ -114,7 +114,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_commands_are_found_and_wrong_ones_refused() -> None:
     page = "```\nns eval … \\\n  --benchmarks=gsm8k | ns grade '++a b'  # note\n```\n"
     page += "```text\nns no such\n```\n| `ns list` | x |\n"
-    assert list(commands_in(page)) == [["eval", "--benchmarks=gsm8k"], ["grade", "++a b"], ["list"]]
+    page += '=== "A tab"\n\n    ```\n    ns view results\n    ```\n'
+    expected = [["eval", "--benchmarks=gsm8k"], ["grade", "++a b"], ["view", "results"], ["list"]]
+    assert list(commands_in(page)) == expected
     for wrong in (
         "eval --benchmark=gsm8k",
         "generate ++temprature=1",

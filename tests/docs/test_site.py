@@ -7,6 +7,7 @@ import functools
 import http.server
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -102,6 +103,20 @@ def test_the_pages_stand_in_seven_sections_and_none_is_left_out() -> None:
     there = {page.name for page in (ROOT / "docs").glob("*.md")} | {"headlines.md"}
     assert there - listed == set()
     assert all(len(pages) <= 16 for section in nav for pages in section.values())
+
+
+@pytest.mark.slow
+def test_home_has_three_tabs_of_four_lines_and_a_dark_mode(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    labels = re.search(r'<div class="tabbed-labels">(.*?)</div>', page, re.DOTALL)
+    assert labels is not None
+    assert re.findall(r"<label[^>]*>(?:<a[^>]*>)?(\w+)", labels[1]) == ["Evaluate", "Generate", "Train"]
+    blocks = re.findall(r'<div class="tabbed-block">.*?<code>(.*?)</code>', page, re.DOTALL)
+    lines_by_tab = [re.sub("<.*?>", "", block).strip().splitlines() for block in blocks]
+    assert [len(lines) for lines in lines_by_tab] == [4, 4, 4]
+    assert all(any(line.startswith("ns ") for line in lines) for lines in lines_by_tab)
+    assert re.findall(r'<input[^>]*name="__palette"', page) != []
+    assert {"default", "slate"} <= set(re.findall(r'data-md-color-scheme="(\w+)"', page))
 
 
 @pytest.mark.slow

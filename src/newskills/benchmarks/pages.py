@@ -60,7 +60,7 @@ def _index(families: dict[str, list[Benchmark]], groups: dict[str, Group]) -> st
         "",
         "`ns list benchmarks` prints the same names. Rows are those of the default split.",
         "",
-        "## How far sources are proven",
+        "## Verification status of data sources",
         "",
         *(f"- **{state}**: {meaning}." for state, meaning in reversed(STATE_MEANING.items())),
         "",
@@ -221,7 +221,7 @@ def _states(members: Sequence[Benchmark]) -> Iterator[str]:
     for state in reversed(STATES):
         if names := [name for name, its in states.items() if its == state]:
             some = f": {', '.join(f'`{name}`' for name in names)}" if len(names) < len(members) else ""
-            yield f"| live source | [{state}](index.md#how-far-sources-are-proven){some} |"
+            yield f"| live source | [{state}](index.md#verification-status-of-data-sources){some} |"
     for proof in dict.fromkeys(proof for member in members for proof in member.evidence):
         yield f"| source read | {proof.compared}: <{proof.url}> ({proof.date}) |"
 
