@@ -11,6 +11,7 @@ SCRIPTS = (
     "dom.js",
     "words.js",
     "api.js",
+    "runs.js",
     "plot.js",
     "text.js",
     "faces.js",

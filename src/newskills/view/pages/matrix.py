@@ -24,6 +24,8 @@ LONGEST_VALUE = 200
 MOST_SETTINGS = 40
 """Settings that runs may be grouped by."""
 WITHHELD = "withheld"
+READING = "reading"
+"""State of what has not been read yet."""
 TURN_SECONDS = 0.8
 """Time of one answer about differences; what is not there by then is asked for again."""
 MOST_TESTS = 50_000
@@ -62,7 +64,7 @@ def matrix(library: Library) -> Row:
             "step": _step(run, settings[run]),
             "size": _size(run, settings[run]),
             "settings": [settings[run].get(name, "") for name in differing],
-            "cells": [_cell(places[name], summary) for name, summary in sorted(each.items())],
+            "cells": [_cell(places[name], each.get(name)) for name in sorted(catalog.runs[run].benchmarks)],
         }
         for run, each in by_run.items()
     ]
@@ -182,7 +184,9 @@ def _order(run: Row) -> tuple[float, float, str]:
     return (math.inf if began is None else began, math.inf if step is None else step, run["id"])
 
 
-def _cell(place: int, summary: CellSummary) -> list[float | str | None]:
+def _cell(place: int, summary: CellSummary | None) -> list[float | str | None]:
+    if summary is None:
+        return [place, None, None, None, 0, 0, 0, READING]
     withheld = summary.status == WITHHELD
     value, low, high = (None, None, None) if withheld else (summary.value, summary.low, summary.high)
     lost = (summary.total, summary.unscored, summary.truncated)

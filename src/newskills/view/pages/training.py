@@ -31,13 +31,18 @@ GROUPS = {
 }
 """Title of a plot → beginnings, or parts, of the names of what it shows; the first that fits counts."""
 OTHER = "Other"
+ORDER = ("Held-out problems", "Reward", "Loss")
+"""Plots that come first: they answer whether the model learns."""
 _decoder = msgspec.json.Decoder(dict[str, Any])
 _LONGEST_LINE = 32 << 20
 
 
 def training_page(library: Library, names: list[str]) -> Row:
     """Return several trainings to be laid over each other. Raises UnknownNameError."""
-    return {"trainings": [_training(library, name) for name in names], "groups": [*GROUPS, OTHER]}
+    return {
+        "trainings": [_training(library, name) for name in names],
+        "groups": [*ORDER, *(group for group in GROUPS if group not in ORDER), OTHER],
+    }
 
 
 def rollouts(library: Library, name: str, step: int) -> list[Row]:

@@ -2,6 +2,7 @@
 // Two runs on the same problems.
 import { get } from "./api.js";
 import { h, replace, table } from "./dom.js";
+import { allRuns } from "./runs.js";
 import { changed, difference, rich, visible } from "./text.js";
 import { why } from "./sample.js";
 import { badge, count, link, percent, plural, signed } from "./words.js";
@@ -13,15 +14,15 @@ const STORY_WORDS = { truncation: "cut off", tool: "tool failed", instrument: "i
 
 export async function comparisonPage(context, parameters) {
   context.title("Compare");
-  const all = await get("overview", {});
-  const benchmarks = all.benchmarks.filter((name) => all.runs.filter((run) => run.benchmarks[name]).length > 1);
+  const all = await allRuns();
+  const benchmarks = all.benchmarks.filter((name) => all.runs.filter((run) => name in run.scores).length > 1);
   const crumbs = context.crumbs([["Overview", "#/"], ["compare", null]]);
   if (!benchmarks.length) {
     return [crumbs, h("h1", {}, "Compare"), h("div", { class: "card" }, h("p", {}, "No benchmark has results of two runs here."),
       h("p", {}, "Give the folders of both: ns view results/a results/b"), others(all))];
   }
   const benchmark = benchmarks.includes(parameters.benchmark) ? parameters.benchmark : benchmarks[0];
-  const having = all.runs.filter((run) => run.benchmarks[benchmark]).map((run) => run.id);
+  const having = all.runs.filter((run) => benchmark in run.scores).map((run) => run.id);
   const first = having.includes(parameters.first) ? parameters.first : having[0];
   const second = having.includes(parameters.second) ? parameters.second : having.find((one) => one !== first);
   const at = { first, second, benchmark };
@@ -62,8 +63,8 @@ function pickers(parameters, benchmarks, having, at) {
 function against(all, benchmark, having, at) {
   if (having.length < 3 || having.length > 40) return null;
   return h("ul", { class: "chips" }, having.filter((one) => one !== at.first).map((one) => {
-    const cell = all.runs.find((run) => run.id === one).benchmarks[benchmark];
-    return h("li", {}, h("a", { href: link("compare", { ...at, second: one }), "aria-current": one === at.second ? "true" : null }, one), " ", cell.score ? percent(cell.score.value) : "–");
+    const score = all.runs.find((run) => run.id === one).scores[benchmark];
+    return h("li", {}, h("a", { href: link("compare", { ...at, second: one }), "aria-current": one === at.second ? "true" : null }, one), " ", percent(score));
   }));
 }
 
@@ -154,6 +155,6 @@ async function side(context, at, words, flip, around) {
 }
 
 function others(all) {
-  const known = all.runs.map((run) => `${run.id}: ${Object.keys(run.benchmarks).join(", ")}`);
+  const known = all.runs.map((run) => `${run.id}: ${Object.keys(run.scores).join(", ")}`);
   return known.length ? h("ul", {}, known.slice(0, 20).map((one) => h("li", {}, one))) : null;
 }

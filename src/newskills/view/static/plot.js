@@ -23,7 +23,8 @@ function frame(width, height, x, y, labels, title) {
     node.append(svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: up(value), y2: up(value) }));
     node.append(svg("text", { x: PAD.left - 6, y: up(value), "text-anchor": "end", "dominant-baseline": "middle" }, labels.yText ? labels.yText(value) : trimmed(value)));
   }
-  const steps = labels.xTicks || ticks(x[0], x[1], Math.max(2, (width - 60) / 80));
+  let steps = labels.xTicks || ticks(x[0], x[1], Math.max(2, (width - 60) / 80));
+  if (labels.whole) steps = steps.filter(Number.isInteger);
   for (const value of steps) {
     node.append(svg("text", { x: across(value), y: height - PAD.bottom + 15, "text-anchor": "middle" }, labels.xText ? labels.xText(value) : trimmed(value)));
   }
@@ -36,11 +37,11 @@ function legend(series) {
   return h("ul", { class: "legend" }, series.map((one, place) => one.points.length ? h("li", { class: `s${place % 8}` }, h("span", { class: "swatch" }), one.name) : null));
 }
 
-// Lines: series are {name, points: [[x, y]], band: [[x, low, high]]}.
+// Lines: series are {name, points: [[x, y]], band: [[x, low, high]], raw: points behind a smoothed line}.
 export function lines(title, series, options) {
   const { width, height = 220 } = options;
   const drawn = series.filter((one) => one.points.length);
-  const all = drawn.flatMap((one) => one.points);
+  const all = drawn.flatMap((one) => [...one.points, ...(one.raw || [])]);
   if (!all.length) return h("p", { class: "quiet" }, "Nothing to draw yet.");
   const bands = drawn.flatMap((one) => one.band || []);
   const xs = all.map((point) => point[0]);
@@ -59,6 +60,7 @@ export function lines(title, series, options) {
       const back = [...one.band].reverse().map(([x, bottom]) => `${across(x).toFixed(1)},${up(bottom).toFixed(1)}`);
       group.append(svg("path", { class: "band", d: `M${[...there, ...back].join("L")}Z` }));
     }
+    if (one.raw) group.append(svg("path", { class: "stroke raw", d: `M${one.raw.map(([x, y]) => `${across(x).toFixed(1)},${up(y).toFixed(1)}`).join("L")}` }));
     group.append(svg("path", { class: "stroke", d: `M${one.points.map(([x, y]) => `${across(x).toFixed(1)},${up(y).toFixed(1)}`).join("L")}` }));
     if (one.points.length <= 40) {
       for (const [x, y] of one.points) {

@@ -3,12 +3,13 @@
 import { get } from "./api.js";
 import { h, replace, table } from "./dom.js";
 import { lines } from "./plot.js";
+import { allRuns } from "./runs.js";
 import { rich, visible } from "./text.js";
 import { count, lastPart, link, plural, trimmed } from "./words.js";
 
 export async function trainingPage(context, parameters) {
   context.title("Training");
-  const all = await get("overview", {});
+  const all = await allRuns();
   const crumbs = context.crumbs([["Overview", "#/"], ["training", null]]);
   if (!all.trainings.length) {
     return [crumbs, h("h1", {}, "Training"), h("div", { class: "card" }, h("p", {}, "There is no training in these folders: a training is a folder with metrics.jsonl, as ns sft, ns grpo and ns quickstart write it."))];
@@ -20,7 +21,7 @@ export async function trainingPage(context, parameters) {
   return [
     crumbs, h("h1", {}, trainings.length === 1 ? trainings[0].id : "Training"),
     picker(all.trainings, chosen),
-    h("div", { class: "grid" }, page.groups.map((group) => plots(group, trainings, short, context)).flat()),
+    ...curves(page.groups, trainings, short, context),
     ...trainings.map((one) => rollouts(one, parameters, context, trainings.length === 1)),
     ...trainings.map(examples),
     ...trainings.map(details),
@@ -43,13 +44,58 @@ function picker(all, chosen) {
     h("label", {}, h("input", { type: "checkbox", checked: chosen.includes(name), on: { change: (event) => set(name, event.target.checked) } }), " ", name)));
 }
 
-function plots(group, trainings, short, context) {
-  const found = [...new Set(trainings.flatMap((one) => one.series.filter((line) => line.group === group).map((line) => line.name)))];
-  const drawn = found.slice(0, group === "Other" ? 4 : 8).map((name) => {
-    const having = trainings.map((one, place) => ({ name: short[place], points: (one.series.find((line) => line.name === name) || { points: [] }).points }));
-    return h("div", { class: "card" }, lines(name.replaceAll("_", " "), having.map((one) => one), { width: context.width(2), height: 190, x: "step" }));
+const SMOOTHED = 24;
+const PLOTS_OF_REST = 4;
+const PLOTS_OF_GROUP = 8;
+
+// Curves of what changes; what never does, and what equals another curve, is one line of text.
+function curves(groups, trainings, short, context) {
+  const still = trainings.filter((one) => one.last_step === null).map((one) => h("p", { class: "note" }, `${one.id} has no steps yet.`));
+  const names = [...new Set(trainings.flatMap((one) => one.series.map((line) => line.name)))];
+  const pointsOf = (one, name) => (one.series.find((line) => line.name === name) || { points: [] }).points;
+  const groupOf = (name) => trainings.flatMap((one) => one.series).find((line) => line.name === name).group;
+  const constant = [];
+  const byShape = new Map();
+  for (const name of names) {
+    const values = new Set(trainings.flatMap((one) => pointsOf(one, name).map((point) => point[1])));
+    const most = Math.max(...trainings.map((one) => pointsOf(one, name).length));
+    if (values.size === 1 && most > 1) {
+      constant.push([name, [...values][0]]);
+      continue;
+    }
+    const shape = JSON.stringify(trainings.map((one) => pointsOf(one, name)));
+    if (!byShape.has(shape)) byShape.set(shape, []);
+    byShape.get(shape).push(name);
+  }
+  const left = new Map();
+  const drawn = groups.flatMap((group) => {
+    const mine = [...byShape.values()].filter((equal) => groupOf(equal[0]) === group);
+    const most = group === groups[groups.length - 1] ? PLOTS_OF_REST : PLOTS_OF_GROUP;
+    if (mine.length > most) left.set(group, mine.length - most);
+    return mine.slice(0, most).map((equal) => curve(equal, trainings, short, context, pointsOf, group));
   });
-  return drawn;
+  return [...still, h("div", { class: "grid" }, drawn),
+    constant.length ? h("p", { class: "quiet" }, "Constant: ", constant.map(([name, value], place) => [place ? ", " : "", h("code", {}, name), ` ${trimmed(value)}`])) : null,
+    left.size ? h("p", { class: "quiet" }, `Not drawn: ${[...left].map(([group, rest]) => `${rest} of ${group}`).join(", ")}.`) : null];
+}
+
+function curve(equal, trainings, short, context, pointsOf, group) {
+  const series = trainings.map((one, place) => {
+    const points = pointsOf(one, equal[0]);
+    const smooth = group !== "Held-out problems" && points.length > SMOOTHED;
+    return { name: short[place], points: smooth ? smoothed(points) : points, raw: smooth ? points : null };
+  });
+  const title = equal.map((name) => name.replaceAll("_", " ")).join(" = ");
+  return h("div", { class: "card" }, lines(title, series, { width: context.width(2), height: 190, x: "step", whole: true }));
+}
+
+// Means over neighbours on both sides, fewer at the ends.
+function smoothed(points) {
+  const reach = Math.max(1, Math.round(points.length / 30));
+  return points.map(([x], place) => {
+    const near = points.slice(Math.max(0, place - reach), place + reach + 1);
+    return [x, near.reduce((sum, point) => sum + point[1], 0) / near.length];
+  });
 }
 
 function rollouts(training, parameters, context, alone) {
