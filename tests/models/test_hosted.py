@@ -366,7 +366,7 @@ def test_gemini_thinking(model: str, effort: str | None, thinking: Row | None) -
 )
 def test_gemini_refuses_what_it_cannot_honour(fields: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        gemini.check(Inference(**fields))
+        gemini.check("gemini-2.5-flash", Inference(**fields))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 
 if TYPE_CHECKING:
     from hashlib import blake2b
@@ -93,6 +93,10 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning_effort: Annotated[
         str | None, Meta(description="low, medium, high or another level of the model")
     ] = None
+    thinking_budget: Annotated[
+        Annotated[int, Meta(ge=1)] | Literal["none"] | None,
+        Meta(description="tokens that the model may think at most; none: it does not think; null = not sent"),
+    ] = None
     stream: Annotated[bool, Meta(description="ask the server to stream (keeps idle proxies open)")] = False
     extra_body: Annotated[Row, Meta(description="more keys for the request body, sent unchanged")] = {}
 
@@ -116,7 +120,8 @@ class Request(Struct, kw_only=True):
     def key(self, salt: str = "") -> str:
         """Return 16 hex digits that change when anything the model would see changes (resume and cache key).
 
-        The timeout is left out: waiting longer does not ask for something else.
+        The timeout is left out: waiting longer does not ask for something else. So is a thinking budget that is not
+        set, which keeps the keys of records from before there was one.
         """
         body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_without_times(self.inference))])
         return _blake2b()(body, digest_size=8).hexdigest()
@@ -282,4 +287,5 @@ class Report(Struct, kw_only=True):
 
 
 def _without_times(inference: Inference) -> Inference:
-    return msgspec.structs.replace(inference, timeout=1.0)
+    budget = inference.thinking_budget
+    return msgspec.structs.replace(inference, timeout=1.0, thinking_budget=UNSET if budget is None else budget)
