@@ -107,6 +107,15 @@ def test_what_the_run_forces_holds_whatever_a_program_says() -> None:
         assert model.requests[1].inference.tokens_to_generate == 20
 
 
+def test_the_budget_of_thinking_of_a_run_replaces_the_effort_of_a_program() -> None:
+    run = Request(inference=Inference(thinking_budget=512))
+    model = ScriptedModel(DONE)
+    with running(model, request=run, forced=frozenset()) as served:
+        post(f"{served.url}/v1/chat/completions", body={**BODY, "reasoning_effort": "high"})
+    asked = model.requests[0].inference
+    assert (asked.thinking_budget, asked.reasoning_effort) == (512, None)
+
+
 REFUSED: list[tuple[bytes, dict[str, str], int]] = [
     (b"{", {}, 400),
     (b"[]", {}, 400),

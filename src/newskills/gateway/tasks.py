@@ -215,6 +215,8 @@ class GatewayTask(Struct, kw_only=True, eq=False):
             for name, setting in SAMPLING.items()
             if setting not in self.forced and (value := getattr(program, name)) is not None
         }
+        if run.thinking_budget is not None:
+            changes.pop("reasoning_effort", None)  # a server takes one of the two
         largest = run.tokens_to_generate
         if largest is not None and "tokens_to_generate" in changes:
             changes["tokens_to_generate"] = min(largest, changes["tokens_to_generate"])

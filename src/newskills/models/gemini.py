@@ -144,7 +144,8 @@ def dynamic(model: str, request: Request) -> Row:
 
 
 def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
-    """Return the keys of a request body that say how much may be thought, as `parameters.thinking_keys` does."""
+    """Return the keys of a request body that say how much may be thought, as `parameters.thinking_keys` does. Raises
+    ConfigError for what the model does not take."""
     config = _thinking_config(model, inference)
     return {"generationConfig": {"thinkingConfig": config}} if config else {}
 
