@@ -128,7 +128,7 @@ def test_anthropic_request_and_reply() -> None:
     assert reply.tool_calls == [
         {"id": "t1", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}
     ]
-    assert reply.usage == Usage(input_tokens=14, output_tokens=7, cached_tokens=10)
+    assert reply.usage == Usage(input_tokens=14, output_tokens=7, cached_tokens=10, cache_written_tokens=1)
     assert reply.raw_message == {"role": "assistant", "content": CLAUDE["content"]}
 
 

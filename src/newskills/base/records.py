@@ -97,6 +97,13 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=1)] | Literal["none"] | None,
         Meta(description="tokens that the model may think at most; none: it does not think; null = not sent"),
     ] = None
+    cache_prompt: Annotated[
+        Literal["auto", "none"] | None,
+        Meta(
+            description="auto: mark the shared beginning of prompts for the provider's cache, and count what came "
+            "from it; null = auto for agents, else none"
+        ),
+    ] = None
     stream: Annotated[bool, Meta(description="ask the server to stream (keeps idle proxies open)")] = False
     extra_body: Annotated[Row, Meta(description="more keys for the request body, sent unchanged")] = {}
 
@@ -121,7 +128,7 @@ class Request(Struct, kw_only=True):
         """Return 16 hex digits that change when anything the model would see changes (resume and cache key).
 
         The timeout is left out: waiting longer does not ask for something else. So is a thinking budget that is not
-        set, which keeps the keys of records from before there was one.
+        set, which keeps the keys of records from before there was one, and the marks for a cache.
         """
         body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_without_times(self.inference))])
         return _blake2b()(body, digest_size=8).hexdigest()
@@ -136,12 +143,40 @@ def _blake2b() -> type[blake2b]:
 
 
 class Usage(Struct, kw_only=True):
-    """Token counts as the server reports them; None = not reported."""
+    """Token counts as the server reports them; None = not reported.
+
+    input_tokens          of the whole prompt, with those of the next two
+    cached_tokens         read from the provider's cache
+    cache_written_tokens  written to it
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_written_tokens: int | None = None
+
+
+class TokenPrices(Struct, frozen=True, kw_only=True):
+    """Prices of a million tokens; None: not known, and for the cache: as those of other prompt tokens."""
+
+    read: float | None = None
+    written: float | None = None
+    cached: float | None = None
+    cache_written: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether a cost can be told."""
+        return self.read is not None and self.written is not None
+
+    def cost(self, used: Usage) -> float:
+        """Return the cost, as far as prices and counts are known."""
+        read, hits, stores = self.read or 0.0, used.cached_tokens or 0, used.cache_written_tokens or 0
+        prompt = read * (used.input_tokens or 0)
+        prompt += hits * ((read if self.cached is None else self.cached) - read)
+        prompt += stores * ((read if self.cache_written is None else self.cache_written) - read)
+        return (prompt + (self.written or 0.0) * (used.output_tokens or 0)) / 1e6
 
 
 class Drafts(Struct, frozen=True, kw_only=True):
@@ -288,4 +323,6 @@ class Report(Struct, kw_only=True):
 
 def _without_times(inference: Inference) -> Inference:
     budget = inference.thinking_budget
-    return msgspec.structs.replace(inference, timeout=1.0, thinking_budget=UNSET if budget is None else budget)
+    return msgspec.structs.replace(
+        inference, timeout=1.0, thinking_budget=UNSET if budget is None else budget, cache_prompt=UNSET
+    )

@@ -45,6 +45,8 @@ BUDGETS = {"low": 2048, "medium": 8192, "high": 24576}
 ONLY_ADAPTIVE = NO_SAMPLING
 """From this version on models refuse a budget of tokens, and some of them to think not at all."""
 LEAST_BUDGET = 1024
+UNMARKED = frozenset({"thinking", "redacted_thinking"})
+"""Blocks that the cache takes no mark at."""
 DYNAMIC = frozenset({"messages", "system", "tools", "stop_sequences", "output_config", "stream"})
 
 
@@ -166,6 +168,8 @@ def dynamic(model: str, request: Request) -> Row:
         body["stop_sequences"] = request.stop
     if request.tools:
         body["tools"] = [_tool_declaration(tool.get("function", tool)) for tool in request.tools]
+    if request.inference.cache_prompt == "auto":
+        _mark_prefix(body)
     output: Row = {}
     if request.inference.reasoning_effort is not None and version(model) >= ADAPTIVE:
         output["effort"] = request.inference.reasoning_effort
@@ -265,6 +269,17 @@ def _thinks(keys: Row) -> bool:
     return bool(keys) and keys["thinking"]["type"] != "disabled"
 
 
+def _mark_prefix(body: Row) -> None:
+    """Mark where a beginning ends that other requests share: instructions with tools, and the turns before the last
+    one of the user (few-shot examples, or what an agent has done). Marked blocks are copies: messages stay as they
+    are."""
+    turns_before = body["messages"][:-1]
+    for blocks in (body.get("system") or body.get("tools"), turns_before and turns_before[-1]["content"]):
+        last = blocks[-1] if blocks else {}
+        if blocks and last.get("type") not in UNMARKED and last.get("text") != "":
+            blocks[-1] = {**last, "cache_control": {"type": "ephemeral"}}
+
+
 def _read_usage(value: Any) -> Usage:
     plain = count(value, "input_tokens")
     cached = count(value, "cache_read_input_tokens")
@@ -272,7 +287,12 @@ def _read_usage(value: Any) -> Usage:
     total = None
     if plain is not None:
         total = plain + (cached or 0) + (written or 0)
-    return Usage(input_tokens=total, output_tokens=count(value, "output_tokens"), cached_tokens=cached)
+    return Usage(
+        input_tokens=total,
+        output_tokens=count(value, "output_tokens"),
+        cached_tokens=cached,
+        cache_written_tokens=written,
+    )
 
 
 def _content_blocks(content: str | list[Row] | None) -> list[Row]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from newskills.models.kinds import MODELS
 from newskills.pipelines.options import WorkOptions
 from newskills.run.engine.execute import preview
 from newskills.run.planning.plan import PlannedUnit
+from newskills.run.planning.spec import UnitResult
 
 
 def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
@@ -32,6 +33,19 @@ def ledger_line(ledger: Ledger) -> str:
     return (
         f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
         f"{ledger.unscored} unscored{f' ({causes})' if causes else ''}"
+    )
+
+
+def cache_line(units: Iterable[UnitResult]) -> str:
+    """Return a line on the prompt tokens that came from a provider's cache; empty where no unit counts them."""
+    counting = [unit for unit in units if unit.cached_tokens is not None and unit.input_tokens]
+    read = sum(unit.input_tokens or 0 for unit in counting)
+    if not read:
+        return ""
+    hits = sum(unit.cached_tokens or 0 for unit in counting)
+    stores = sum(unit.cache_written_tokens or 0 for unit in counting)
+    return (
+        f"prompt cache: {hits:,} of {read:,} tokens read from it ({hits / read:.1%}), {stores:,} written to it\n"
     )
 
 
