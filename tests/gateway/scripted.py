@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from newskills.base.errors import NewskillsError
-from newskills.base.records import Inference, Reply, Request
+from newskills.base.records import Inference, Reply, Request, TokenPrices
 from newskills.gateway.routes import NamedTasks
 from newskills.gateway.server import Count, Gateway, Recorder
-from newskills.gateway.tasks import Backend, GatewayTask, Prices, TaskLimits
+from newskills.gateway.tasks import Backend, GatewayTask, TaskLimits
 
 T = TypeVar("T")
 LEFT = frozenset({"top_k"})
 """The program decides all that it may."""
-NO_LIMITS, NO_PRICES, CHAT = TaskLimits(), Prices(), Backend()
+NO_LIMITS, NO_PRICES, CHAT = TaskLimits(), TokenPrices(), Backend()
 UNSET = Inference(temperature=None, top_p=None, random_seed=None)
 
 
@@ -62,7 +62,7 @@ def running(
     *,
     token: str = "",
     limits: TaskLimits = NO_LIMITS,
-    prices: Prices = NO_PRICES,
+    prices: TokenPrices = NO_PRICES,
     backend: Backend = CHAT,
     recorder: Recorder | None = None,
     count: Count | None = None,

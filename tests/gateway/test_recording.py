@@ -11,11 +11,11 @@ import pytest
 from tests.gateway.scripted import ScriptedModel, call, running
 
 from newskills.base.errors import DataError, ServerError
-from newskills.base.records import Logprobs, Reply, ReplyTokens, Usage
+from newskills.base.records import Logprobs, Reply, ReplyTokens, TokenPrices, Usage
 from newskills.base.store import write_rows
 from newskills.gateway.recording import LOG, LogRecorder, read_log
 from newskills.gateway.segments import conversation_rows, token_segments
-from newskills.gateway.tasks import GatewayTask, Prices
+from newskills.gateway.tasks import GatewayTask
 from newskills.view.samples import SampleFilter, select
 
 KEY = "sk-very-secret"
@@ -122,7 +122,7 @@ def test_a_log_goes_on_and_counts_what_was_used(tmp_path: Path) -> None:
     for _ in range(2):
         recorder = LogRecorder(tmp_path)
         with running(model, recorder=recorder) as served:
-            recorder.resume(task := GatewayTask(model=model, name="t1", prices=Prices(read=1e6, written=1e6)))
+            recorder.resume(task := GatewayTask(model=model, name="t1", prices=TokenPrices(read=1e6, written=1e6)))
             served.tasks.tasks["t1"] = task
             ask(served.url, [{"role": "user", "content": "go"}])
         recorder.close()

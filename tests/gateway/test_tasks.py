@@ -18,10 +18,10 @@ from tests.gateway.scripted import ScriptedModel, running
 
 from newskills.agents.forwarder import IN_PYTHON
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
-from newskills.base.records import Inference, Reply, Request, Usage
+from newskills.base.records import Inference, Reply, Request, TokenPrices, Usage
 from newskills.gateway.recording import LogRecorder, read_log
 from newskills.gateway.server import RunGateway
-from newskills.gateway.tasks import GatewayTask, Prices, TaskLimits
+from newskills.gateway.tasks import GatewayTask, TaskLimits
 
 USED = Usage(input_tokens=10, output_tokens=5)
 DONE = Reply(text="ok", finish_reason="stop", usage=USED)
@@ -75,7 +75,7 @@ LIMITS = [
 @pytest.mark.parametrize(("limits", "words"), LIMITS)
 def test_limits_end_one_task_and_no_other(limits: TaskLimits, words: str) -> None:
     model = ScriptedModel(DONE)
-    with running(model, limits=limits, prices=Prices(read=1e6, written=1e6)) as served:
+    with running(model, limits=limits, prices=TokenPrices(read=1e6, written=1e6)) as served:
         answers = [post(f"{served.url}/a/v1/chat/completions") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 400, 400]
         assert answers[2].json()["error"]["code"] == "task_limit"
@@ -105,6 +105,15 @@ def test_what_the_run_forces_holds_whatever_a_program_says() -> None:
         asked = model.requests[0].inference
         assert (asked.temperature, asked.random_seed, asked.tokens_to_generate) == expected
         assert model.requests[1].inference.tokens_to_generate == 20
+
+
+def test_the_budget_of_thinking_of_a_run_replaces_the_effort_of_a_program() -> None:
+    run = Request(inference=Inference(thinking_budget=512))
+    model = ScriptedModel(DONE)
+    with running(model, request=run, forced=frozenset()) as served:
+        post(f"{served.url}/v1/chat/completions", body={**BODY, "reasoning_effort": "high"})
+    asked = model.requests[0].inference
+    assert (asked.thinking_budget, asked.reasoning_effort) == (512, None)
 
 
 REFUSED: list[tuple[bytes, dict[str, str], int]] = [

@@ -128,7 +128,7 @@ def test_anthropic_request_and_reply() -> None:
     assert reply.tool_calls == [
         {"id": "t1", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}
     ]
-    assert reply.usage == Usage(input_tokens=14, output_tokens=7, cached_tokens=10)
+    assert reply.usage == Usage(input_tokens=14, output_tokens=7, cached_tokens=10, cache_written_tokens=1)
     assert reply.raw_message == {"role": "assistant", "content": CLAUDE["content"]}
 
 
@@ -366,7 +366,7 @@ def test_gemini_thinking(model: str, effort: str | None, thinking: Row | None) -
 )
 def test_gemini_refuses_what_it_cannot_honour(fields: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        gemini.check(Inference(**fields))
+        gemini.check("gemini-2.5-flash", Inference(**fields))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from newskills.base.environment import ExecutedCommand, image_of
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
-from newskills.base.records import Message, Reply, Request, Usage
+from newskills.base.records import Message, Reply, Request, TokenPrices, Usage
 from newskills.benchmarks import get_benchmark
 from newskills.solve import make_solver
 from newskills.solve.agents.bash import BashAgent, BashAgentConfig, observation
@@ -80,7 +80,7 @@ class Model:
 
 def worked(model: Model, shell: Shell | None = None, *, samples: int = 1, **settings: Any) -> list[Trajectory]:
     options = AgentOptions(
-        agent="bash", max_turns=settings.pop("max_turns", 20), input_price=1e4, output_price=1e5
+        agent="bash", max_turns=settings.pop("max_turns", 20), prices=TokenPrices(read=1e4, written=1e5)
     )
 
     async def work() -> list[Trajectory]:

@@ -58,6 +58,7 @@ class Generation:
         repetition_penalty: float | None = ...,
         top_logprobs: int | None = ...,
         reasoning_effort: str | None = ...,
+        thinking_budget: int | Literal['none'] | None = ...,
         extra_body: Mapping[str, Any] = ...,
         input_file: str = ...,
         output_file: str = ...,

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 
 if TYPE_CHECKING:
     from hashlib import blake2b
@@ -93,6 +93,17 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning_effort: Annotated[
         str | None, Meta(description="low, medium, high or another level of the model")
     ] = None
+    thinking_budget: Annotated[
+        Annotated[int, Meta(ge=1)] | Literal["none"] | None,
+        Meta(description="tokens that the model may think at most; none: it does not think; null = not sent"),
+    ] = None
+    cache_prompt: Annotated[
+        Literal["auto", "none"] | None,
+        Meta(
+            description="auto: mark the shared beginning of prompts for the provider's cache, and count what came "
+            "from it; null = auto for agents, else none"
+        ),
+    ] = None
     stream: Annotated[bool, Meta(description="ask the server to stream (keeps idle proxies open)")] = False
     extra_body: Annotated[Row, Meta(description="more keys for the request body, sent unchanged")] = {}
 
@@ -116,7 +127,8 @@ class Request(Struct, kw_only=True):
     def key(self, salt: str = "") -> str:
         """Return 16 hex digits that change when anything the model would see changes (resume and cache key).
 
-        The timeout is left out: waiting longer does not ask for something else.
+        The timeout is left out: waiting longer does not ask for something else. So is a thinking budget that is not
+        set, which keeps the keys of records from before there was one, and the marks for a cache.
         """
         body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_without_times(self.inference))])
         return _blake2b()(body, digest_size=8).hexdigest()
@@ -131,12 +143,40 @@ def _blake2b() -> type[blake2b]:
 
 
 class Usage(Struct, kw_only=True):
-    """Token counts as the server reports them; None = not reported."""
+    """Token counts as the server reports them; None = not reported.
+
+    input_tokens          of the whole prompt, with those of the next two
+    cached_tokens         read from the provider's cache
+    cache_written_tokens  written to it
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_written_tokens: int | None = None
+
+
+class TokenPrices(Struct, frozen=True, kw_only=True):
+    """Prices of a million tokens; None: not known, and for the cache: as those of other prompt tokens."""
+
+    read: float | None = None
+    written: float | None = None
+    cached: float | None = None
+    cache_written: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether a cost can be told."""
+        return self.read is not None and self.written is not None
+
+    def cost(self, used: Usage) -> float:
+        """Return the cost, as far as prices and counts are known."""
+        read, hits, stores = self.read or 0.0, used.cached_tokens or 0, used.cache_written_tokens or 0
+        prompt = read * (used.input_tokens or 0)
+        prompt += hits * ((read if self.cached is None else self.cached) - read)
+        prompt += stores * ((read if self.cache_written is None else self.cache_written) - read)
+        return (prompt + (self.written or 0.0) * (used.output_tokens or 0)) / 1e6
 
 
 class Drafts(Struct, frozen=True, kw_only=True):
@@ -282,4 +322,7 @@ class Report(Struct, kw_only=True):
 
 
 def _without_times(inference: Inference) -> Inference:
-    return msgspec.structs.replace(inference, timeout=1.0)
+    budget = inference.thinking_budget
+    return msgspec.structs.replace(
+        inference, timeout=1.0, thinking_budget=UNSET if budget is None else budget, cache_prompt=UNSET
+    )

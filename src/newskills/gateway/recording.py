@@ -249,6 +249,6 @@ def _hash(value: Sequence[Any]) -> str:
 def _sampling(exchange: GatewayExchange) -> Row:
     """Return what the request was sampled by, as far as something was said."""
     inference = exchange.request.inference
-    names = ("temperature", "top_p", "top_k", "min_p", "random_seed", "tokens_to_generate", "reasoning_effort")
-    values = {name: getattr(inference, name) for name in names}
+    names = ("temperature", "top_p", "top_k", "min_p", "random_seed", "tokens_to_generate")
+    values = {name: getattr(inference, name) for name in (*names, "reasoning_effort", "thinking_budget")}
     return {name: value for name, value in values.items() if value is not None}

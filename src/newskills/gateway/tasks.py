@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Model
-from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
+from newskills.base.records import Inference, Message, Reply, Request, Row, TokenPrices
 from newskills.gateway.form import ProgramRequest, ToolChoice, arguments_of, name_of, refuse
 
 SAMPLING = {
@@ -35,19 +35,6 @@ class TaskLimits(Struct, frozen=True, kw_only=True):
     tokens: int = 0
     cost: float = 0.0
     seconds: float = 0.0
-
-
-class Prices(Struct, frozen=True, kw_only=True):
-    """Prices of a million tokens; None: not known."""
-
-    read: float | None = None
-    written: float | None = None
-
-    def cost(self, used: Usage) -> float:
-        """Return the cost of a reply, as far as prices and counts are known."""
-        return (
-            (self.read or 0.0) * (used.input_tokens or 0) + (self.written or 0.0) * (used.output_tokens or 0)
-        ) / 1e6
 
 
 def openai_choice(choice: ToolChoice) -> Row:
@@ -143,7 +130,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
     name: str = "task"
     forced: frozenset[str] = ALL
     limits: TaskLimits = TaskLimits()
-    prices: Prices = Prices()
+    prices: TokenPrices = TokenPrices()
     backend: Backend = Backend()
     keeps_replies: bool = True
     replies: list[Reply] = field(default_factory=list)
@@ -215,6 +202,8 @@ class GatewayTask(Struct, kw_only=True, eq=False):
             for name, setting in SAMPLING.items()
             if setting not in self.forced and (value := getattr(program, name)) is not None
         }
+        if run.thinking_budget is not None:
+            changes.pop("reasoning_effort", None)  # a server takes one of the two
         largest = run.tokens_to_generate
         if largest is not None and "tokens_to_generate" in changes:
             changes["tokens_to_generate"] = min(largest, changes["tokens_to_generate"])

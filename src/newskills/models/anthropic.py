@@ -21,6 +21,7 @@ from newskills.models.config import ServerConfig
 from newskills.models.decode import call_arguments, count, decode_body, image_url_of, text_or_none, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
+from newskills.models.parameters import refuse_both
 from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
 
 URL = "https://api.anthropic.com/v1"
@@ -41,6 +42,11 @@ ADAPTIVE = (4, 6)
 NO_SAMPLING = (4, 7)
 """From this version on models refuse temperature, top_p and top_k."""
 BUDGETS = {"low": 2048, "medium": 8192, "high": 24576}
+ONLY_ADAPTIVE = NO_SAMPLING
+"""From this version on models refuse a budget of tokens, and some of them to think not at all."""
+LEAST_BUDGET = 1024
+UNMARKED = frozenset({"thinking", "redacted_thinking"})
+"""Blocks that the cache takes no mark at."""
 DYNAMIC = frozenset({"messages", "system", "tools", "stop_sequences", "output_config", "stream"})
 
 
@@ -115,17 +121,13 @@ def check(model: str, inference: Inference) -> None:
             raise ConfigError(
                 f"anthropic does not accept inference.{name}.", hint=f"Leave out ++inference.{name}."
             )
-    thinking = inference.reasoning_effort is not None
+    thinking = _thinks(thinking_keys("anthropic", model, inference))
     for name in ("temperature", "top_p", "top_k"):
         if getattr(inference, name) != getattr(neutral, name) and (thinking or version(model) >= NO_SAMPLING):
             why = "with thinking" if thinking else f"for {model}"
             raise ConfigError(
                 f"anthropic does not accept inference.{name} {why}.", hint=f"Leave out ++inference.{name}."
             )
-    if thinking and version(model) < ADAPTIVE and inference.reasoning_effort not in BUDGETS:
-        raise ConfigError(
-            f"{model} has no reasoning effort '{inference.reasoning_effort}'; choose one of {', '.join(BUDGETS)}."
-        )
 
 
 def version(model: str) -> tuple[int, int]:
@@ -139,18 +141,11 @@ def version(model: str) -> tuple[int, int]:
 
 def constant(model: str, inference: Inference) -> Row:
     """Return the body keys for `inference`, without those of a single request."""
-    limit = inference.tokens_to_generate
-    body: Row = {"model": model, "max_tokens": limit}
-    effort = inference.reasoning_effort
-    if effort is not None:
-        if version(model) >= ADAPTIVE:
-            body["thinking"] = {"type": "adaptive"}
-        else:
-            body["thinking"] = {
-                "type": "enabled",
-                "budget_tokens": min(BUDGETS[effort], max(1024, (limit or 0) - 1)),
-            }
-    elif version(model) < NO_SAMPLING:
+    body: Row = {"model": model, "max_tokens": inference.tokens_to_generate}
+    keys = thinking_keys("anthropic", model, inference)
+    if keys:
+        body["thinking"] = keys["thinking"]
+    if not _thinks(keys) and version(model) < NO_SAMPLING:
         if inference.temperature is not None:
             body["temperature"] = inference.temperature
         if inference.top_p not in (Inference().top_p, None):
@@ -173,6 +168,8 @@ def dynamic(model: str, request: Request) -> Row:
         body["stop_sequences"] = request.stop
     if request.tools:
         body["tools"] = [_tool_declaration(tool.get("function", tool)) for tool in request.tools]
+    if request.inference.cache_prompt == "auto":
+        _mark_prefix(body)
     output: Row = {}
     if request.inference.reasoning_effort is not None and version(model) >= ADAPTIVE:
         output["effort"] = request.inference.reasoning_effort
@@ -181,6 +178,36 @@ def dynamic(model: str, request: Request) -> Row:
     if output:
         body["output_config"] = output
     return body
+
+
+def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
+    """Return the keys of a request body that say how much may be thought, as `parameters.thinking_keys` does. Raises
+    ConfigError for what the model does not take."""
+    effort, budget = inference.reasoning_effort, inference.thinking_budget
+    limit = inference.tokens_to_generate or 0
+    if budget is None:
+        if effort is None:
+            return {}
+        if version(model) >= ADAPTIVE:
+            return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+        if effort not in BUDGETS:
+            raise ConfigError(f"{model} has no reasoning effort '{effort}'; choose one of {', '.join(BUDGETS)}.")
+        budget = min(BUDGETS[effort], max(LEAST_BUDGET, limit - 1))
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    refuse_both(inference)
+    if version(model) >= ONLY_ADAPTIVE:
+        raise ConfigError(
+            f"{model} sizes its thinking itself and takes no inference.thinking_budget.",
+            hint="Set ++inference.reasoning_effort=LEVEL instead, or neither.",
+        )
+    if budget == "none":
+        return {"thinking": {"type": "disabled"}}
+    if not LEAST_BUDGET <= budget < limit:
+        raise ConfigError(
+            f"anthropic takes an inference.thinking_budget from {LEAST_BUDGET:,} to below "
+            f"inference.tokens_to_generate ({limit:,}), which holds thinking and answer, not {budget:,}."
+        )
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
 def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:
@@ -238,6 +265,21 @@ def reply_of(answer: AnthropicResponse) -> Reply:
     )
 
 
+def _thinks(keys: Row) -> bool:
+    return bool(keys) and keys["thinking"]["type"] != "disabled"
+
+
+def _mark_prefix(body: Row) -> None:
+    """Mark where a beginning ends that other requests share: instructions with tools, and the turns before the last
+    one of the user (few-shot examples, or what an agent has done). Marked blocks are copies: messages stay as they
+    are."""
+    turns_before = body["messages"][:-1]
+    for blocks in (body.get("system") or body.get("tools"), turns_before and turns_before[-1]["content"]):
+        last = blocks[-1] if blocks else {}
+        if blocks and last.get("type") not in UNMARKED and last.get("text") != "":
+            blocks[-1] = {**last, "cache_control": {"type": "ephemeral"}}
+
+
 def _read_usage(value: Any) -> Usage:
     plain = count(value, "input_tokens")
     cached = count(value, "cache_read_input_tokens")
@@ -245,7 +287,12 @@ def _read_usage(value: Any) -> Usage:
     total = None
     if plain is not None:
         total = plain + (cached or 0) + (written or 0)
-    return Usage(input_tokens=total, output_tokens=count(value, "output_tokens"), cached_tokens=cached)
+    return Usage(
+        input_tokens=total,
+        output_tokens=count(value, "output_tokens"),
+        cached_tokens=cached,
+        cache_written_tokens=written,
+    )
 
 
 def _content_blocks(content: str | list[Row] | None) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from newskills.base.records import TokenPrices
 from newskills.models.kinds import MODELS
 
 Price = Annotated[float, Meta(ge=0)]
@@ -77,6 +78,24 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     price_per_million_output_tokens: Annotated[
         Price | None, Meta(description="price of 1,000,000 generated tokens, for the cost of a run")
     ] = None
+    price_per_million_cached_tokens: Annotated[
+        Price | None,
+        Meta(description="price of 1,000,000 prompt tokens from a cache; default: as other prompt tokens"),
+    ] = None
+    price_per_million_cache_written_tokens: Annotated[
+        Price | None,
+        Meta(description="price of 1,000,000 prompt tokens put into a cache; default: as other prompt tokens"),
+    ] = None
+
+    @property
+    def prices(self) -> TokenPrices:
+        """Prices of a million tokens."""
+        return TokenPrices(
+            read=self.price_per_million_input_tokens,
+            written=self.price_per_million_output_tokens,
+            cached=self.price_per_million_cached_tokens,
+            cache_written=self.price_per_million_cache_written_tokens,
+        )
 
     def __post_init__(self) -> None:
         if any("?" in url or "#" in url for url in (self.base_url or "", *self.more_base_urls)):

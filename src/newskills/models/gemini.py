@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Google's Gemini API. https://ai.google.dev/api/generate-content (v1beta).
 
-Thinking: no `reasoning_effort` switches it off where the model allows that (2.5 Flash: budget 0; 3 Flash: level
-minimal; Pro models always think); `dynamic` leaves the budget to the model (-1); low, medium, high and minimal are
-levels from Gemini 3 on, and token budgets before.
+Thinking: without `reasoning_effort` and `thinking_budget` it is switched off where the model allows that (2.5 Flash:
+budget 0; 3 Flash: level minimal; Pro models always think); `dynamic` leaves the budget to the model (-1); low, medium,
+high and minimal are levels from Gemini 3 on, and token budgets before. A budget of one's own is for Gemini 2.5: later
+models have levels, earlier ones do not think.
 """
 
 from __future__ import annotations
@@ -31,10 +32,17 @@ from newskills.models.decode import (
 )
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
+from newskills.models.parameters import refuse_both
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
 BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
+EFFORTS = ("dynamic", *BUDGETS)
+LIMITS = {"-pro": (128, 32768), "-lite": (512, 24576), "": (1, 24576)}
+"""Parts of the names of models of Gemini 2.5 → least and largest budget.
+
+https://ai.google.dev/gemini-api/docs/thinking
+"""
 FINISHES = {"STOP": "stop", "MAX_TOKENS": "length"}
 FILTERS = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"}
@@ -68,12 +76,12 @@ class GeminiModel(HttpModel):
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raise ConfigError for a setting that the API cannot honour."""
-        check(inference)
+        check(self.name, inference)
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
-        check(inference)
+        check(self.name, inference)
         body = encode({**dynamic(self.name, request), **inference.extra_body, **request.extra_body})
         if inference.stream:
             answer = await self._stream(body, inference.timeout)
@@ -104,7 +112,7 @@ def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) 
     return GeminiModel(endpoint, concurrency=concurrency, environ=environ)
 
 
-def check(inference: Inference) -> None:
+def check(model: str, inference: Inference) -> None:
     """Raise ConfigError naming the setting that the API cannot honour, and what to set instead."""
     if inference.endpoint_type != "chat":
         raise ConfigError("gemini has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
@@ -112,11 +120,12 @@ def check(inference: Inference) -> None:
     for name in ("min_p", "repetition_penalty"):
         if getattr(inference, name) != getattr(neutral, name):
             raise ConfigError(f"gemini does not accept inference.{name}.", hint=f"Leave out ++inference.{name}.")
-    efforts = ("dynamic", *BUDGETS)
-    if inference.reasoning_effort is not None and inference.reasoning_effort not in efforts:
+    if inference.reasoning_effort is not None and inference.reasoning_effort not in EFFORTS:
         raise ConfigError(
-            f"gemini has no reasoning effort '{inference.reasoning_effort}'; choose one of {', '.join(efforts)}."
+            f"gemini has no reasoning effort '{inference.reasoning_effort}'; choose one of {', '.join(EFFORTS)}."
         )
+    if inference.thinking_budget is not None:
+        _budget_config(model, inference)
 
 
 def dynamic(model: str, request: Request) -> Row:
@@ -132,6 +141,13 @@ def dynamic(model: str, request: Request) -> Row:
         ]
     body["generationConfig"] = generation_config(model, request)
     return body
+
+
+def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
+    """Return the keys of a request body that say how much may be thought, as `parameters.thinking_keys` does. Raises
+    ConfigError for what the model does not take."""
+    config = _thinking_config(model, inference)
+    return {"generationConfig": {"thinkingConfig": config}} if config else {}
 
 
 def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:
@@ -156,7 +172,7 @@ def generation_config(model: str, request: Request) -> Row:
         config["stopSequences"] = request.stop
     if inference.top_logprobs is not None:
         config |= {"responseLogprobs": True, "logprobs": inference.top_logprobs}
-    if thinking := _thinking_config(model, inference.reasoning_effort):
+    if thinking := _thinking_config(model, inference):
         config["thinkingConfig"] = thinking
     if request.response_format is not None:
         config["responseMimeType"] = "application/json"
@@ -233,7 +249,10 @@ def reply_of(answer: GeminiResponse, endpoint: EndpointIdentity) -> Reply:
     )
 
 
-def _thinking_config(model: str, effort: str | None) -> Row | None:
+def _thinking_config(model: str, inference: Inference) -> Row | None:
+    if inference.thinking_budget is not None:
+        return _budget_config(model, inference)
+    effort = inference.reasoning_effort
     version = _version_of(model)
     if effort == "dynamic":
         return {"thinkingBudget": -1, "includeThoughts": True}
@@ -246,6 +265,22 @@ def _thinking_config(model: str, effort: str | None) -> Row | None:
     if version >= (3, 0):
         return {"thinkingLevel": "minimal"}
     return {"thinkingBudget": 0}
+
+
+def _budget_config(model: str, inference: Inference) -> Row:
+    refuse_both(inference)
+    budget = inference.thinking_budget
+    if _version_of(model) != (2, 5):
+        hint = "Leave out ++inference.thinking_budget."
+        if _version_of(model) > (2, 5):
+            hint = "Set ++inference.reasoning_effort=LEVEL instead."
+        raise ConfigError(f"{model} takes no inference.thinking_budget: only Gemini 2.5 has one.", hint=hint)
+    low, high = next(limits for name, limits in LIMITS.items() if name in model)
+    if budget == "none" and "-pro" in model:
+        raise ConfigError(f"{model} cannot be kept from thinking.", hint=f"Set ++inference.thinking_budget={low}.")
+    if budget != "none" and not low <= (budget or 0) <= high:
+        raise ConfigError(f"{model} takes an inference.thinking_budget from {low:,} to {high:,}, not {budget:,}.")
+    return {"thinkingBudget": 0} if budget == "none" else {"thinkingBudget": budget, "includeThoughts": True}
 
 
 def _version_of(model: str) -> tuple[int, int]:

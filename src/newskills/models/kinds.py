@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
@@ -35,6 +36,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     strict      OpenAI's own platform: reasoning models take other parameters, further keys are refused
     tokenizer   key of the text that the endpoint's /tokenize reads; empty: it has none
     effort_in_template  whether the reasoning effort is an argument of the chat template
+    switch      whether requests hold arguments of the chat template, by which hybrid models are told not to think
+    budget      path of the key that limits the tokens of thinking; empty: there is none
     token_ids   further keys of a request by which a reply tells the ids of its tokens
     """
 
@@ -49,6 +52,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     strict: bool = False
     tokenizer: Literal["", "prompt", "content"] = ""
     effort_in_template: bool = False
+    switch: bool = False
+    budget: tuple[str, ...] = ()
     token_ids: tuple[str, ...] = ()
 
 
@@ -64,6 +69,7 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
     solver      the solver that its replies are for; empty: any that chats
     sends_media its replies are sound or images, which only `solver` keeps
     tool_choice function that says in a request which tools may or must be called
+    thinking    function that says in a request how much may be thought
     blocks      it wants its own blocks of content back in later turns, with their signatures
     """
 
@@ -76,14 +82,15 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
     solver: str = ""
     sends_media: bool = False
     tool_choice: str = "newskills.models.parameters:tool_choice_keys"
+    thinking: str = "newskills.models.parameters:thinking_keys"
     blocks: bool = False
 
 
 _OPENAI = Dialect(extras="none", echoes=False, strict=True)
-_VLLM = ModelProperties(
-    dialect=Dialect(extras="always", rendered="flag", tokenizer="prompt", token_ids=("return_token_ids",)),
-    queues=True,
+_TRTLLM = Dialect(
+    extras="always", rendered="flag", tokenizer="prompt", token_ids=("return_token_ids",), switch=True
 )
+_VLLM = ModelProperties(dialect=msgspec.structs.replace(_TRTLLM, budget=("thinking_token_budget",)), queues=True)
 _ENDPOINT = "newskills.models.openai:make"
 
 MODELS = DescribedRegistry(
@@ -95,11 +102,17 @@ MODELS = DescribedRegistry(
         "sglang": (
             _ENDPOINT,
             ModelProperties(
-                dialect=Dialect(extras="always", tool_choice="auto", tokenizer="prompt"),
+                dialect=Dialect(
+                    extras="always",
+                    tool_choice="auto",
+                    tokenizer="prompt",
+                    switch=True,
+                    budget=("custom_params", "thinking_budget"),
+                ),
                 queues=True,
             ),
         ),
-        "trtllm": (_ENDPOINT, _VLLM),
+        "trtllm": (_ENDPOINT, ModelProperties(dialect=_TRTLLM, queues=True)),
         "megatron": (
             _ENDPOINT,
             ModelProperties(
@@ -108,12 +121,23 @@ MODELS = DescribedRegistry(
                 )
             ),
         ),
-        "nim": (_ENDPOINT, ModelProperties(hosted=True, dialect=Dialect(tokenizer="prompt"))),
+        "nim": (
+            _ENDPOINT,
+            ModelProperties(
+                hosted=True, dialect=Dialect(tokenizer="prompt", budget=("nvext", "max_thinking_tokens"))
+            ),
+        ),
         "llamacpp": (
             _ENDPOINT,
             ModelProperties(
                 server_key=LLAMACPP_KEY,
-                dialect=Dialect(extras="explicit", tokenizer="content", effort_in_template=True),
+                dialect=Dialect(
+                    extras="explicit",
+                    tokenizer="content",
+                    effort_in_template=True,
+                    switch=True,
+                    budget=("thinking_budget_tokens",),
+                ),
             ),
         ),
         "generic": (_ENDPOINT, ModelProperties(dialect=Dialect())),
@@ -136,6 +160,7 @@ MODELS = DescribedRegistry(
                 hosted=True,
                 keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
                 tool_choice="newskills.models.gemini:tool_choice_keys",
+                thinking="newskills.models.gemini:thinking_keys",
                 blocks=True,
             ),
         ),
@@ -145,6 +170,7 @@ MODELS = DescribedRegistry(
                 hosted=True,
                 keys=("ANTHROPIC_API_KEY",),
                 tool_choice="newskills.models.anthropic:tool_choice_keys",
+                thinking="newskills.models.anthropic:thinking_keys",
                 blocks=True,
             ),
         ),

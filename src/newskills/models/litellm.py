@@ -20,6 +20,7 @@ from newskills.models.config import ServerConfig, key_of
 from newskills.models.decode import earliest_stop
 from newskills.models.errors import EndpointIdentity, Refusal, error_for
 from newskills.models.openai_chat import Completion, reply_of
+from newskills.models.parameters import thinking_keys
 from newskills.models.wire import require_key, require_model
 
 
@@ -36,6 +37,8 @@ class LiteLLMModel:
             raise ConfigError("litellm supports only chat here.", hint="Set ++inference.endpoint_type=chat.")
         if inference.stream:
             raise ConfigError("litellm does not support streaming here.", hint="Set ++inference.stream=false.")
+        if inference.thinking_budget is not None:
+            thinking_keys("litellm", self.name, inference)
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request. Raises RequestTimeoutError, TransportError, and ModelError of the kind that

@@ -8,10 +8,12 @@ that depends on nothing but the setting.
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Inference, Row
-from newskills.models.kinds import Dialect, Extras, dialect_of
+from newskills.models.kinds import MODELS, Dialect, Extras, dialect_of
+from newskills.models.wire import TEMPLATE
 
 REPEAT_WINDOW = 65536
 """Tokens that llama.cpp's penalty looks back on (default 64); elsewhere the penalty covers the whole text."""
@@ -42,6 +44,8 @@ def check(server_type: str, model: str, inference: Inference, *, tools: bool = F
         )
     if dialect.strict:
         _check_strict(server_type, model, inference)
+    if inference.thinking_budget is not None:
+        thinking_keys(server_type, model, inference)
 
 
 def constant(server_type: str, model: str, inference: Inference, max_tokens_name: str | None = None) -> Row:
@@ -60,6 +64,8 @@ def constant(server_type: str, model: str, inference: Inference, max_tokens_name
     body |= _extra_keys(dialect.extras, inference)
     if inference.reasoning_effort is not None:
         body |= _effort_keys(dialect, inference)
+    if inference.thinking_budget is not None:
+        body |= thinking_keys(server_type, model, inference)
     if inference.stream:
         body["stream"] = True
         if inference.endpoint_type != "responses":
@@ -69,6 +75,51 @@ def constant(server_type: str, model: str, inference: Inference, max_tokens_name
             body.pop(usual, None)
         body[max_tokens_name] = inference.tokens_to_generate
     return {name: value for name, value in body.items() if value is not None}
+
+
+def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
+    """Return the keys of a request body that say how much may be thought; none where nothing is to be said.
+
+    A hybrid model is told by arguments of its chat template whether to think: `enable_thinking` (Qwen3) or `thinking`
+    (DeepSeek V3.1, Granite); a template ignores the name that it does not have. Raises ConfigError for what such a
+    server has no word for.
+    """
+    dialect = MODELS.properties(server_type).dialect
+    budget = inference.thinking_budget
+    if budget is None:
+        effort = inference.reasoning_effort
+        return _effort_keys(dialect, inference) if dialect is not None and effort is not None else {}
+    refuse_both(inference)
+    if inference.endpoint_type != "chat":
+        raise ConfigError(
+            f"inference.thinking_budget needs a chat endpoint, not {inference.endpoint_type}.",
+            hint="Set ++inference.endpoint_type=chat.",
+        )
+    if dialect is None or not (dialect.switch if budget == "none" else dialect.budget):
+        what = "switch for thinking" if budget == "none" else "limit on tokens of thinking"
+        raise ConfigError(
+            f"{server_type} has no {what} (inference.thinking_budget).",
+            hint="Set ++inference.reasoning_effort=LEVEL instead, where the model has levels.",
+        )
+    body: Row = {}
+    if dialect.switch:
+        thinks = budget != "none"
+        body[TEMPLATE] = {"enable_thinking": thinks, "thinking": thinks}
+    if budget != "none":
+        value: Row | int = budget
+        for name in reversed(dialect.budget):
+            value = {name: value}
+        body |= cast(Row, value)
+    return body
+
+
+def refuse_both(inference: Inference) -> None:
+    """Raise ConfigError where thinking is limited by tokens and by a level at once."""
+    if inference.reasoning_effort is not None:
+        raise ConfigError(
+            "inference.thinking_budget and inference.reasoning_effort both say how much to think.",
+            hint="Set only one of the two.",
+        )
 
 
 def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:

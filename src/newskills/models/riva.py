@@ -133,6 +133,7 @@ class RivaModel:
             "repetition_penalty",
             "top_logprobs",
             "reasoning_effort",
+            "thinking_budget",
             "stream",
         )
         if tools or inference.endpoint_type != "chat":

@@ -21,6 +21,8 @@ from newskills.models.tunnel import PortForward
 
 CONNECTIONS_FOR_PROBES = 2
 PROBE_TIMEOUT = 20.0
+TEMPLATE = "chat_template_kwargs"
+"""Key of a request's arguments for the chat template, which several settings share."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -84,7 +86,7 @@ class HttpModel:
 class BodyCache:
     """Request bodies whose constant part is encoded once per `Inference` object.
 
-    Keys of `extra_body` win over ours, the request's over the setting's.
+    Keys of `extra_body` win over ours, the request's over the setting's; so does each argument of the chat template.
     """
 
     def __init__(self, dynamic_keys: frozenset[str]) -> None:
@@ -100,7 +102,7 @@ class BodyCache:
         """Keep the constant part of bodies with this `inference`; `constant` must not be empty."""
         if len(self._known) >= 64:
             self._known.clear()
-        merged = {**constant, **inference.extra_body}
+        merged = _merged(constant, inference.extra_body)
         prefix = b"" if self._dynamic & merged.keys() else encode(merged)[:-1] + b","
         self._known[id(inference)] = (inference, constant, prefix)
 
@@ -109,7 +111,17 @@ class BodyCache:
         _, constant, prefix = self._known[id(request.inference)]
         if prefix and not request.extra_body:
             return prefix + encode(dynamic)[1:]
-        return encode({**constant, **dynamic, **request.inference.extra_body, **request.extra_body})
+        return encode(_merged({**constant, **dynamic}, request.inference.extra_body, request.extra_body))
+
+
+def _merged(ours: Row, *more: Row) -> Row:
+    merged = dict(ours)
+    for keys in more:
+        template = merged.get(TEMPLATE)
+        merged |= keys
+        if template and isinstance(keys.get(TEMPLATE), dict):
+            merged[TEMPLATE] = {**template, **keys[TEMPLATE]}
+    return merged
 
 
 def encode(value: Any) -> bytes:

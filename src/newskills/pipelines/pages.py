@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from newskills.base.records import Ledger, Request, Row
+from newskills.base.registry import load_function
 from newskills.base.requirements import NotInstalledError, installing_nothing
 from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.config.layers import explain
+from newskills.models.kinds import MODELS
 from newskills.pipelines.options import WorkOptions
 from newskills.run.engine.execute import preview
 from newskills.run.planning.plan import PlannedUnit
+from newskills.run.planning.spec import UnitResult
 
 
 def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
@@ -31,6 +36,19 @@ def ledger_line(ledger: Ledger) -> str:
     )
 
 
+def cache_line(units: Iterable[UnitResult]) -> str:
+    """Return a line on the prompt tokens that came from a provider's cache; empty where no unit counts them."""
+    counting = [unit for unit in units if unit.cached_tokens is not None and unit.input_tokens]
+    read = sum(unit.input_tokens or 0 for unit in counting)
+    if not read:
+        return ""
+    hits = sum(unit.cached_tokens or 0 for unit in counting)
+    stores = sum(unit.cache_written_tokens or 0 for unit in counting)
+    return (
+        f"prompt cache: {hits:,} of {read:,} tokens read from it ({hits / read:.1%}), {stores:,} written to it\n"
+    )
+
+
 def show_explained(planned: Sequence[PlannedUnit]) -> None:
     """Print, for `--explain`, every setting of the first unit of each name, and its source."""
     shown: set[str] = set()
@@ -40,6 +58,7 @@ def show_explained(planned: Sequence[PlannedUnit]) -> None:
         shown.add(unit.unit.name)
         sys.stdout.write(f"\n{unit.unit.label}\n")
         print_table([(f"++{key}", v, src) for key, v, src in explain(unit.resolved)], ("key", "value", "from"))
+        sys.stdout.write(_thinking_line(unit))
 
 
 def show_plan(planned: Sequence[PlannedUnit]) -> None:
@@ -51,12 +70,25 @@ def show_plan(planned: Sequence[PlannedUnit]) -> None:
         if unit.unit.name in shown:
             continue
         shown.add(unit.unit.name)
+        thinking = _thinking_line(unit)
         if unit.unit.config.judges and not Path(unit.unit.config.input_file).exists():
             sys.stdout.write(
                 f"\n{unit.unit.label} will ask {unit.unit.config.server.model} about these answers.\n"
             )
         else:
             sys.stdout.write(f"\nfirst prompt of {unit.unit.label}:\n{_first_prompt(unit)}\n")
+        sys.stdout.write(thinking)
+
+
+def _thinking_line(unit: PlannedUnit) -> str:
+    """Return the keys by which the server is told how much to think; empty where nothing is set. Raises ConfigError
+    where the server has no word for it."""
+    config = unit.unit.config
+    if config.inference.thinking_budget is None and config.inference.reasoning_effort is None:
+        return ""
+    keys_of_thinking = load_function(MODELS.properties(config.server.server_type).thinking)
+    keys = keys_of_thinking(config.server.server_type, config.server.model or "", config.inference)
+    return f"\nsent about thinking: {msgspec.json.encode(keys).decode()}\n" if keys else ""
 
 
 def _first_prompt(unit: PlannedUnit) -> str:

@@ -173,6 +173,11 @@ class ChatSolver:
             fields["num_generated_tokens"] = usage.output_tokens
         if usage.input_tokens is not None:
             fields["num_input_tokens"] = usage.input_tokens
+        if options.inference.cache_prompt == "auto":
+            if usage.cached_tokens is not None:
+                fields["num_cached_tokens"] = usage.cached_tokens
+            if usage.cache_written_tokens is not None:
+                fields["num_cache_written_tokens"] = usage.cache_written_tokens
         if usage.reasoning_tokens is not None:
             fields["num_reasoning_tokens"] = usage.reasoning_tokens
             if usage.output_tokens is not None:

@@ -22,18 +22,18 @@ def joined(replies: Sequence[Reply]) -> Reply:
         text="".join(reply.text for reply in replies),
         reasoning="\n\n".join(thoughts) if thoughts else last.reasoning,
         finish_reason=last.finish_reason,
-        usage=Usage(
-            input_tokens=total([reply.usage.input_tokens for reply in replies]),
-            output_tokens=total([reply.usage.output_tokens for reply in replies]),
-            reasoning_tokens=total([reply.usage.reasoning_tokens for reply in replies]),
-            cached_tokens=total([reply.usage.cached_tokens for reply in replies]),
-        ),
+        usage=summed([reply.usage for reply in replies]),
         logprobs=_logprobs([reply.logprobs for reply in replies]),
         model=last.model,
         raw_message=last.raw_message,
         started=first.started,
         ended=last.ended,
     )
+
+
+def summed(usages: Sequence[Usage]) -> Usage:
+    """Return the sum of the counts; one that a reply lacks is unknown."""
+    return Usage(**{name: total([getattr(used, name) for used in usages]) for name in Usage.__struct_fields__})
 
 
 def stopped_on_repetition(reply: Reply) -> bool:

@@ -17,7 +17,7 @@ from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.specification import SUMMARY, specification
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import tracking_of
-from newskills.pipelines.pages import dry_run, show_explained, show_plan
+from newskills.pipelines.pages import cache_line, dry_run, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationOutcome, EvaluationPlan, evaluate, plan_evaluation
@@ -41,6 +41,7 @@ def run(parsed: Parsed[EvalOptions]) -> int:
         return 0
     evaluation = work(parsed, plan, say=lambda text: print(text, flush=True))
     sys.stdout.write(f"results: {spec.output_dir / RESULTS}\n")
+    sys.stdout.write(cache_line(evaluation.result.units))
     for unit in evaluation.result.units:
         if unit.note and not evaluation.message:
             notice(f"{unit.output}: {unit.note}")

@@ -17,7 +17,7 @@ from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.generation.units import CONTAMINATION, generation_kind, plan_generation
 from newskills.pipelines.models import choose_models, hosting_of
 from newskills.pipelines.options import tracking_of
-from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
+from newskills.pipelines.pages import cache_line, dry_run, ledger_line, show_explained, show_plan
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.placement.packaged_code import within_repository
 from newskills.run.engine.execute import execute
@@ -55,6 +55,7 @@ def run(parsed: Parsed[GenerateOptions]) -> int:
             counts = f"; {contamination_line(Path(unit.output))}"
         note = f" ({unit.note})" if unit.note and not result.message else ""
         sys.stdout.write(f"{unit.output}: {unit.status}, {_done(unit)}{counts}{note}\n")
+    sys.stdout.write(cache_line(result.units))
     if result.message:
         sys.stderr.write(f"{result.message}\n")
     return result.exit_code

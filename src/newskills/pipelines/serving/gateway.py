@@ -22,7 +22,7 @@ from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, explain, resolve
 from newskills.gateway.form import ToolChoice
-from newskills.gateway.tasks import Backend, GatewayTask, Prices, TaskLimits
+from newskills.gateway.tasks import Backend, GatewayTask, TaskLimits
 from newskills.models import MODELS, check_inference, make_model
 from newskills.models.config import ServerConfig, key_of, without_keys
 from newskills.models.tokenizer import make_tokenizer
@@ -85,7 +85,7 @@ def run(parsed: Parsed[GatewayOptions]) -> int:
             seconds=options.max_seconds,
         )
         backend = _backend(server, request.inference)
-        prices = Prices(read=server.price_per_million_input_tokens, written=server.price_per_million_output_tokens)
+        prices = server.prices
 
         async def serve() -> None:
             model = LastingEndpoint(

@@ -38,7 +38,7 @@ from newskills.run.engine.adapters import SystemMergingModel, for_rendered_promp
 from newskills.run.engine.endpoint import ContextStrategy
 from newskills.run.engine.grader_pool import ExecutingGrading, Grading, PoolGrading
 from newskills.run.engine.tools import list_tools, tool_settings
-from newskills.run.planning.config import CHAT, SC_TIR, EndpointConfig, GenerationConfig
+from newskills.run.planning.config import CHAT, SC_TIR, SOFTWARE_AGENT, EndpointConfig, GenerationConfig
 from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.solve import make_solver
 from newskills.solve.agents.options import AgentOptions
@@ -327,8 +327,11 @@ def chat_options(config: GenerationConfig) -> ChatSolverOptions:
     extra: Row = {}
     if config.chat_template_kwargs and config.inference.endpoint_type != "text":
         extra["chat_template_kwargs"] = config.chat_template_kwargs
+    inference = config.inference
+    if inference.cache_prompt is None and config.solved_by == SOFTWARE_AGENT:
+        inference = msgspec.structs.replace(inference, cache_prompt="auto")
     return ChatSolverOptions(
-        inference=config.inference,
+        inference=inference,
         stop=(config.stop_phrase,) if config.stop_phrase else (),
         keep_stop=not config.remove_stop_phrases,
         generation_key=config.generation_key,
@@ -369,8 +372,7 @@ def agent_options(config: GenerationConfig) -> AgentOptions | None:
         settings=config.agent_config,
         max_turns=config.agent_max_turns,
         environment=config.environment,
-        input_price=config.server.price_per_million_input_tokens,
-        output_price=config.server.price_per_million_output_tokens,
+        prices=config.server.prices,
     )
 
 

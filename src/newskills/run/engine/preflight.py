@@ -237,7 +237,7 @@ def _resume(
         ] = None
     if before is not None:
         state.started = before.started
-        state.input_tokens, state.output_tokens = before.input_tokens, before.output_tokens
+        state.take_usage(before.usage)
     if before is None or before.grader != state.grader:
         paths.remove_grades()
     _keep_aside(paths.log, damaged, paths.damaged, notes)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError, StorageError, guard, storage_error
 from newskills.base.protocols import Model, Solver
-from newskills.base.records import CONTENT_FILTER, Attempt, Failure, Ledger, Request, Row, Sample, Score
+from newskills.base.records import CONTENT_FILTER, Attempt, Failure, Ledger, Request, Row, Sample, Score, Usage
 from newskills.base.store import atomic_write, encode_line
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.grader_pool import Grading, verdict_fields
@@ -110,11 +110,10 @@ class UnitRun:
     @property
     def cost(self) -> float | None:
         """In the unit of the prices; None where a price or a count is not known."""
-        server, state = self.config.server, self.state
-        read, written = server.price_per_million_input_tokens, server.price_per_million_output_tokens
-        if read is None or written is None or state.input_tokens is None or state.output_tokens is None:
+        prices, used = self.config.server.prices, self.state.usage
+        if not prices.known or used.input_tokens is None or used.output_tokens is None:
             return None
-        return (read * state.input_tokens + written * state.output_tokens) / 1e6
+        return prices.cost(used)
 
     def give_up_if_refused(self, first: int) -> None:
         """Set `given_up`, the reason why no more rows are asked, where the server refused each of the `first`."""
@@ -239,7 +238,7 @@ class UnitRun:
         if not gradable and record["outcome"] == "unscored":
             self.lost[record.get("outcome_cause") or "harness"] += 1
         if gradable:
-            _count_tokens(self.state, attempt.fields, self._prefix)
+            self.state.count_tokens(attempt.fields, self._prefix)
         self.open_rows -= 1
         if not gradable and self._watcher is not None:
             self._watcher.book(sample.position, record)
@@ -371,7 +370,7 @@ class UnitRun:
         """Write, in a thread, the final file, then the exit record, then `.done`, then remove logs; a kill
         anywhere can be resumed."""
         tally = self._write_final(range(self.index.rows))
-        self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
+        self.state.take_usage(tally.usage)
         stat = self.paths.output.stat()
         self.state.size, self.state.written = stat.st_size, stat.st_mtime_ns
         self.state.sums = block_sums(self.paths.output, self.index.rows)
@@ -386,7 +385,8 @@ class UnitRun:
     def _write_final(self, positions: Sequence[int]) -> RunState:
         """Write the final file of these rows; return a state that has their tokens."""
         ledger, written, unjudged = Ledger(), set[str](), 0
-        tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
+        tally = msgspec.structs.replace(self.state)
+        tally.take_usage(Usage())
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.paths.output))
             log = stack.enter_context(LogReader(self.paths.log))
@@ -398,7 +398,7 @@ class UnitRun:
                     record |= fields
                     written |= fields.keys()
                 if "error" not in record:
-                    _count_tokens(tally, record, self._prefix)
+                    tally.count_tokens(record, self._prefix)
                 unjudged += REFUSED in record
                 count_finish(ledger, record.get(f"{self._prefix}finish_reason"))
                 if "outcome" in record:
@@ -434,14 +434,6 @@ class UnitRun:
         state.ended = time.time()
         state.cost = self.cost
         state.save(self.paths.state)
-
-
-def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
-    """Add the tokens that the server reported, in fields whose names begin with `prefix`."""
-    if (read := record.get(f"{prefix}num_input_tokens")) is not None:
-        state.input_tokens = (state.input_tokens or 0) + read
-    if (written := record.get(f"{prefix}num_generated_tokens")) is not None:
-        state.output_tokens = (state.output_tokens or 0) + written
 
 
 def request_key(request: Request | Failure) -> str:
@@ -484,6 +476,8 @@ def unit_result(
         failures=state.failures,
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
+        cached_tokens=state.cached_tokens,
+        cache_written_tokens=state.cache_written_tokens,
         cost=state.cost,
         seconds=max(0.0, (state.ended or time.time()) - state.started),
         ledger=state.ledger,

@@ -32,6 +32,7 @@ ALIASES: dict[str, str] = {
     "repetition_penalty": "inference.repetition_penalty",
     "top_logprobs": "inference.top_logprobs",
     "reasoning_effort": "inference.reasoning_effort",
+    "thinking_budget": "inference.thinking_budget",
     "extra_body": "inference.extra_body",
     "sc_tir": "solver_config",
     "agent_framework": "agent",

@@ -154,6 +154,8 @@ class UnitResult(Struct, kw_only=True):
     failures: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_written_tokens: int | None = None
     cost: float | None = None
     seconds: float = 0.0
     ledger: Ledger = msgspec.field(default_factory=Ledger)

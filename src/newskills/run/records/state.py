@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.base.records import Ledger
+from newskills.base.records import Ledger, Row, Usage
 from newskills.base.store import write_json
 from newskills.run.planning.config import CHAT, GenerationConfig
 
@@ -36,7 +36,14 @@ _CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
 INPUT = "the content of the input file"
 """What differs, where the input does."""
 PROMPT = "the prompt"
-_NOT_SAMPLING = {"timeout", "stream"}
+_NOT_SAMPLING = {"timeout", "stream", "cache_prompt"}
+_COUNTED = {
+    "num_input_tokens": "input_tokens",
+    "num_generated_tokens": "output_tokens",
+    "num_cached_tokens": "cached_tokens",
+    "num_cache_written_tokens": "cache_written_tokens",
+}
+"""Fields of records → what a state counts of them."""
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
@@ -70,6 +77,8 @@ class RunState(Struct, kw_only=True):
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_written_tokens: int | None = None
     cost: float | None = None
     started: float = 0.0
     ended: float | None = None
@@ -82,6 +91,22 @@ class RunState(Struct, kw_only=True):
     def digest(self) -> str:
         """8 hex digits of the settings; records carry them until the file is finished."""
         return hashlib.blake2b(_canonical.encode(self.settings), digest_size=4).hexdigest()
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all processes, as far as servers have told."""
+        return Usage(**{name: getattr(self, name) for name in _COUNTED.values()})
+
+    def take_usage(self, used: Usage) -> None:
+        """Take over these counts, unknown ones included."""
+        for name in _COUNTED.values():
+            setattr(self, name, getattr(used, name))
+
+    def count_tokens(self, record: Row, prefix: str) -> None:
+        """Add the tokens that the server reported, in fields whose names begin with `prefix`."""
+        for field, name in _COUNTED.items():
+            if (tokens := record.get(prefix + field)) is not None:
+                setattr(self, name, (getattr(self, name) or 0) + tokens)
 
     def save(self, path: Path) -> None:
         write_json(path, self)

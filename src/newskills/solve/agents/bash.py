@@ -193,8 +193,8 @@ class BashAgent:
 
     def _limit(self, trajectory: Trajectory, empty: int) -> str | None:
         """Return which limit is reached, if any."""
-        config, written = self.config, trajectory.output_tokens
-        cost = self._options.cost(trajectory.input_tokens, written)
+        config, used = self.config, trajectory.usage
+        written, cost = used.output_tokens, self._options.cost(used)
         if empty >= config.max_empty:
             return "no_command"
         if len(trajectory.replies) >= self._options.max_turns:

@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.environment import ExecutedCommand
-from newskills.base.records import Reply, Row
+from newskills.base.records import Reply, Row, TokenPrices, Usage
 from newskills.environments.config import EnvironmentConfig
-from newskills.solve.replies import total
+from newskills.solve.replies import summed
 
 REPOSITORY, TERMINAL = "agents/bash", "agents/terminal"
 """Usual prompts: they describe the work on a repository, and that on a whole machine."""
@@ -27,16 +27,15 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     settings: Row = {}
     max_turns: int = 100
     environment: EnvironmentConfig = EnvironmentConfig()
-    input_price: float | None = None
-    output_price: float | None = None
+    prices: TokenPrices = TokenPrices()
     file: Path | None = None
     logs: Path | None = None
 
-    def cost(self, read: int | None, written: int | None) -> float | None:
-        """Return the cost of tokens read and written; None where a price or a count is not known."""
-        if self.input_price is None or self.output_price is None or read is None or written is None:
+    def cost(self, used: Usage) -> float | None:
+        """Return the cost of what was used; None where a price or a count is not known."""
+        if not self.prices.known or used.input_tokens is None or used.output_tokens is None:
             return None
-        return (read * self.input_price + written * self.output_price) / 1e6
+        return self.prices.cost(used)
 
 
 def time_for(row: Row, limit: float) -> float:
@@ -81,12 +80,9 @@ class Trajectory(Struct, kw_only=True):
     log: str | None = None
 
     @property
-    def input_tokens(self) -> int | None:
-        return total([reply.usage.input_tokens for reply in self.replies])
-
-    @property
-    def output_tokens(self) -> int | None:
-        return total([reply.usage.output_tokens for reply in self.replies])
+    def usage(self) -> Usage:
+        """Tokens of all replies."""
+        return summed([reply.usage for reply in self.replies])
 
     def add_step(self, command: str, result: ExecutedCommand) -> None:
         self.steps.append(

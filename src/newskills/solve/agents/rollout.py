@@ -257,7 +257,7 @@ class AgentSolver:
         )
         attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
         tools = trajectory.tools or request.tools
-        cost = self._options.cost(trajectory.input_tokens, trajectory.output_tokens)
+        cost = self._options.cost(whole.usage)
         attempt.fields |= {
             **outcome,
             "exit_status": trajectory.ended,

@@ -22,7 +22,7 @@ from newskills.base.environment import AgentEnvironment, ExecutedCommand
 from newskills.base.errors import ConfigError, ContextLimitError, DataError, EnvironmentFailedError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Request, Row
-from newskills.gateway.tasks import GatewayTask, Prices, TaskLimits
+from newskills.gateway.tasks import GatewayTask, TaskLimits
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory, time_for
 from newskills.solve.agents.programs.program import (
@@ -129,7 +129,7 @@ class DeclaredAgent:
         is too long, EnvironmentFailedError where the program does not work."""
         session = session_of(model, request)
         session.limits = self._limits
-        session.prices = Prices(read=self._options.input_price, written=self._options.output_price)
+        session.prices = self._options.prices
         with self._logs(request, row) as (logs, name):
             recorder = self._recorders.begin(session, logs)
             try:
