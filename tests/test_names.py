@@ -43,11 +43,9 @@ ALLOWED = {
     "newskills_evaluator/config.py: self.type == 'slurm'": LAUNCHER,
     "newskills_evaluator/invocations.py: self.executor == 'local'": LAUNCHER,
     "newskills_evaluator/suites/places.py: kind != 'slurm'": "word of NeMo Evaluator's suites",
-    "pipelines/conversion/jobs.py: conversion.convert_to == 'megatron'": CONVERTED,
     "train/pipelines/conversion.py: self.convert_to != 'trtllm'": CONVERTED,
     "train/pipelines/conversion.py: self.convert_to == 'trtllm'": CONVERTED,
     "train/pipelines/conversion.py: self.convert_from == 'megatron'": CONVERTED,
-    "train/pipelines/conversion.py: self.pair == ('hf', 'megatron')": CONVERTED,
     "train/pipelines/conversion.py: self.pair == ('hf', 'trtllm')": CONVERTED,
     "pipelines/training/foreign/nemo_rl.py: backend == 'megatron'": NEMO_RL,
     "train/pipelines/nemo_rl.py: backend == 'megatron'": NEMO_RL,
@@ -61,6 +59,10 @@ ALLOWED = {
     "train/backends/trl/model.py: sampler in NEEDS_GPU": SAMPLER,
     "train/backends/trl/fitting.py: trl.sampler == 'vllm'": SAMPLER,
     "train/backends/trl/fitting.py: trl.sampler not in ('vllm', 'vllm_server')": SAMPLER,
+    "train/pipelines/conversion.py: self.pair == ('megatron', 'hf')": "formats of a conversion",
+    "pipelines/conversion/jobs.py: conversion.convert_from == 'megatron'": "formats of a conversion",
+    "pipelines/training/foreign/jobs.py: backend == 'megatron'": "formats of a conversion",
+    "train/pipelines/conversion.py: self.convert_to == 'megatron'": "formats of a conversion",
 }
 """Comparisons with words of others that are spelt like one of our names."""
 

@@ -64,7 +64,7 @@ LATER = {
         "autoformalize",
     ),
     *("memory_calls", "conversation_calls", "software_agent", "transcription", "synthesis", "rubric_judge"),
-    *("verifiers", "openenv"),
+    *("verifiers", "openenv", "lm_eval"),
 }
 """Others ask about pairs, parts, sounds, or after somebody else has spoken: training refuses them."""
 

@@ -94,10 +94,14 @@ def test_own_errors_pass_and_others_get_their_twins() -> None:
         raise KeyError("x")
 
 
+OF_PROGRAMS = ("words", "folders", "address_space")
+"""What no user sets: names of keys in messages, and what sessions with programs of agents need."""
+
+
 def test_every_setting_of_the_library_is_a_key_and_means_the_same() -> None:
     assert settings_of(SandboxConfig()).limits == SessionLimits()
     usual, other = SandboxSettings(), settings_of(SandboxConfig())
-    names = [name for name in SandboxSettings.__dataclass_fields__ if name != "words"]
+    names = [name for name in SandboxSettings.__dataclass_fields__ if name not in OF_PROGRAMS]
     assert [getattr(usual, name) for name in names] == [getattr(other, name) for name in names]
     keys = set(SandboxConfig.__struct_fields__) - {"type", "host", "port", "disable_session_restore"}
     assert set(names) == keys

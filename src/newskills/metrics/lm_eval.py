@@ -84,7 +84,7 @@ class HarnessMetric(ScoreMetric):
         }
         score = None if prediction.get("lm_eval_score") is None else 0.0
         wrong: Row = {"lm_eval_values": values, "lm_eval_score": score}
-        return prediction | wrong | {"outcome": "wrong", "outcome_cause": "model"}
+        return prediction | wrong | {"outcome": "wrong", "outcome_cause": "truncation"}
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         shares = {self._column(key) for key in self._shares()}

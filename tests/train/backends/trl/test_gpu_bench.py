@@ -18,10 +18,12 @@ ROOT = Path(__file__).resolve().parents[4]
 def run(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     argv = ["bash", "bench/gpu/run.sh", "--tiny", "--out", str(out), *words]
     environ = {**os.environ, "PYTHON": sys.executable}
-    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, env=environ, timeout=580)
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, env=environ, timeout=1700)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_the_script_runs_tiny_and_goes_on_with_what_is_left(tmp_path: Path) -> None:
     pytest.importorskip("trl")
     none = run(tmp_path, "--seconds=0")
