@@ -103,9 +103,16 @@ def test_a_python_of_no_system_comes_along(tmp_path: Path) -> None:
 def test_npm_fills_a_mirror_from_which_it_installs_offline(tmp_path: Path) -> None:
     if shutil.which("npm") is None:
         pytest.skip("no npm here: apt-get install npm")
-    # With a cache of its own: what the usual one holds says nothing of the network.
-    words = ["npm", "view", "is-number", "version", f"--cache={tmp_path / 'probe'}"]
-    probe = subprocess.run(words, capture_output=True, check=False, timeout=120)
+    # As it is meant, with a cache of its own: what the usual one holds says nothing of the network.
+    words = [
+        "npm",
+        "install",
+        f"--prefix={tmp_path / 'probe'}",
+        f"--cache={tmp_path / 'probe'}",
+        "is-number@7.0.0",
+    ]
+    (tmp_path / "probe").mkdir()
+    probe = subprocess.run(words, cwd=tmp_path / "probe", capture_output=True, check=False, timeout=120)
     if probe.returncode:
         pytest.skip("the registry of npm cannot be reached")
     (tmp_path / "tiny.yaml").write_text(f"install: {{npm: is-number, version: 7.0.0}}\n{REST}")
