@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write
 from newskills.exchange.atif import trajectory_of
+from newskills.exchange.importers import path_part
 from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, read_output
 
-_UNSAFE = re.compile(r"[^\w.\-@+=]+", re.ASCII)
 _LONGEST_NAME = 120
 _TOLD = ("outcome", "outcome_cause", "grader", "why", "exit_status", "model_patch")
 
@@ -32,7 +31,7 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
 
 
 def _benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
-    folder = output_dir / _safe(result.benchmark)
+    folder = output_dir / _name(result.benchmark)
     if folder.is_dir() and any(folder.iterdir()):
         raise DataError(f"{folder} already has files.", hint="Give another --output_dir, or remove them.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +39,9 @@ def _benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
     for file in result.files:
         seeded = SEEDED.fullmatch(file.name)
         for number, row in enumerate(read_output(file)):
-            name = _safe(str(row.get("id", number))) + (f"-rs{seeded[1]}" if seeded else "")
+            name = path_part(str(row.get("id", number)), "sample")[:_LONGEST_NAME] + (
+                f"-rs{seeded[1]}" if seeded else ""
+            )
             times_seen[name] = times_seen.get(name, 0) + 1
             if times_seen[name] > 1:
                 name = f"{name}-{times_seen[name]}"
@@ -92,6 +93,5 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _safe(name: str) -> str:
-    """Return `name` as that of one file."""
-    return _UNSAFE.sub("-", name).strip("-.")[:_LONGEST_NAME] or "sample"
+def _name(text: str) -> str:
+    return path_part(text, "sample")[:_LONGEST_NAME]

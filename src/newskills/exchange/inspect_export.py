@@ -150,7 +150,7 @@ def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
     if isinstance(row.get("reasoning_content"), str):
         content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
     answer = {"role": "assistant", "content": content, "source": "generate"}
-    question = _question(row)
+    question = question_of(row)
     stop = _STOPS.get(str(row.get("finish_reason")), "unknown")
     started, ended = _time(row.get("generation_start_time")), _time(row.get("generation_end_time"))
     return {
@@ -186,7 +186,8 @@ def _score(row: Row) -> Row:
     return score
 
 
-def _question(row: Row) -> str:
+def question_of(row: Row) -> str:
+    """Return what a record asks; of a conversation the last message. Empty where it has neither."""
     question = next(
         (row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), None
     )

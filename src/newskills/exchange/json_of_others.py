@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from newskills.base.records import Row
+
 _LONGEST = 18
 """Digits of the integers that our own files hold."""
 
@@ -26,6 +28,11 @@ def finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     return value
+
+
+def object_or_empty(value: object) -> Row:
+    """Return `value` where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def _integer(digits: str) -> int | str:

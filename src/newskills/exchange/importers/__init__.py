@@ -65,7 +65,7 @@ class ImportedBenchmark(Struct, kw_only=True):
     def results_dir(self, output_dir: Path) -> Path:
         """Return the folder of results to write to."""
         if self.model:
-            return output_dir / _safe(self.model)
+            return output_dir / path_part(self.model)
         return output_dir
 
 
@@ -95,7 +95,7 @@ def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     Members of a group lie in its folder, as in our own results; names of others have no dots.
     Raises DataError where that has results already, StorageError.
     """
-    name = _safe(imported.benchmark)
+    name = path_part(imported.benchmark)
     steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
     folder = imported.results_dir(output_dir).joinpath(RESULTS, *filter(None, steps))
     if folder.is_dir() and output_files(folder):
@@ -114,9 +114,9 @@ def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     return folder
 
 
-def _safe(name: str) -> str:
-    """Return `name` as that of one folder."""
-    return _UNSAFE.sub("-", name).strip("-.") or "imported"
+def path_part(name: str, otherwise: str = "imported") -> str:
+    """Return `name` as that of one file or folder; `otherwise` where nothing of it can be one."""
+    return _UNSAFE.sub("-", name).strip("-.") or otherwise
 
 
 def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:

@@ -15,7 +15,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.exchange.atif import conversation_of
 from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
-from newskills.exchange.json_of_others import finite, loads
+from newskills.exchange.json_of_others import finite, loads, object_or_empty
 
 FORMAT = "atif"
 TRAJECTORY, RESULT = "trajectory.json", "result.json"
@@ -107,7 +107,7 @@ def _record(trajectory: Row, file: Path) -> tuple[str, int | None, Row]:
         conversation = conversation_of(trajectory)
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
-    ours = _table(_table(trajectory.get("extra")).get("newskills"))
+    ours = object_or_empty(object_or_empty(trajectory.get("extra")).get("newskills"))
     trial = _trial(file)
     replies = [message for message in conversation if message["role"] == "assistant"]
     last = replies[-1]["content"] if replies else ""
@@ -141,22 +141,24 @@ def _verdict(ours: Row, trial: Row) -> Row:
         if ours["outcome"] != "unscored":
             verdict["is_correct"] = ours["outcome"] == "correct"
         return verdict
-    rewards = _table(_table(trial.get("verifier_result")).get("rewards"))
+    rewards = object_or_empty(object_or_empty(trial.get("verifier_result")).get("rewards"))
     reward = rewards.get("reward", next(iter(rewards.values()), None))
     if isinstance(reward, int | float) and not isinstance(reward, bool) and 0 <= reward <= 1:
         return scored(reward, "harbor")
     if trial:
-        return unscored("harness", str(_table(trial.get("exception_info")).get("exception_type") or "no reward"))
+        return unscored(
+            "harness", str(object_or_empty(trial.get("exception_info")).get("exception_type") or "no reward")
+        )
     return unscored("harness", "the trajectory has no verdict")
 
 
 def _tools(trajectory: Row) -> Row:
-    tools = _table(trajectory.get("agent")).get("tool_definitions")
+    tools = object_or_empty(trajectory.get("agent")).get("tool_definitions")
     return {"tools": tools} if isinstance(tools, list) and tools else {}
 
 
 def _usage(trajectory: Row) -> Row:
-    final = _table(trajectory.get("final_metrics"))
+    final = object_or_empty(trajectory.get("final_metrics"))
     names = {
         "num_input_tokens": "total_prompt_tokens",
         "num_generated_tokens": "total_completion_tokens",
@@ -174,7 +176,3 @@ def _first_text(conversation: list[Row]) -> str:
                 return content
             return "\n".join(part["text"] for part in content if part["type"] == "text")
     return ""
-
-
-def _table(value: Any) -> Row:
-    return value if isinstance(value, dict) else {}

@@ -24,7 +24,7 @@ from newskills.exchange.importers import (
     scored,
     unscored,
 )
-from newskills.exchange.json_of_others import finite, loads
+from newskills.exchange.json_of_others import finite, loads, object_or_empty
 
 FORMAT = "evalscope"
 REVIEWS = "reviews"
@@ -196,10 +196,10 @@ def _record(row: Row, prediction: Row, taken: str) -> Row:
         turns = [item for item in messages if isinstance(item, dict)]
     else:
         turns = []
-    output = _or_empty(prediction.get("model_output"))
+    output = object_or_empty(prediction.get("model_output"))
     choices = output.get("choices")
-    first = _or_empty(choices[0]) if isinstance(choices, list) and choices else {}
-    usage = _or_empty(output.get("usage"))
+    first = object_or_empty(choices[0]) if isinstance(choices, list) and choices else {}
+    usage = object_or_empty(output.get("usage"))
     reply = _last(turns, "assistant")
     stop = first.get("stop_reason")
     made: Row = {
@@ -254,13 +254,9 @@ def _target(target: object) -> object:
     return target
 
 
-def _or_empty(value: object) -> Row:
-    return value if isinstance(value, dict) else {}
-
-
 def _object(path: Path) -> Row:
     """Read a JSON object; nothing where it cannot be read: reports only add facts."""
     try:
-        return _or_empty(loads(path.read_bytes()))
+        return object_or_empty(loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError):
         return {}

@@ -17,7 +17,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
 from newskills.exchange.inspect_files import read_log
-from newskills.exchange.json_of_others import finite
+from newskills.exchange.json_of_others import finite, object_or_empty
 
 FORMAT = "inspect"
 ATTACHMENT = "attachment://"
@@ -108,13 +108,13 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
 
 def _epochs(spec: Row) -> int:
     """Return the number of answers to each sample that the run was to give."""
-    epochs = _or_empty(spec.get("config")).get("epochs")
+    epochs = object_or_empty(spec.get("config")).get("epochs")
     return epochs if isinstance(epochs, int) else 1
 
 
 def _expected(spec: Row) -> list[str]:
     """Return the ids of all samples of the run, whether or not it came to them."""
-    sample_ids = _or_empty(spec.get("dataset")).get("sample_ids")
+    sample_ids = object_or_empty(spec.get("dataset")).get("sample_ids")
     if isinstance(sample_ids, list):
         return [str(sample_id) for sample_id in sample_ids if isinstance(sample_id, str | int)]
     return []
@@ -124,11 +124,11 @@ def _record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
     """Return (epoch, record) of a sample. Raises DataError."""
     if "id" not in sample or not isinstance(sample.get("epoch"), int):
         raise DataError(f"{file}: a sample has no id or epoch: {str(sample)[:80]}.")
-    attachments = _or_empty(sample.get("attachments"))
+    attachments = object_or_empty(sample.get("attachments"))
     output = _object(sample.get("output") or {}, f"{file}: output of sample {sample['id']}")
     choices = output.get("choices") or []
-    first = _or_empty(choices[0] if isinstance(choices, list) and choices else None)
-    message, usage = _or_empty(first.get("message")), _or_empty(output.get("usage"))
+    first = object_or_empty(choices[0] if isinstance(choices, list) and choices else None)
+    message, usage = object_or_empty(first.get("message")), object_or_empty(output.get("usage"))
     made: Row = {
         "id": str(sample["id"]),
         "problem": _resolved(_problem(sample.get("input")), attachments),
@@ -169,7 +169,7 @@ def _verdict(sample: Row, scorer: str) -> Row:
 
 
 def _without_value(score: Row, answer: Row, scorer: str) -> Row:
-    reason = score.get("reason") or _or_empty(score.get("metadata")).get("unscored_reason")
+    reason = score.get("reason") or object_or_empty(score.get("metadata")).get("unscored_reason")
     if reason in ("no_response", "refusal", "invalid_response_format"):
         return {**answer, "is_correct": False, "outcome": "no_answer", "grader": f"{FORMAT}/{scorer}"}
     return unscored(_REASONS.get(str(reason), "grader"), str(reason or f"the value is {score.get('value')!r:.80}"))
@@ -184,7 +184,7 @@ def _share(value: object) -> float | None:
 
 
 def _scores(sample: Row) -> Row:
-    return _or_empty(sample.get("scores"))
+    return object_or_empty(sample.get("scores"))
 
 
 def _problem(content: object) -> str:
@@ -237,10 +237,6 @@ def _time(text: object) -> float | None:
         return None
     except (ValueError, OverflowError):
         return None
-
-
-def _or_empty(value: object) -> Row:
-    return value if isinstance(value, dict) else {}
 
 
 def _object(value: object, what: str) -> Row:
