@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -115,11 +115,12 @@ def list_all(category: str | None = None) -> list[CatalogEntry]:
     return chosen
 
 
-def entries() -> Iterator[CatalogEntry]:
-    """Yield all entries."""
+@cache
+def entries() -> tuple[CatalogEntry, ...]:
+    """Return all entries; read once, since looking for a name that there is not asks for them several times."""
     with CATALOG.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield CatalogEntry._make(tuple(v) if isinstance(v, list) else v for v in json.loads(line))
+        rows = map(json.loads, lines)
+        return tuple(CatalogEntry._make(tuple(v) if isinstance(v, list) else v for v in row) for row in rows)
 
 
 def state_of(entry: CatalogEntry, root: Path) -> State:

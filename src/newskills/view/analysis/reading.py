@@ -5,22 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from newskills.base.errors import DataError, UserError
+from newskills.base.errors import UserError
 from newskills.base.records import Row
-from newskills.base.store import bounded_lines, open_for_reading
 from newskills.base.terminal import counted
 from newskills.metrics import make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
-from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
-from newskills.run.reporting.results import SEEDED
+from newskills.run.reporting.predictions import decoder_of
 from newskills.run.reporting.summarize import SummaryOptions, UngradedError, choose_metric
 from newskills.view.analysis.folders import ResultFolders
-from newskills.view.comparison.records import metric_finder, read_facts
-from newskills.view.discovery import BenchmarkFiles, OutputFile, Run
+from newskills.view.comparison.records import BenchmarkRecords, metric_finder, read_facts, readable_rows
+from newskills.view.discovery import BenchmarkFiles, Run
 from newskills.view.filters.columns import UNGRADED, SampleFacts
 from newskills.view.filters.matching import OUTCOMES, SamplePredicate
 
@@ -73,61 +70,31 @@ def _of_benchmark(
         notes.append(f"{where}: {error.message}")
         return
     for file in files:
-        broken = _Broken()
-        rows = _judged(file.path, name, metric, reading.fields, broken)
+        records = BenchmarkRecords(benchmark=benchmark.name, folder=benchmark.folder, files=(file.path,))
+        rows = _judged(records, name, metric, reading.fields)
         if metric is None:
-            yield from _unjudged(rows, run, benchmark, _seed(file))
+            yield from _unjudged(rows, run, benchmark, file.seed)
         else:
-            yield from _scored(rows, run, benchmark, _seed(file), metric)
-        if broken.lines:
-            notes.append(f"{where}: {counted(broken.lines, 'line')} of {file.path.name} cannot be read.")
-
-
-class _Broken:
-    lines = 0
-
-
-def _seed(file: OutputFile) -> int | None:
-    """Return the seed that the name of a file or of a chunk has."""
-    merged = file.name.partition("_chunk_")[0].partition("-chunk")[0].removesuffix(".jsonl") + ".jsonl"
-    match = SEEDED.fullmatch(merged)
-    return int(match[1]) if match else file.seed
+            yield from _scored(rows, run, benchmark, file.seed, metric)
+        if unread := records.damaged + records.too_long:
+            notes.append(f"{where}: {counted(unread, 'line')} of {file.path.name} cannot be read.")
 
 
 def _judged(
-    path: Path, name: str, metric: ScoreMetric | None, wanted: frozenset[str], broken: _Broken
+    records: BenchmarkRecords, name: str, metric: ScoreMetric | None, wanted: frozenset[str]
 ) -> Iterator[Row]:
-    """Return the rows of a file, those whose verdict is a judge's text with what it says."""
+    """Return the rows of the one file of `records`, those whose verdict is a judge's text with what it says."""
+    (path,) = records.files
     how = text_verdict(name, path) if metric is not None else None
     fields: Mapping[str, Any] = {
         **dict.fromkeys(("id", "outcome", "outcome_cause", *sorted(wanted)), Any),
         **(metric.fields if metric is not None else {}),
         **(fields_of(how) if how else {}),
     }
-    rows = _rows(path, decoder_of(fields), broken)
+    rows = readable_rows(path, decoder_of(fields), records)
     if how is None:
         return rows
     return (row for (row,) in grade_problems(([row] for row in rows), how))
-
-
-def _rows(path: Path, decoder: Decoder, broken: _Broken) -> Iterator[Row]:
-    """Yield the rows that can be read; records without an identity are known by their line."""
-    place = 0
-    with open_for_reading(path) as lines:
-        for number, line in enumerate(bounded_lines(lines), 1):
-            if line is not None and line.isspace():
-                continue
-            place += 1
-            try:
-                if line is None:
-                    raise DataError("The line is too long.")
-                row = decode_record(line, decoder, path, number)
-            except DataError:
-                broken.lines += 1
-                continue
-            if row.get("id") in (None, ""):
-                row["id"] = f"line {place}"
-            yield row
 
 
 def _scored(

@@ -7,10 +7,8 @@ A line that cannot be read is counted, a benchmark that is not finished is left 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, UserError
 from newskills.base.records import Cause, Outcome, Row
 from newskills.base.registry import fold
 from newskills.base.store import LONGEST_LINE, bounded_lines, open_for_reading
 from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark, list_benchmarks
-from newskills.benchmarks.external import FOLDERS_VARIABLES, MAP_VARIABLES
 from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
@@ -258,7 +254,7 @@ def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterato
 def read_whole_rows(item: BenchmarkResults, file: Path) -> Iterator[Row]:
     """Return the records of one file with all their fields; lines that cannot be read are left out."""
     records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files)
-    return _rows(file, _EVERYTHING, records)
+    return readable_rows(file, _EVERYTHING, records)
 
 
 def read_facts(folder: Path) -> Row:
@@ -273,24 +269,15 @@ def metric_finder(facts: Row) -> MetricFor:
     """Return the function that names the metric of a benchmark: its own, or the one in its facts."""
 
     def metric_for(benchmark: str) -> tuple[str, dict[str, Any]]:
-        entry = _entry(benchmark, *map(os.environ.get, (*MAP_VARIABLES, *FOLDERS_VARIABLES)))
-        if not isinstance(entry, UnknownNameError):
-            return entry.metric, entry.metric_config
-        if (own := str(facts.get("metric"))) in METRICS:
-            return own, {}
-        raise entry.with_traceback(None)
+        try:
+            entry = get_benchmark(benchmark)
+        except UnknownNameError:
+            if (own := str(facts.get("metric"))) in METRICS:
+                return own, {}
+            raise
+        return entry.metric, entry.metric_config
 
     return metric_for
-
-
-@lru_cache(maxsize=1024)
-def _entry(benchmark: str, *places: str | None) -> Benchmark | UnknownNameError:
-    """Return the benchmark, or the error that there is none: looking for similar names takes long, and a folder of many
-    runs asks thousands of times. `places`: the values of the variables that add benchmarks."""
-    try:
-        return get_benchmark(benchmark)
-    except UnknownNameError as error:
-        return error
 
 
 def _warnings(records: BenchmarkRecords) -> Iterator[str]:
@@ -325,11 +312,11 @@ def _graded(
     `grader`, else what is counted."""
     file = records.files[number]
     if grader is not None:
-        rows = _rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
+        rows = readable_rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
         yield from grade_rows(rows, grader.name, grader.config, grader.sandbox)
         return
     how = text_verdict(records.metric, file)
-    rows = _rows(
+    rows = readable_rows(
         file, decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})}), records, whole=whole
     )
     if how is None:
@@ -352,7 +339,9 @@ def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, 
     records.contents.setdefault(identity, _content(row))
 
 
-def _rows(file: Path, decoder: Decoder, records: BenchmarkRecords, *, whole: bool = False) -> Iterator[Row]:
+def readable_rows(
+    file: Path, decoder: Decoder, records: BenchmarkRecords, *, whole: bool = False
+) -> Iterator[Row]:
     """Yield the rows that can be read, with all their fields if `whole`; records without an identity are known by their
     line."""
     place = 0
