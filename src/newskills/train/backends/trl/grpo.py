@@ -198,13 +198,7 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     meter = None
     if isinstance(trainer, _GrpoTrainer) and can_measure(config, settings, trl_arguments):
         groups = trl_arguments["per_device_train_batch_size"] // config.group_size
-        meter = SignalMeter(
-            StepSignal(msgspec.structs.replace(config, full_signal=0.0), folder, task.hooks.remark),
-            list(trainer.model.parameters()),
-            groups,
-        )
-        trainer.meter = meter
-        trainer.add_callback(meter)
+        meter = _add_meter(trainer, task, config, groups)
 
     def more() -> dict[str, float]:
         done = trainer.state.global_step // config.iterations
@@ -218,6 +212,15 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
         return measured(rewards.groups) | {"tokens": float(tokens)} | (meter.metrics if meter else {})
 
     return train(trainer, task, config, tokenizer.pad_token_id, more)
+
+
+def _add_meter(trainer: _GrpoTrainer, task: TrainingTask, config: GrpoConfig, groups: int) -> SignalMeter:
+    """Measure the signal of each step; `groups`: of a part of a step. Return what measures it."""
+    signal = StepSignal(msgspec.structs.replace(config, full_signal=0.0), task.folder, task.hooks.remark)
+    meter = SignalMeter(signal, list(trainer.model.parameters()), groups)
+    trainer.meter = meter
+    trainer.add_callback(meter)
+    return meter
 
 
 def _needs_draws(config: GrpoConfig, scorer: Scorer) -> str:
