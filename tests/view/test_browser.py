@@ -225,7 +225,8 @@ def test_samples_of_each_kind_have_their_own_face(
         for width in (1280, 390):
             browser.size(width, 900)
             browser.open(f"{address}#/sample?run=base&benchmark=faces&file=0&number={number}")
-            browser.wait("document.querySelector('main').dataset.page === 'sample'")
+            # The page before was a sample, too: its own name tells that this one is there.
+            browser.wait(f"document.querySelector('main[data-page=sample] h1')?.innerText.includes('p{number}')")
             drawn = browser.run("[...document.querySelectorAll('[class*=face-]')].map((node) => node.className)")
             assert drawn == [f"card face-{kind}" for kind in wanted]
             assert browser.run("document.documentElement.scrollWidth") == width

@@ -129,7 +129,7 @@ def test_a_change_of_files_is_noticed_and_nothing_else_is_read_again(tmp_path: P
 
     def reader(run: Run, results: BenchmarkFiles) -> Read:
         read.append(f"{run.id}:{results.name}")
-        summary = CellSummary(results.fingerprint, "correct", 50.0, 40.0, 60.0, 1, 0, 0, None, None, "done", ())
+        summary = CellSummary(results.fingerprint, "correct", 50.0, 40.0, 60.0, 1, 0, 0, None, "done", ())
         return Read(summary=summary, settings={"temperature": "0.7", "who": run.id})
 
     def look() -> Summaries:

@@ -20,7 +20,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.store import write_json
 from newskills.view.discovery import BenchmarkFiles, Catalog, Run
 
-FORMAT = 1
+FORMAT = 2
 SAVE_EVERY = 5.0
 """Seconds between two times that summaries are brought to disk, while they are made."""
 
@@ -39,7 +39,6 @@ class CellSummary(Struct, array_like=True, frozen=True):
     total: int
     unscored: int
     truncated: int
-    output_tokens: float | None
     began: float | None
     status: str
     settings: tuple[int, ...]
@@ -178,4 +177,4 @@ class Summaries:
 
 
 def _unreadable(results: BenchmarkFiles) -> CellSummary:
-    return CellSummary(results.fingerprint, "", None, None, None, 0, 0, 0, None, None, "unreadable", ())
+    return CellSummary(results.fingerprint, "", None, None, None, 0, 0, 0, None, "unreadable", ())

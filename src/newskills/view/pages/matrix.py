@@ -87,7 +87,7 @@ def differences_to(library: Library, baseline: str, others: Sequence[str]) -> Ro
     `runs`: name → benchmark → [points more than the baseline, p-value adjusted by Holm's method over the benchmarks of
     the run, problems, verdict]. `pending`: samples are still being read; ask again. Raises UnknownNameError.
     """
-    ends = time.monotonic() + (TURN_SECONDS if library.patience < 1 else math.inf)
+    ends = time.monotonic() + max(TURN_SECONDS, library.patience)
     first = library.run(baseline)
     tests: dict[str, dict[str, PairedTest]] = {}
     pending = False
@@ -153,7 +153,6 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
         shown["total"],
         shown["counts"]["unscored"],
         shown["truncated"],
-        shown["output_tokens"],
         shown["began"],
         WITHHELD if shown["withheld"] else shown["status"],
         (),
