@@ -95,6 +95,11 @@ FORMULAS = (
     "```python\ndef total(n):\n    return n * (n + 1) // 2\n```\n\n"
     "Hence \\(n = 7\\) and the answer is $\\boxed{28}$, for $5 to $6."
 )
+MARKDOWN = (
+    "## Steps\n\n1. First is **bold** and $a_1 * b_1$\n2. Second is `code` and <b>not bold</b>\n\n"
+    "| n | square |\n|---|---|\n| 2 | 4 |\n\n```python\nprint(1)\n```\n\n"
+    "See [a page](https://elsewhere.invalid/) and [link](javascript:window.pwned=9).\n\nSo $\\boxed{11}$."
+)
 PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
 
 
@@ -116,6 +121,7 @@ def rich_records() -> list[Any]:
         '{"id": "broken", "generation": "half',
         record(9, subset_for_metrics="algebra"),
         record(10, outcome="wrong", subset_for_metrics="geometry"),
+        record(11, generation=MARKDOWN),
     ]
 
 

@@ -26,6 +26,7 @@ from newskills.view.export import export
 from newskills.view.server import ViewOptions, viewer
 
 pytestmark = pytest.mark.slow
+TOKENS_OF_ROWS = "[...document.querySelectorAll('a.row .right')].map((node) => parseInt(node.innerText))"
 RICH = "run=base&benchmark=rich"
 SUMS = "run=base&benchmark=sums"
 
@@ -249,9 +250,45 @@ def test_filters_are_in_the_address_and_the_list(browser: Browser, page: str) ->
     assert "outcome=wrong" in browser.run("location.hash")
     browser.open(f"{page}#/samples?{SUMS}&agreement=none&seed=0&min=20&max=30")
     told = browser.run("document.querySelector('p[role=status]').innerText")
-    rows = browser.run("[...document.querySelectorAll('a.row .right')].map((node) => parseInt(node.innerText))")
+    rows = browser.run(TOKENS_OF_ROWS)
     assert int(told.split()[0]) == len(rows) > 0
     assert all(20 <= tokens <= 30 for tokens in rows)
+
+
+def test_a_filter_line_takes_what_the_terminal_takes(browser: Browser, page: str) -> None:
+    browser.open(f"{page}#/samples?{SUMS}")
+    browser.wait("document.getElementById('where') !== null")
+    browser.run("document.getElementById('where').focus()")
+    browser.send("Input.insertText", text="outcome = w")
+    options = "[...document.querySelectorAll('#where-options option')].map((node) => node.value)"
+    assert browser.run(options) == ["outcome = wrong"]
+    browser.send("Input.insertText", text="rong and tokens > 30")
+    browser.press("Enter")
+    browser.wait("location.hash.includes('where=outcome')")
+    browser.wait("/^1?[0-9][0-9] samples of 480/.test(document.querySelector('p[role=status]').innerText)")
+    assert all(tokens > 30 for tokens in browser.run(TOKENS_OF_ROWS))
+    count = int(browser.run("document.querySelector('p[role=status]').innerText").split()[0])
+    browser.click("a.row")
+    browser.wait(f"document.body.innerText.includes('1 of {count}')")
+    browser.open(f"{page}#/samples?{SUMS}&where=outcom%20%3D%20wrong")
+    browser.wait("document.querySelector('p[role=status]').innerText.includes('outcome')")
+
+
+def test_replies_are_markdown_with_what_was_searched_marked(browser: Browser, page: str) -> None:
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=11&q=second")
+    browser.wait("document.querySelector('.markdown') !== null")
+    shape = "[...document.querySelectorAll('.markdown')].pop().querySelectorAll('{}').length"
+    for selector, count in (("li", 2), ("table td", 2), ("strong", 1), ("pre.code", 1), ("math", 2), ("a", 0)):
+        assert browser.run(shape.format(selector)) == count, selector
+    assert browser.run("[...document.querySelectorAll('mark.hit')].map((node) => node.innerText)") == ["Second"]
+    assert browser.run("document.querySelector('.markdown mark.taken').innerText.includes('11')")
+    text = browser.run("[...document.querySelectorAll('.markdown')].pop().innerText")
+    assert "<b>not bold</b>" in text
+    assert "a page (https://elsewhere.invalid/)" in text
+    browser.press("r")
+    browser.wait("document.querySelector('.markdown') === null")
+    assert "**bold**" in browser.text()
+    unharmed(browser)
 
 
 def test_search_finds_text_of_the_records(browser: Browser, page: str) -> None:
@@ -469,7 +506,7 @@ def test_names_and_roles_for_those_who_listen(browser: Browser, page: str) -> No
 
 def test_an_export_opens_from_a_file(browser: Browser, folder: Path, tmp_path: Path) -> None:
     written = export([folder], tmp_path / "page", 1000)
-    assert written.samples == 971
+    assert written.samples == 972
     assert not written.notes
     browser.size(1280, 900)
     browser.messages.clear()

@@ -21,8 +21,9 @@ import pytest
 from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.base.errors import DataError, ServerStartError
-from newskills.view.assets import SCRIPTS, asset
+from newskills.view.assets import LIBRARIES, SCRIPTS, asset
 from newskills.view.comparison.paired_runs import compare
+from newskills.view.samples import SampleFilter, select
 from newskills.view.server import ViewOptions, viewer
 
 Reply = tuple[int, bytes, dict[str, str]]
@@ -120,7 +121,7 @@ def test_a_sample_tells_prompt_reply_and_why(tmp_path: Path, shown: Callable[...
     assert client.get("sample", number=3, **at)["reasoning"].startswith("I think.")
     assert "invalid" in client.get("sample", number=8, **at)["damaged"]
     assert (
-        client.refused("sample", number=99, **at) == "output.jsonl has 11 records; there is none with number 99."
+        client.refused("sample", number=99, **at) == "output.jsonl has 12 records; there is none with number 99."
     )
 
 
@@ -399,6 +400,65 @@ def test_huge_texts_are_cut_with_a_notice(tmp_path: Path, shown: Callable[..., C
     assert reply.endswith("… 800,000 more characters are not shown.")
 
 
+def fitting(client: Client, text: str, **at: Any) -> set[tuple[int, int]]:
+    """All records that fit a filter, asked for in turns as the page does."""
+    hits: set[tuple[int, int]] = set()
+    place: list[int] | None = [0, 0]
+    while place:
+        answer = client.get("filter", q=text, file=place[0], offset=place[1], **at)
+        hits.update((file, number) for file, number in answer["hits"])
+        place = answer["next"]
+    assert answer["done"] == answer["total"]
+    return hits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "outcome = wrong",
+        "outcome = wrong and tokens > 30",
+        "score = 1 and seed = 1",
+        "cause = model or extracted = none",
+        "subset ~ algebra",
+        "finish_reason = length",
+        "not (reply ~ boxed) and outcome != correct",
+        "question ~ 'TIMES ONE' and id in (p3, p4)",
+    ],
+)
+def test_a_filter_chooses_the_samples_that_the_terminal_shows(
+    tmp_path: Path, shown: Callable[..., Client], text: str
+) -> None:
+    folder = results(tmp_path)
+    client = shown(folder)
+    chosen = 0
+    for benchmark_name in ("sums", "rich"):
+        at = {"run": "base", "benchmark": benchmark_name}
+        patiently(client, "benchmark", **at)
+        wanted = SampleFilter(benchmarks=(benchmark_name,), where=text)
+        expected = {(sample.seed or 0, sample.record["id"]) for sample in select(folder / "base", wanted, [])}
+        rows = fitting(client, text, **at)
+        ids = {(file, client.get("sample", file=file, number=number, **at)["id"]) for file, number in sorted(rows)}
+        assert ids == expected
+        chosen += len(ids)
+    assert chosen
+
+
+def test_a_filter_knows_scores_between_right_and_wrong(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    benchmark(tmp_path / "run", "graphwalks", [shares(40, 0.0)])
+    client = shown(tmp_path)
+    at = {"run": "run", "benchmark": "graphwalks"}
+    patiently(client, "benchmark", **at)
+    assert len(fitting(client, "score = 0.5", **at)) == 10
+    assert len(fitting(client, "score >= 0.5", **at)) == 20
+
+
+def test_a_filter_that_cannot_be_read_is_told(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    client = shown(results(tmp_path))
+    at = {"run": "base", "benchmark": "sums", "file": 0, "offset": 0}
+    assert "outcome" in client.refused("filter", q="outcom = wrong", **at)
+    assert client.refused("filter", q="tokens >", **at)
+
+
 # ---- Refusals -------------------------------------------------------------------------------------------------------
 
 
@@ -414,6 +474,7 @@ def test_huge_texts_are_cut_with_a_notice(tmp_path: Path, shown: Callable[..., C
         "{token}static//etc/passwd",
         "{token}static/%2Fetc%2Fpasswd",
         "{token}static/katex.LICENSE",
+        "{token}static/markdown-it.LICENSE",
         "{token}api/../../../../etc/passwd",
         "{token}etc/passwd",
     ],
@@ -491,9 +552,10 @@ def test_tokens_are_random(tmp_path: Path, shown: Callable[..., Client], monkeyp
     assert all(len(path) > 30 for path in paths)
 
 
-def test_katex_is_the_file_that_was_checked_in() -> None:
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_libraries_of_others_are_the_files_that_were_checked_in(name: str) -> None:
     page = Path(__file__).parents[2] / "decisions/0024-the-viewer-keeps-an-index.md"
-    assert hashlib.sha256(asset("katex.min.js") or b"").hexdigest() in page.read_text()
+    assert hashlib.sha256(asset(name) or b"").hexdigest() in page.read_text()
 
 
 def test_scripts_of_the_page_put_in_no_markup() -> None:

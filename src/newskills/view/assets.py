@@ -14,6 +14,7 @@ SCRIPTS = (
     "runs.js",
     "plot.js",
     "text.js",
+    "markdown.js",
     "faces.js",
     "columns.js",
     "matrix.js",
@@ -27,7 +28,9 @@ SCRIPTS = (
     "app.js",
 )
 """Modules of the page, each after those that it imports."""
-NAMES = frozenset({"index.html", "style.css", "katex.min.js", "icon.svg", *SCRIPTS})
+LIBRARIES = ("katex.min.js", "markdown-it.min.js")
+"""Of others, as they are published, each with its licence beside it."""
+NAMES = frozenset({"index.html", "style.css", "icon.svg", *LIBRARIES, *SCRIPTS})
 KINDS = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",

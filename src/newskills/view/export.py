@@ -21,7 +21,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError, NewskillsError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import atomic_folder
-from newskills.view.assets import asset, bundle
+from newskills.view.assets import LIBRARIES, asset, bundle
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
@@ -203,5 +203,5 @@ class _Writer:
         (self._folder / "index.html").write_text(page, encoding="utf-8")
         static = self._folder / "static"
         (static / "app.js").write_bytes(bundle())
-        for name in ("style.css", "icon.svg", "katex.min.js"):
+        for name in ("style.css", "icon.svg", *LIBRARIES):
             (static / name).write_bytes(asset(name) or b"")

@@ -28,6 +28,7 @@ from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, ServerStartError, UnknownNameError
 from newskills.base.records import Row
 from newskills.view.assets import KINDS, asset
+from newskills.view.filtering import filter_names, filter_records
 from newskills.view.library import Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
@@ -118,6 +119,11 @@ def _search(library: Library, query: Query) -> Row:
     return search(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
 
 
+def _filter(library: Library, query: Query) -> Row:
+    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    return filter_records(indexed, query.text("q"), query.number("file"), query.number("offset"))
+
+
 def _sample(library: Library, query: Query) -> Row:
     where = (
         query.text("run"),
@@ -146,6 +152,8 @@ PAGES: dict[str, Answer] = {
     "columns": _columns,
     "rows": _rows,
     "search": _search,
+    "filter": _filter,
+    "filter_names": lambda library, query: filter_names(),
     "sample": _sample,
     "comparison": lambda library, query: comparison_page(
         library, query.text("first"), query.text("second"), query.text("benchmark")

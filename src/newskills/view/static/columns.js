@@ -5,7 +5,7 @@ import { binary } from "./api.js";
 const NO_TOKENS = 0xffffffff;
 let kept = { key: "", columns: null };
 
-export const FILTERS = ["outcome", "cause", "subset", "seed", "finish", "agreement", "min", "max", "q"];
+export const FILTERS = ["outcome", "cause", "subset", "seed", "finish", "agreement", "min", "max", "q", "where"];
 
 export async function columns(run, benchmark, fresh) {
   const key = JSON.stringify([run, benchmark]);
@@ -64,7 +64,22 @@ export function rowOf(made, file, number) {
 
 const AGREEMENTS = { all: 1, none: 2, some: 3 };
 
-// Rows that pass all filters, in the order of the files, or sorted by tokens.
+let list = { key: "", rows: [] };
+
+// The list that was shown last: its samples are walked through, whatever search made it.
+export function remember(at, filters, rows) {
+  list = { key: listKey(at, filters), rows };
+}
+
+export function remembered(at, filters) {
+  return list.key === listKey(at, filters) ? list.rows : null;
+}
+
+function listKey(at, filters) {
+  return JSON.stringify([at.run, at.benchmark, ...[...FILTERS, "sort"].map((name) => filters[name] || "")]);
+}
+
+// Rows that pass all filters and are in every set of `hits`, in the order of the files, or sorted by tokens.
 export function filtered(made, filters, hits) {
   const outcomes = codes(filters.outcome, made.outcomes);
   const causes = codes(filters.cause, made.causes);
@@ -84,7 +99,7 @@ export function filtered(made, filters, hits) {
       if (finishes && !finishes[made.finish[row]]) continue;
       if (agreed && made.agreement[made.problem[row]] !== agreed) continue;
       if (limited && (made.tokens[row] === NO_TOKENS || made.tokens[row] < min || made.tokens[row] > max)) continue;
-      if (hits && !hits.has(row)) continue;
+      if (hits.some((rows) => !rows.has(row))) continue;
       found.push(row);
     }
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What graders of each kind tell: programs and tests, instructions, options, calls, judges, votes, steps of agents.
 import { h } from "./dom.js";
+import { markdown } from "./markdown.js";
 import { rich, visible } from "./text.js";
 import { count, plural, share } from "./words.js";
 
@@ -78,7 +79,7 @@ function calls(block) {
 }
 
 function judgements(block, context) {
-  return block.items.map((item) => h("details", { open: true }, h("summary", {}, item.title ? visible(item.title) : "Reply of the judge"), rich(item.text, { raw: context.raw })));
+  return block.items.map((item) => h("details", { open: true }, h("summary", {}, item.title ? visible(item.title) : "Reply of the judge"), markdown(item.text, { raw: context.raw })));
 }
 
 function votes(block) {

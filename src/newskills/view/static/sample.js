@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sample.
 import { exported, get, media } from "./api.js";
-import { FILTERS, columns, filtered, place, rowOf } from "./columns.js";
+import { FILTERS, columns, filtered, place, remembered, rowOf } from "./columns.js";
 import { h } from "./dom.js";
 import { copyButton, faces } from "./faces.js";
-import { rich, visible } from "./text.js";
+import { markdown } from "./markdown.js";
+import { hits, rich, visible } from "./text.js";
 import { badge, bytes, count, link, plural } from "./words.js";
 
 export async function samplePage(context, parameters) {
@@ -31,11 +32,11 @@ export async function samplePage(context, parameters) {
     why(verdict, context, page.face.some((block) => block.kind === "judgements")),
     faces(page.face, context),
     section("Prompt", page.prompt.exact ? page.prompt.note : `Not certain: ${page.prompt.note}`,
-      page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, { raw: true })) : question(page)),
+      page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, { raw: true }, parameters.q)) : question(page)),
     page.media.length ? section("Images and sound", "", page.media.map((one, item) => medium(one, item, page, at))) : null,
-    page.reasoning ? h("details", { class: "card" }, h("summary", {}, `Reasoning (${plural(page.reasoning.length, "character")})`), rich(page.reasoning, { raw: context.raw })) : null,
-    page.turns.length ? section("Reply, in turns", "", page.turns.map((one) => message(one, context)))
-      : section("Reply", length(page), [copyButton(page.reply), rich(page.reply, { raw: context.raw, marks: marks(verdict) })]),
+    page.reasoning ? h("details", { class: "card" }, h("summary", {}, `Reasoning (${plural(page.reasoning.length, "character")})`), markdown(page.reasoning, { raw: context.raw, marks: hits(page.reasoning, parameters.q) })) : null,
+    page.turns.length ? section("Reply, in turns", "", page.turns.map((one) => message(one, context, parameters.q)))
+      : section("Reply", length(page), [copyButton(page.reply), markdown(page.reply, { raw: context.raw, marks: [...marks(verdict), ...hits(page.reply, parameters.q)].sort((a, b) => a.start - b.start) })]),
     page.tools.length ? h("details", { class: "card" }, h("summary", {}, `Tools that it could call (${page.tools.length})`), h("pre", { class: "code" }, visible(JSON.stringify(page.tools, null, 1)))) : null,
     h("details", { class: "card" }, h("summary", {}, "All fields of the record"), fields(page.fields)),
     rawRecord(page),
@@ -52,7 +53,7 @@ function rawRecord(page) {
 async function neighbours({ run, benchmark, file, number, ...filters }) {
   const made = await columns(run, benchmark, false).catch(() => null);
   if (!made) return { place: "" };
-  const rows = filtered(made, { ...filters, q: "" }, null);
+  const rows = remembered({ run, benchmark }, filters) || filtered(made, filters, []);
   const at = rows.indexOf(rowOf(made, Number(file), Number(number)));
   if (at < 0) return { place: "" };
   return {
@@ -98,7 +99,7 @@ export function why(verdict, context, judged = false) {
     told.length ? h("p", {}, told.join(" ")) : null,
     h("p", { class: "quiet" }, [verdict.grader ? `grader ${verdict.grader}` : "no grader is recorded", verdict.why ? `, reason: ${visible(verdict.why)}` : ""]),
     verdict.error ? h("p", { class: "note warn" }, visible(verdict.error)) : null,
-    verdict.judgement && !judged ? h("details", { open: true }, h("summary", {}, "Reply of the judge"), rich(verdict.judgement, { raw: context.raw })) : null);
+    verdict.judgement && !judged ? h("details", { open: true }, h("summary", {}, "Reply of the judge"), markdown(verdict.judgement, { raw: context.raw })) : null);
 }
 
 // An answer without dollar signs that is plainly a formula is set as one.
@@ -112,15 +113,15 @@ function question(page) {
   return name ? [h("p", { class: "quiet" }, `The field ${name} of the record:`), rich(page.fields[name], { raw: true })] : h("p", { class: "quiet" }, "The record has no text of the prompt.");
 }
 
-function message(one, context) {
+function message(one, context, query = "") {
   const role = String(one.role || one.type || "message");
   const calls = Array.isArray(one.tool_calls) ? one.tool_calls : one.type === "function_call" ? [{ function: one }] : [];
   const output = role === "tool" || one.type === "function_call_output";
   const content = one.content ?? one.output ?? "";
   return h("div", { class: `message ${["user", "system", "assistant", "tool"].includes(role) ? role : "tool"}` },
     h("span", { class: "role" }, output && one.name ? `${role}: ${visible(String(one.name))}` : role),
-    one.reasoning_content ? h("details", {}, h("summary", {}, "reasoning"), rich(String(one.reasoning_content), { raw: context.raw })) : null,
-    output ? h("pre", { class: "code" }, visible(texts(content).join("\n"))) : texts(content).map((text) => rich(text, { raw: context.raw })),
+    one.reasoning_content ? h("details", {}, h("summary", {}, "reasoning"), markdown(String(one.reasoning_content), { raw: context.raw })) : null,
+    output ? h("pre", { class: "code" }, visible(texts(content).join("\n"))) : texts(content).map((text) => markdown(text, { raw: context.raw, marks: hits(text, query) })),
     calls.map((call) => h("div", { class: "call" }, h("span", { class: "role" }, `calls ${visible(String((call.function || call).name || ""))}`),
       h("pre", { class: "code" }, visible(argumentsOf(call.function || call))))));
 }

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samples of a benchmark: filters, search, a list.
 import { exported, get } from "./api.js";
-import { FILTERS, columns, filtered, place, rowOf, tokensOf, used } from "./columns.js";
+import { FILTERS, columns, filtered, place, remember, rowOf, tokensOf, used } from "./columns.js";
 import { h, replace } from "./dom.js";
 import { visible } from "./text.js";
 import { OUTCOME_WORDS, badge, count, link, percent, plural } from "./words.js";
 
 const ROWS = 50;
 const AGREEMENT_WORDS = { all: "all seeds right", none: "no seed right", some: "seeds disagree" };
+// What is asked of the server in turns, by the name that it has in the address.
+const LOOKS = { q: { answer: "search", doing: "Searching" }, where: { answer: "filter", doing: "Filtering" } };
 const SORTS = { "": "file order", longest: "longest first", shortest: "shortest first" };
 
 export async function samplesPage(context, parameters) {
   const { run, benchmark } = parameters;
   const at = { run, benchmark };
   context.title(`Samples of ${benchmark} · ${run}`);
-  const view = { context, at, parameters: { ...parameters }, made: await columns(run, benchmark, context.fresh), hits: null };
+  const view = { context, at, parameters: { ...parameters }, made: await columns(run, benchmark, context.fresh), looks: {} };
   view.status = h("p", { role: "status", "aria-live": "polite", class: "quiet" });
   view.list = h("ol", { class: "samples", "aria-label": "Samples" });
   view.pager = h("nav", { class: "pager", "aria-label": "Pages of the list" });
+  view.names = exported ? [] : await get("filter_names", {});
   view.filters = h("div", {}, filterForm(view));
   view.choices = choices(view.made);
   await show(view);
-  if (parameters.q) look(view);
+  for (const name of Object.keys(LOOKS)) if (parameters[name]) look(view, name);
   context.refresh = async () => {
     view.made = await columns(run, benchmark, true);
     const now = choices(view.made);
@@ -59,56 +62,91 @@ function filterForm(view) {
   });
   return h("form", { class: "filters", role: "search", "aria-label": "Filter the samples", on: { submit: (event) => event.preventDefault() } },
     h("label", { class: "wide" }, h("span", {}, "search (/)"), search),
+    exported ? null : filterLine(view),
     choice("outcome", "outcome", outcomes),
     causes.length ? choice("cause", "cause", causes) : null,
     subsets.length > 1 ? choice("subset", "subset", subsets.slice(0, 500).map((name) => [name || "(none)", name || "(none)"])) : null,
     made.files.length > 1 ? choice("seed", "seed", made.files.map((file, number) => [String(number), file.seed === null ? file.name : `seed ${file.seed}`])) : null,
     made.files.length > 1 ? choice("agreement", "seeds", Object.entries(AGREEMENT_WORDS)) : null,
-    finishes.length > 1 ? choice("finish", "ended by", finishes) : null,
+    finishes.length > 1 ? choice("finish", "finish reason", finishes) : null,
     number("min", "tokens from"), number("max", "to"),
     h("label", {}, h("span", {}, "order"), h("select", { name: "sort", on: { change: (event) => change(view, { sort: event.target.value }) } },
       Object.entries(SORTS).map(([value, text]) => h("option", { value, selected: (parameters.sort || "") === value }, text)))),
     h("button", { type: "button", on: { click: () => { location.hash = link("samples", view.at); } } }, "Clear"));
 }
 
+// A filter as it is typed for `ns samples --where`, with names and values to choose from.
+function filterLine(view) {
+  const options = h("datalist", { id: "where-options" });
+  const offer = (text) => replace(options, completions(view, text).map((value) => h("option", { value })));
+  offer("");
+  return h("label", { class: "wide" }, h("span", {}, "filter (Enter)"), h("input", {
+    type: "search", id: "where", name: "where", value: view.parameters.where || "", placeholder: "outcome = wrong and tokens > 2000", autocomplete: "off", list: "where-options",
+    on: { input: (event) => offer(event.target.value), change: (event) => change(view, { where: event.target.value.trim() }) },
+  }), options);
+}
+
+// Whole texts that begin with what was typed, and end with a name, a sign or a value that fits there.
+function completions(view, text) {
+  const start = text.search(/[^\s()=!<>~,]*$/);
+  const before = text.slice(0, start);
+  const word = text.slice(start).toLowerCase();
+  const condition = before.match(/(\w+)\s*(?:=|!=|in\s*\((?:[^()]*,)?|not in\s*\((?:[^()]*,)?)\s*$/);
+  const known = view.names.map((column) => column.name);
+  let words = known;
+  if (condition) words = valuesOf(view, condition[1]);
+  else if (known.includes(before.trim().split(/\s+/).pop())) words = ["=", "!=", "~", "!~", "<", "<=", ">", ">=", "in (", "not in ("];
+  else if (/[<>~]\s*$/.test(before)) words = [];
+  else if (before.trim() && !/(\band|\bor|\bnot|\()\s*$/.test(before)) words = ["and", "or"];
+  return words.filter((one) => one.toLowerCase().startsWith(word)).map((one) => before + one);
+}
+
+function valuesOf(view, name) {
+  const { made } = view;
+  const tables = { cause: made.causes, subset: made.subsets, finish_reason: made.finishes };
+  const column = view.names.find((one) => one.name === name);
+  const values = (tables[name] || (column ? column.values : [])).filter(Boolean);
+  return [...values.map((value) => (/^[\w.-]+$/.test(value) ? value : JSON.stringify(value))), "none"];
+}
+
 function change(view, values) {
-  const before = view.parameters.q || "";
+  const before = { ...view.parameters };
   Object.assign(view.parameters, values, { page: "" });
   history.replaceState(null, "", link("samples", view.parameters));
   view.context.moved(view.parameters);
-  if ((view.parameters.q || "") !== before) look(view);
+  for (const name of Object.keys(LOOKS)) if ((view.parameters[name] || "") !== (before[name] || "")) look(view, name);
   show(view);
 }
 
-// Searches on in turns, and shows what has been found so far.
-async function look(view) {
-  const query = view.parameters.q || "";
-  view.search = query;
-  view.hits = query ? new Set() : null;
-  view.searched = query ? 0 : 1;
-  if (!query) return show(view);
-  let next = [0, 0];
-  while (next && view.search === query && view.context.alive()) {
-    let found;
+// Asks in turns, and shows what there is so far. A filter that cannot be read is told below its line.
+async function look(view, name) {
+  const text = view.parameters[name] || "";
+  const mine = { rows: text ? new Set() : null, done: text ? 0 : 1, error: "" };
+  view.looks[name] = mine;
+  let next = text ? [0, 0] : null;
+  while (next && view.looks[name] === mine && view.context.alive()) {
+    let answer;
     try {
-      found = await get("search", { ...view.at, q: query, file: next[0], offset: next[1] });
+      answer = await get(LOOKS[name].answer, { ...view.at, q: text, file: next[0], offset: next[1] });
     } catch (error) {
-      replace(view.status, error.message);
-      return undefined;
+      Object.assign(mine, { rows: null, done: 1, error: error.message });
+      break;
     }
-    if (view.search !== query) return undefined;
-    for (const [file, number] of found.hits) if (number < view.made.files[file].rows) view.hits.add(rowOf(view.made, file, number));
-    next = found.next;
-    view.searched = found.total ? found.done / found.total : 1;
-    await show(view);
+    if (view.looks[name] !== mine) return undefined;
+    for (const [file, number] of answer.hits) if (number < view.made.files[file].rows) mine.rows.add(rowOf(view.made, file, number));
+    next = answer.next;
+    mine.done = answer.total ? answer.done / answer.total : 1;
+    if (next) await show(view);
   }
-  return undefined;
+  return show(view);
 }
 
 async function show(view) {
   const { made, parameters, at } = view;
   const began = performance.now();
-  const rows = filtered(made, parameters, view.hits);
+  const looks = Object.entries(view.looks);
+  const rows = filtered(made, parameters, looks.map(([, one]) => one.rows).filter(Boolean));
+  remember(at, parameters, rows);
   view.context.filterTime = performance.now() - began;
   const page = Math.max(0, Math.min(Number(parameters.page) || 0, Math.ceil(rows.length / ROWS) - 1));
   const shown = rows.slice(page * ROWS, (page + 1) * ROWS);
@@ -118,8 +156,9 @@ async function show(view) {
   const briefs = shown.length ? await get("rows", { ...at, rows: places.map((one) => one.join(":")).join(",") }) : [];
   if (view.turn !== turn) return;
   const indexing = made.progress < 1 ? ` Records are being indexed: ${percent(100 * made.progress)}.` : "";
-  const searching = view.hits && view.searched < 1 ? ` Searching: ${percent(100 * view.searched)} of the records.` : "";
-  replace(view.status, `${plural(rows.length, "sample")} of ${count(made.rows)}.${searching}${indexing}`);
+  const looking = looks.filter(([, one]) => one.done < 1).map(([name, one]) => ` ${LOOKS[name].doing}: ${percent(100 * one.done)} of the records.`).join("");
+  const errors = looks.map(([, one]) => one.error).filter(Boolean);
+  replace(view.status, `${plural(rows.length, "sample")} of ${count(made.rows)}.${looking}${indexing}`, errors.map((error) => h("span", { class: "note warn" }, error)));
   replace(view.list, shown.map((row, number) => item(view, row, places[number], briefs[number])));
   replace(view.pager, pager(view, page, Math.ceil(rows.length / ROWS)));
 }
@@ -138,7 +177,7 @@ function item(view, row, [file, number], brief) {
     h("span", { class: "question" }, visible(brief.question || "")),
     brief.problem ? h("span", { class: "quiet" }, brief.problem) : h("span", { class: "answers" },
       brief.answer ? h("span", {}, h("span", { class: "quiet" }, "answer "), h("code", {}, visible(brief.answer))) : h("span", { class: "quiet" }, "no answer"),
-      brief.gold ? h("span", {}, h("span", { class: "quiet" }, "right "), h("code", {}, visible(brief.gold))) : null)));
+      brief.gold ? h("span", {}, h("span", { class: "quiet" }, "expected "), h("code", {}, visible(brief.gold))) : null)));
 }
 
 function pager(view, page, pages) {

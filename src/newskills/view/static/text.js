@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 
 const MOST_FORMULAS = 300;
+const MOST_HITS = 500;
 // Lengths are bounded, so that a text full of beginnings without an end is read in no time, too.
 const FORMULA = /\$\$([\s\S]{1,4000}?)\$\$|\\\[([\s\S]{1,4000}?)\\\]|\\\(([\s\S]{1,4000}?)\\\)|(?<![\\$\w])\$(?!\s)([^$\n]{1,400}?)(?<![\s\\])\$(?![\w$])|(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})+\})/g;
 const FENCE = /```([\w+-]*)[^\S\n]*\n([\s\S]*?)(?:```|$)/g;
@@ -17,7 +18,7 @@ export function visible(text) {
 }
 
 // Pieces of `text`: {kind: text | math | code, start, end, …}, in order and without gaps.
-function pieces(text) {
+export function pieces(text) {
   const found = [];
   for (const match of text.matchAll(FENCE)) found.push({ kind: "code", start: match.index, end: match.index + match[0].length, inner: match[2], language: match[1] });
   let formulas = 0;
@@ -56,7 +57,7 @@ function isBlock(piece) {
   return piece && (piece.kind === "code" || piece.display);
 }
 
-function formula(piece, text) {
+export function formula(piece, text) {
   const raw = text.slice(piece.start, piece.end);
   const node = h("span", { class: piece.display ? "formula display" : "formula", title: visible(raw).slice(0, 500) });
   try {
@@ -109,7 +110,7 @@ export function rich(text, options = {}) {
   return node;
 }
 
-function asNode(value) {
+export function asNode(value) {
   return value instanceof Node ? value : document.createTextNode(value);
 }
 
@@ -150,6 +151,18 @@ function add(found, kind, text) {
   const last = found[found.length - 1];
   if (last && last[0] === kind) last[1] += text;
   else found.push([kind, text]);
+}
+
+// Marks of every place where a search text stands, whatever its case.
+export function hits(text, query) {
+  const marks = [];
+  if (!query) return marks;
+  const [lower, needle] = [text.toLowerCase(), query.toLowerCase()];
+  if (lower.length !== text.length) return marks;
+  for (let at = lower.indexOf(needle); at >= 0 && marks.length < MOST_HITS; at = lower.indexOf(needle, at + needle.length)) {
+    marks.push({ start: at, end: at + needle.length, kind: "hit", title: "search" });
+  }
+  return marks;
 }
 
 // One side of a difference: what is only there is marked.

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of a benchmark for which a filter is true, in turns: each goes on from where the one before ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from newskills.base.records import Row
+from newskills.base.store import LONGEST_LINE
+from newskills.run.reporting.predictions import Decoder, decoder_of
+from newskills.view.filters.columns import SAMPLE_COLUMNS, UNGRADED, SampleFacts
+from newskills.view.filters.matching import OUTCOMES as FILTER_OUTCOMES
+from newskills.view.filters.matching import fields_of_filter, predicate, sample_filter
+from newskills.view.index import FileIndex
+from newskills.view.library import IndexedBenchmark
+from newskills.view.pages.graded import GradedScores, graded_scores
+from newskills.view.records import read_record
+from newskills.view.rows import DAMAGED, NO_TOKENS, OUTCOMES
+
+TURN_SECONDS = 0.25
+LOOK_AT_CLOCK_EVERY = 256
+"""Records between two looks at the clock."""
+INDEXED_FIELDS = frozenset({"num_generated_tokens", "finish_reason"})
+"""Keys of a record that the index holds whole, so that the record is not read for them."""
+_SCORES = {"correct": 1.0, "wrong": 0.0, "no_answer": 0.0}
+
+
+def filter_names() -> list[Row]:
+    """Return what a filter may name: each column with its meaning, and the values that are known for all runs."""
+    return [
+        {
+            "name": column.name,
+            "meaning": column.meaning,
+            "is_number": column.kind in ("whole", "number"),
+            "values": list(FILTER_OUTCOMES) if column.name == "outcome" else [],
+        }
+        for column in SAMPLE_COLUMNS.values()
+    ]
+
+
+def filter_records(indexed: IndexedBenchmark, text: str, file: int, number: int) -> Row:
+    """Find records, as [file, number], for which the filter `text` is true, from record `number` of `file` on.
+
+    `next` is where to go on, None at the end; `done` and `total` are records. Raises ConfigError for a filter that
+    cannot be read, UnknownNameError for a name that it has and samples have not.
+    """
+    tree = sample_filter(text)
+    fits, fields = predicate(tree), fields_of_filter(tree)
+    until = time.monotonic() + TURN_SECONDS
+    hits: list[list[int]] = []
+    next_place: list[int] | None = None
+    for place in range(file, len(indexed.indexes)):
+        start = number if place == file else 0
+        for record, facts in enumerate(_facts(indexed, place, start, fields), start):
+            if facts is not None and fits(facts):
+                hits.append([place, record])
+            if record % LOOK_AT_CLOCK_EVERY == 0 and record > start and time.monotonic() > until:
+                next_place = [place, record + 1]
+                break
+        if next_place is not None:
+            break
+    sizes = [index.rows for index in indexed.indexes]
+    total = sum(sizes)
+    done = total if next_place is None else sum(sizes[: next_place[0]]) + next_place[1]
+    return {"hits": hits, "next": next_place, "done": done, "total": total}
+
+
+def _facts(indexed: IndexedBenchmark, place: int, start: int, fields: set[str]) -> Iterator[SampleFacts | None]:
+    """Yield what a filter may ask of each record of a file from `start` on; None for a line that is no record."""
+    index = indexed.indexes[place]
+    graded = graded_scores(indexed.results)
+    outcomes, causes, identities = (column[start:] for column in index.columns("outcome", "cause", "id"))
+    seed = indexed.results.files[place].seed
+    rows = _rows(index, start, fields)
+    for code, cause, identity, row in zip(outcomes, causes, identities, rows, strict=False):
+        if code == DAMAGED or row is None:
+            yield None
+            continue
+        outcome = OUTCOMES[code] or UNGRADED
+        if graded is None:
+            score = _SCORES.get(outcome)
+        else:
+            score = _graded_score(graded, identity, place)
+        cause_name = index.head.causes[cause] or None
+        yield SampleFacts(indexed.run.id, indexed.results.name, seed, outcome, cause_name, score, row)
+
+
+def _rows(index: FileIndex, start: int, fields: set[str]) -> Iterator[Row | None]:
+    """Yield the `fields` of each record from `start` on, out of the index where it has them."""
+    if index.file.unfinished:
+        for number in range(start, index.rows):
+            yield read_record(index, number).row
+    elif fields <= INDEXED_FIELDS:
+        tokens, finishes = (column[start:] for column in index.columns("tokens", "finish"))
+        for length, finish in zip(tokens, finishes, strict=True):
+            yield {
+                "num_generated_tokens": None if length == NO_TOKENS else length,
+                "finish_reason": index.head.finishes[finish] or None,
+            }
+    else:
+        decoder = decoder_of(dict.fromkeys(fields, Any))
+        for line in index.lines(range(start, index.rows), LONGEST_LINE):
+            yield None if line is None else _decoded(decoder, line)
+
+
+def _decoded(decoder: Decoder, line: bytes) -> Row | None:
+    try:
+        return decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _graded_score(graded: GradedScores, identity: int, place: int) -> float | None:
+    scores: Sequence[float | None] = graded.by_problem.get(identity, ())
+    return scores[place] if place < len(scores) else None
