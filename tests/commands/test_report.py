@@ -31,16 +31,17 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_everything_that_a_reader_needs_is_in_it(results: Path) -> None:
-    made = ns("ns report . --title 'Adding numbers'", cwd=results)
+    made = ns("ns report . --title 'Adding numbers' --output report.html", cwd=results)
     assert made.returncode == 0, made.stderr
     assert made.stdout.split() == ["report.html", "report.md"]
     text, page = ((results / name).read_text() for name in ("report.md", "report.html"))
     for part in (
         "# Adding numbers",
         "| run | benchmark | score | 95 % interval |",
-        "## The grader's share",
+        "## Comparison",
+        "### Grader sensitivity",
         "| base | gsm8k |",
-        "gsm8k: several samples",
+        "gsm8k, at the largest k: ",
         "tuned is better by",
         "## Training: training/grpo",
         "loss: at the last step loss 0.05.",
@@ -54,6 +55,12 @@ def test_everything_that_a_reader_needs_is_in_it(results: Path) -> None:
     ):
         assert part.replace("'", "'") in text, part
     assert page.count("<svg") >= 6
+    assert (
+        text.index("## Comparison")
+        < text.index("## Scores")
+        < text.index("## Training")
+        < text.index("## Settings")
+    )
     for outside in ("http://", "https://", "<script", "<link", "src="):
         assert outside not in page
 
@@ -68,7 +75,7 @@ def test_the_score_without_contaminated_problems(results: Path) -> None:
     text = (results / "clean.md").read_text()
     assert "Without contaminated problems" in text
     assert "| 30 | 10 |" in text
-    assert "The grader's share" not in text
+    assert "Grader sensitivity" not in text
     write(results / "other.jsonl", [{"problem": "something else", "contaminated": True}])
     ns("ns report eval/base --contamination_file other.jsonl --no_spread --output other", cwd=results)
     assert "is about none of these problems" in (results / "other.md").read_text()

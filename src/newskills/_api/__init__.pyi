@@ -2963,9 +2963,9 @@ def report(
     contamination_file: str | Path | None = None,
     spread: bool = True,
 ) -> list[Path]:
-    """Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with
-    intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes,
-    licences of the data, cost, and the command that reproduces it.
+    """Write a report of results, as one HTML file that needs nothing else and as Markdown: comparisons,
+    scores with intervals, grader sensitivity, trainings, settings, prompts, versions, hashes, licences
+    of the data, cost, and the command that reproduces it.
 
     `ns report` as a function.
 

@@ -5,9 +5,11 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.view.documents.charts import Estimate, Series, estimates, histogram, lines
+from newskills.view.documents.charts import Estimate, Series, distributions, interval_pictures, lines
 from newskills.view.documents.document import (
     Figure,
+    Fold,
+    Grid,
     Heading,
     Paragraph,
     Preformatted,
@@ -18,7 +20,22 @@ from newskills.view.documents.document import (
 
 OWN = {
     *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "pre", "figure", "figcaption", "svg"),
-    *("div", "table", "thead", "tbody", "tr", "th", "td", "line", "circle", "text", "polyline", "rect"),
+    *(
+        "details",
+        "summary",
+        "div",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "line",
+        "circle",
+        "text",
+        "polyline",
+        "rect",
+    ),
 }
 
 
@@ -38,8 +55,10 @@ class Tags(HTMLParser):
     | st.sampled_from(["</pre><script>alert(1)</script>", '"><img src=x onerror=y>', "</title><svg/onload=1>"])
 )
 def test_no_text_is_markup(text: str) -> None:
-    chart = estimates([Estimate(text, 1, 0, 2)], text)
-    blocks = [Heading(text), Paragraph(text), Preformatted(text), Table([[text], [text]]), Figure(chart, text)]
+    (picture,) = interval_pictures([Estimate(text, 1, 0, 2)])
+    figure = Figure(distributions([(text, [1.0, 2.0])], text, (340, 200)), text)
+    table = Table([[text], [text]], [picture])
+    blocks = [Heading(text), Paragraph(text), Preformatted(text), Fold(text, [table]), Grid([figure])]
     tags = Tags()
     page = as_html(text, blocks)
     tags.feed(page)
@@ -63,8 +82,8 @@ def test_plots_are_well_formed_whatever_the_values(points: list[tuple[int, float
     values = [value for _, value in points]
     for plot in (
         lines([Series("one", [(float(x), y) for x, y in points]), Series("none", [])], "step", "value"),
-        histogram(values, "value"),
-        estimates([Estimate("a", value, value - 1, value + 1) for value in values], "points"),
+        distributions([("one", values), ("two", values[:1])], "value", (340, 200)),
+        *interval_pictures([Estimate("a", value, value - 1, value + 1) for value in values]),
     ):
         root = ElementTree.fromstring(plot)
         assert root.get("role") == "img"

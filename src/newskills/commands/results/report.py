@@ -8,8 +8,8 @@ from newskills.pipelines.results.report import ReportCommandOptions, result, run
 
 COMMAND = Command(
     name="report",
-    summary="Write a report of results, as one HTML file that needs nothing else and as Markdown: scores with "
-    "intervals, plots, the grader's share, comparisons, trainings, settings, prompts, versions, hashes, licences of "
+    summary="Write a report of results, as one HTML file that needs nothing else and as Markdown: comparisons, "
+    "scores with intervals, grader sensitivity, trainings, settings, prompts, versions, hashes, licences of "
     "the data, cost, and the command that reproduces it.",
     options=ReportCommandOptions,
     run=run,

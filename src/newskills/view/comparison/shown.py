@@ -10,7 +10,7 @@ from newskills.base.tables import WIDTH, stacked
 from newskills.base.terminal import counted, printable
 from newskills.view.comparison.changes import CHANGE_WORDS
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
-from newskills.view.documents.document import Block, Heading, Paragraph, Table
+from newskills.view.documents.document import Block, Fold, Heading, Paragraph, Table
 from newskills.view.stories import STORY_NAMES
 
 _IDS = 5
@@ -118,13 +118,16 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
         Table([("run", *HEAD), *((item.after.run, *_row(item)) for item in comparison.benchmarks)]),
     ]
     for item in comparison.benchmarks:
-        page.append(Heading(f"{item.benchmark}: {item.before.run} → {item.after.run}", level))
-        page += [Paragraph(text) for text in _sentences(item)]
+        details: list[Block] = [Paragraph(" ".join(_sentences(item)))]
         if item.stories:
             stories = sorted(item.stories.items(), key=lambda story: (-story[1], story[0]))
-            page.append(Table([("problems that changed", "number"), *((name, f"{n:,}") for name, n in stories)]))
+            details.append(
+                Table([("problems that changed", "number"), *((name, f"{n:,}") for name, n in stories)])
+            )
         if item.flips and flips:
-            page.append(Table(_flip_rows(item, flips)))
+            details.append(Table(_flip_rows(item, flips)))
+        title = f"{item.benchmark}: {item.before.run} → {item.after.run}"
+        page.append(Fold(title, details, level, is_open=bool(flips)))
     if comparison.left_out or comparison.notes:
         page.append(Heading("Left out", level))
         page += [Paragraph(f"{name}: {why}") for name, why in comparison.left_out.items()]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -25,9 +27,24 @@ table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.75rem 0.25rem 0; text-align: left;
   vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre { overflow-x: auto; background: color-mix(in srgb, var(--ink) 6%, var(--paper)); padding: 0.75rem; }
+pre { background: color-mix(in srgb, var(--ink) 6%, var(--paper)); padding: 0.75rem; }
 figure { margin: 1rem 0; overflow-x: auto; }
-svg { max-width: 100%; min-width: 32rem; height: auto; }
+figcaption, summary small { color: var(--faint); font-size: 0.9rem; }
+svg { max-width: 100%; height: auto; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: 0 1.5rem; }
+details { border-bottom: 1px solid var(--line); padding: 0.4rem 0; }
+summary { cursor: pointer; font-weight: 600; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  thead { display: none; }
+  tr { display: block; border-bottom: 1px solid var(--line); padding: 0.4rem 0; }
+  td, td.number { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: 0.1rem 0;
+    text-align: right; overflow-wrap: anywhere; }
+  td::before { content: attr(data-label); color: var(--faint); text-align: left; overflow-wrap: normal; }
+}
+@page { size: A4; margin: 15mm; }
+@media print { body { font-size: 10pt; margin: 0; max-width: none; } figure, tr { break-inside: avoid; }
+  details::details-content { content-visibility: visible; display: block; } }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[+\-−<]?\s?\d[\d.,]*\s?%?|\[.*\]|—")
@@ -43,9 +60,10 @@ class Paragraph(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """The first of `rows` is the head."""
+    """The first of `rows` is the head; `pictures`: SVG of our own, one for each of the others, in a last column."""
 
     rows: Sequence[Sequence[str]]
+    pictures: Sequence[str] = ()
 
 
 class Preformatted(Struct, frozen=True):
@@ -59,7 +77,22 @@ class Figure(Struct, frozen=True):
     caption: str
 
 
-Block = Heading | Paragraph | Table | Preformatted | Figure
+class Grid(Struct, frozen=True):
+    """Small figures beside each other."""
+
+    figures: Sequence[Figure]
+
+
+class Fold(Struct, frozen=True):
+    """Blocks below a title that readers open; Markdown and print show them."""
+
+    title: str
+    blocks: Sequence[Block]
+    level: int = 3
+    is_open: bool = False
+
+
+Block: TypeAlias = Heading | Paragraph | Table | Preformatted | Figure | Grid | Fold
 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
@@ -84,19 +117,29 @@ def _html(block: Block) -> str:
             return f"<pre>{_safe(text)}</pre>"
         case Figure(svg, caption):
             return f"<figure>{svg}<figcaption>{_safe(caption)}</figcaption></figure>"
-        case Table(rows):
+        case Grid(figures):
+            return f'<div class="grid">\n{chr(10).join(map(_html, figures))}\n</div>'
+        case Fold(title, blocks, _, is_open):
+            start = "<details open>" if is_open else "<details>"
+            body = "\n".join(map(_html, blocks))
+            return f"{start}<summary>{_safe(title)}</summary>\n{body}\n</details>"
+        case Table(rows, pictures):
             head, *rest = rows
-            cells = "".join(f'<th scope="col">{_safe(cell)}</th>' for cell in head)
-            lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rest)
+            labels = [*head, ""] if pictures else head
+            cells = "".join(f'<th scope="col">{_safe(cell)}</th>' for cell in labels)
+            lines = "".join(
+                f"<tr>{''.join(map(_cell, row, head))}{f'<td>{picture}</td>' if picture else ''}</tr>\n"
+                for row, picture in zip_longest(rest, pictures, fillvalue="")
+            )
             return (
-                f'<div class="wide"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{lines}\n</tbody>'
+                f'<div class="wide"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{lines}</tbody>'
                 "\n</table></div>"
             )
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, label: str) -> str:
     kind = ' class="number"' if _NUMBER.fullmatch(text) else ""
-    return f"<td{kind}>{_safe(text)}</td>"
+    return f'<td{kind} data-label="{_safe(label)}">{_safe(text)}</td>'
 
 
 def _safe(text: str) -> str:
@@ -120,6 +163,10 @@ def _markdown(block: Block) -> str:
             return f"{fence}text\n{printable(text)}\n{fence}"
         case Figure(_, caption):
             return f"*{_plain(caption)}*"
+        case Grid(figures):
+            return "\n\n".join(map(_markdown, figures))
+        case Fold(title, blocks, level):
+            return "\n\n".join(map(_markdown, [Heading(title, level), *blocks]))
         case Table(rows):
             lines = [f"| {' | '.join(_plain(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
             return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])

@@ -25,8 +25,8 @@ from newskills.view.comparison.paired_runs import CompareOptions, compare, run_n
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, content_hash, read_run
 from newskills.view.comparison.regrade import grader_spread, score_of
 from newskills.view.comparison.why import prompt_text, recorded_grader
-from newskills.view.documents.charts import Estimate, Series, estimates, histogram, lines
-from newskills.view.documents.document import Block, Figure, Heading, Paragraph, Preformatted, Table
+from newskills.view.documents.charts import SMALL, Estimate, Series, distributions, interval_pictures, lines
+from newskills.view.documents.document import Block, Figure, Fold, Grid, Heading, Paragraph, Preformatted, Table
 from newskills.view.documents.trainings import training_blocks
 
 _DEEP = 3
@@ -57,12 +57,11 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
         contaminated = contaminated_questions(options.contamination_file)
     else:
         contaminated = None
-    blocks = [*_scores(runs, options, contaminated), *_curves(runs), *_lengths(runs)]
-    if len(runs) > 1:
-        blocks += _comparison(places)
+    blocks = list(_comparison(places)) if len(runs) > 1 else []
+    blocks += [*_scores(runs, options, contaminated), *_curves(runs), *_lengths(runs)]
     for folder in folders:
         blocks += training_blocks(folder)
-    return [*blocks, *_settings(runs), *_origins(runs), *_remarks(runs)]
+    return [*blocks, *_remarks(runs), *_settings(runs), *_origins(runs)]
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -115,7 +114,7 @@ def _scores(
     yield Heading("Scores")
     yield Paragraph(
         "Means over problems in percent, with 95 % intervals over problems. Unscored samples, which could not be "
-        "judged, count as neither right nor wrong."
+        "graded, count as neither correct nor wrong."
     )
     head = [
         "run",
@@ -125,17 +124,19 @@ def _scores(
         "problems",
         "samples",
         "no answer",
-        "cut off",
+        "truncated",
         "unscored",
     ]
-    rows, items = [], []
+    rows: list[list[str]] = []
+    items: list[Estimate | None] = []
     for group, run in enumerate(runs):
         for name, records in run.benchmarks.items():
             number = score_of(records)
-            rows.append([run.name, name, f"{number.value:.2f}", _interval(number), *_shares(records, number)])
-            items.append(Estimate(f"{name} {run.name}", number.value, number.low, number.high, group))
-    yield Table([head, *rows])
-    yield Figure(estimates(items, "score in percent, with its 95 % interval"), "Scores with 95 % intervals.")
+            score = [f"{number.value:.2f}", _interval(number)] if number.n else ["—", "—"]
+            rows.append([run.name, name, *score, *_shares(records, number)])
+            label = f"{name} {run.name}"
+            items.append(Estimate(label, number.value, number.low, number.high, group) if number.n else None)
+    yield Table([head, *rows], interval_pictures(items))
     if contaminated is not None:
         yield from _clean(runs, contaminated)
     if options.spread:
@@ -197,6 +198,7 @@ def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iter
 
 def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
     rows = [["run", "benchmark", "strict", "usual", "lenient", "spread"]]
+    agreeing = 0
     for run in runs:
         for name, records in run.benchmarks.items():
             choice = recorded_grader(records)
@@ -208,19 +210,25 @@ def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
                 continue
             if spread:
                 values = [number.value for number in spread.values()]
+                if max(values) == min(values):
+                    agreeing += 1
+                    continue
                 rows.append(
                     [run.name, name, *(f"{value:.2f}" for value in values), f"{max(values) - min(values):.2f}"]
                 )
-    if len(rows) > 1:
-        yield Heading("The grader's share", 3)
+    if agreeing or len(rows) > 1:
+        yield Heading("Grader sensitivity", 3)
         yield Paragraph(
-            "The same answers, read strictly (only the form that was asked for), as usual, and leniently (any form)."
+            "The same replies, with answers extracted strictly (only in the form that was asked for), as usual, and "
+            f"leniently (in any form). {counted(agreeing, 'score')} of {agreeing + len(rows) - 1} did not change."
         )
+    if len(rows) > 1:
         yield Table(rows)
 
 
 def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
     """Yield the curves of pass@k and majority@k of benchmarks with several samples."""
+    figures = []
     for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
         series: list[Series] = []
         for run in runs:
@@ -231,9 +239,11 @@ def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
                     if len(points) > 1:
                         series.append(Series(f"{run.name} {family}@k", points))
         if series:
-            yield Heading(f"{name}: several samples", 3)
             ends = ", ".join(f"{item.label} {item.points[-1][1]:.1f}" for item in series)
-            yield Figure(lines(series, "k", "percent"), f"At the largest k: {ends}.")
+            figures.append(Figure(lines(series, "k", "percent", SMALL), f"{name}, at the largest k: {ends}."))
+    if figures:
+        yield Heading("Scores over the number of samples", 3)
+        yield Grid(figures)
 
 
 def _points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]:
@@ -254,21 +264,27 @@ def _metrics(records: BenchmarkRecords) -> Row:
 
 
 def _lengths(runs: Sequence[RunRecords]) -> Iterator[Block]:
-    for run in runs:
-        for name, records in run.benchmarks.items():
-            tokens = [
-                float(sample.tokens)
-                for samples in records.samples.values()
-                for sample in samples
-                if sample is not None and sample.tokens is not None
-            ]
-            if len(set(tokens)) > 1:
-                mean = sum(tokens) / len(tokens)
-                yield Heading(f"{name}: length of replies of {run.name}", 3)
-                text = (
-                    f"{counted(len(tokens), 'reply').replace('replys', 'replies')}, {mean:,.0f} tokens on average."
-                )
-                yield Figure(histogram(tokens, "tokens"), text)
+    """Yield, for each benchmark, how long the replies of all runs are."""
+    figures = []
+    for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
+        lengths = [(run.name, _tokens(run.benchmarks[name])) for run in runs if name in run.benchmarks]
+        replies = [(run_name, tokens) for run_name, tokens in lengths if tokens]
+        if len({tokens for _, own in replies for tokens in own}) > 1:
+            means = ", ".join(f"{run_name} {sum(own) / len(own):,.0f}" for run_name, own in replies)
+            figures.append(Figure(distributions(replies, "tokens", SMALL), f"{name}, tokens on average: {means}."))
+    if figures:
+        yield Heading("Length of replies", 3)
+        yield Paragraph("Percent of replies by their length.")
+        yield Grid(figures)
+
+
+def _tokens(records: BenchmarkRecords) -> list[float]:
+    return [
+        float(sample.tokens)
+        for samples in records.samples.values()
+        for sample in samples
+        if sample is not None and sample.tokens is not None
+    ]
 
 
 def _comparison(places: Sequence[Path]) -> Iterator[Block]:
@@ -287,17 +303,16 @@ def _settings(runs: Sequence[RunRecords]) -> Iterator[Block]:
     yield Heading("Settings")
     for run in runs:
         for name, records in run.benchmarks.items():
+            blocks: list[Block] = []
             state = next((state for state in records.states if state is not None), None)
-            yield Heading(f"{name} of {run.name}", 3)
             if state is not None:
-                yield Table(
-                    [["setting", "value"], *([key, _value(value)] for key, value in state.settings.items())]
-                )
+                settings = [[key, _value(value)] for key, value in state.settings.items()]
+                blocks.append(Table([["setting", "value"], *settings]))
             if text := prompt_text(records.facts):
-                yield Preformatted(text)
+                blocks.append(Preformatted(text))
             if command := run_file(run.path).resume_with:
-                yield Paragraph("Made by:")
-                yield Preformatted(command)
+                blocks += [Paragraph("Command:"), Preformatted(command)]
+            yield Fold(f"{name} of {run.name}", blocks)
 
 
 def _value(value: Any) -> str:
@@ -326,8 +341,8 @@ def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
                 ]
             )
             costs.append([run.name, name, *_cost(records)])
-    yield Table(rows)
-    yield Table(costs)
+    yield Fold("Versions and data of each benchmark", [Table(rows)])
+    yield Fold("Tokens, cost and time of each benchmark", [Table(costs)])
     yield Paragraph(f"This report was written by newskills {__version__}.")
 
 

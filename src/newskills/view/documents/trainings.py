@@ -11,14 +11,14 @@ import msgspec
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import open_for_reading
-from newskills.view.documents.charts import Series, lines
-from newskills.view.documents.document import Block, Figure, Heading
+from newskills.view.documents.charts import SMALL, Series, lines
+from newskills.view.documents.document import Block, Figure, Grid, Heading
 
 METRICS_LINES = "metrics.jsonl"
 CURVES = (
     ("loss", ("loss",)),
     ("reward", ("reward", "eval_reward")),
-    ("share of right answers", ("correct", "eval_correct")),
+    ("share of correct answers", ("correct", "eval_correct")),
     ("KL", ("kl",)),
     ("tokens of an answer", ("completion_tokens",)),
     ("learning rate", ("learning_rate",)),
@@ -37,12 +37,14 @@ def training_blocks(folder: Path) -> Iterator[Block]:
         if len(rows) < 2:
             continue
         yield Heading(f"Training: {path.parent.relative_to(folder)}")
+        figures = []
         for name, metrics in CURVES:
             series = [Series(metric, _points(rows, metric)) for metric in metrics]
             drawn = [item for item in series if item.points]
             if drawn:
                 last = ", ".join(f"{item.label} {item.points[-1][1]:.4g}" for item in drawn)
-                yield Figure(lines(drawn, "step", name), f"{name}: at the last step {last}.")
+                figures.append(Figure(lines(drawn, "step", name, SMALL), f"{name}: at the last step {last}."))
+        yield Grid(figures)
 
 
 def read_steps(path: Path) -> Iterator[Row]:

@@ -12,9 +12,11 @@ from newskills.view.documents.report import ReportOptions, report
 
 
 def write_report(folders: Sequence[Path], output: Path, title: str, options: ReportOptions) -> list[Path]:
-    """Write `output` with the endings .html and .md; return both, in that order. Raises DataError,
-    StorageError."""
+    """Write `output` with the endings .html and .md, of which it may have one already; return both, in that order.
+    Raises DataError, StorageError."""
     blocks = report(folders, options)
+    if output.suffix in (".html", ".md"):
+        output = output.with_suffix("")
     paths = [output.with_name(f"{output.name}.html"), output.with_name(f"{output.name}.md")]
     for path, text in zip(paths, (as_html(title, blocks), as_markdown(title, blocks)), strict=True):
         with atomic_write(path) as file:
