@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
@@ -99,10 +100,42 @@ def bootstrap(
     return statistics[round(0.025 * (resamples - 1))], statistics[round(0.975 * (resamples - 1))]
 
 
+def krippendorff_alpha(units: Sequence[Sequence[str | float]]) -> float:
+    """Return the agreement of raters beyond chance: 1 for perfect, 0 for chance (K. Krippendorff, Content Analysis,
+    2004, §11.3).
+
+    units  ratings of one thing, by any number of raters; numbers differ by their squared distance, texts are equal or
+           not. Things with fewer than two ratings say nothing. NaN where nothing differs, or nothing is rated twice.
+
+    >>> round(krippendorff_alpha([("a", "a"), ("b", "b"), ("a", "b"), ("b", "b")]), 3)
+    0.533
+    """
+    rated = [unit for unit in units if len(unit) > 1]
+    totals = Counter(value for unit in rated for value in unit)
+    size = totals.total()
+    observed = math.fsum(_pair_distances(Counter(unit)) / (len(unit) - 1) for unit in rated)
+    expected = _pair_distances(totals) / (size - 1) if size > 1 else 0.0
+    if expected == 0:
+        return math.nan
+    return 1 - observed / expected
+
+
+def _pair_distances(counts: Mapping[str | float, int]) -> float:
+    """Return the distances of all ordered pairs of values."""
+    numbers = {value: count for value, count in counts.items() if not isinstance(value, str)}
+    if len(numbers) == len(counts):
+        size = sum(numbers.values())
+        total = math.fsum(value * count for value, count in numbers.items())
+        squares = math.fsum(value * value * count for value, count in numbers.items())
+        return 2 * (size * squares - total * total)
+    size = sum(counts.values())
+    return float(size * size - sum(count * count for count in counts.values()))
+
+
 def binomial_tail(at_most: float, n: float, share: float = 0.5) -> float:
     """Return P(X ≤ `at_most`) of `n` tosses of a coin that falls on heads with this `share` (NIST DLMF 8.17.5).
 
-    >>> binomial_tail(1, 4)
+    >>> round(binomial_tail(1, 4), 4)
     0.3125
     """
     if at_most < 0 or at_most >= n:

@@ -26,7 +26,8 @@ class ArenaMetric(ScoreMetric):
     With two players the model's maximum of likelihood is the weighted share of games won, a tie being half a win and
     a strong verdict three games (Li et al. 2024, arXiv:2406.11939). `95_CI`: bounds relative to the score, by drawing
     problems with replacement; `elo`: the same as a difference of Elo points; `invalid_scores`: games without a
-    verdict; `category_<name>`: the same for each category, where there are several. With several samples:
+    verdict; `order_flips`: of the problems with both games, in percent, those that the answer wins in one order and
+    loses in the other; `category_<name>`: the same for each category, where there are several. With several samples:
     pass@1[avg-of-N] counts all games, pass@N the best verdict of each order.
     """
 
@@ -88,7 +89,9 @@ class ArenaMetric(ScoreMetric):
 
 def _mode_summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
     number = _win_rate(problems, mode)
-    invalid = sum(game is None for problem in problems for games in _samples(problem, mode) for game in games)
+    pairs = [games for problem in problems for games in _samples(problem, mode)]
+    invalid = sum(game is None for games in pairs for game in games)
+    complete = [[_WINS[game] for game in games if game is not None] for games in pairs if None not in games]
     if number is None:
         return {"invalid_scores": invalid}
     share = min(max(number.value / 100, 1e-6), 1 - 1e-6)
@@ -97,6 +100,9 @@ def _mode_summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
         "95_CI": [number.low - number.value, number.high - number.value],
         "elo": 400 * math.log10(share / (1 - share)),
         "invalid_scores": invalid,
+        "order_flips": 100 * sum({0.0, 1.0} <= set(wins) for wins in complete) / len(complete)
+        if complete
+        else None,
     }
 
 

@@ -22,6 +22,7 @@ SOLVERS = Registry(
         "llm_judge": "newskills.solve.judges.judge:JudgeSolver",
         "claims_judge": "newskills.solve.judges.claims:ClaimsJudgeSolver",
         "math_judge": "newskills.solve.judges.judge:MathJudgeSolver",
+        "panel_judge": "newskills.solve.judges.panel:PanelJudgeSolver",
         "ruled_judge": "newskills.solve.judges.judge:RuledJudgeSolver",
         "majority": "newskills.solve.selection.majority:MajoritySolver",
         "weighted_vote": "newskills.solve.selection.majority:WeightedVoteSolver",

@@ -23,8 +23,9 @@ from newskills.metrics import make_metric
 from newskills.models.serving import ServeSpec
 from newskills.pipelines.arguments import prompt_layer, read_json, user_layer
 from newskills.pipelines.evaluation.judge_options import JudgeOptions
+from newskills.pipelines.evaluation.judge_panels import panel, panel_names, split_list
 from newskills.pipelines.evaluation.options import EvalOptions
-from newskills.pipelines.models import choose_model, hosting_of
+from newskills.pipelines.models import choose_models, hosting_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
 from newskills.prompts.official.table import PromptSource
@@ -122,9 +123,16 @@ def _plan(
     elsewhere: bool,
 ) -> JudgePlan:
     try:
-        choice = choose_model(options, overrides, elsewhere=elsewhere)
+        choice = choose_models(options, overrides, elsewhere=elsewhere)
     except ConfigError as error:
         raise _about_judge(error) from error
+    if len(options.model) > 1:
+        judge = panel(judge, options.model)
+        if elsewhere and (choice.host is not None or choice.more):
+            raise ConfigError(
+                "--judge_model: the judges of a panel cannot be started in jobs yet.",
+                hint="Give --judge_server_address with the address of each, or use APIs.",
+            )
     if judge.model in (*options.model, overrides.get("server.model")):
         judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
     layers = [
@@ -268,6 +276,9 @@ def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any
     values |= {name: [value] for name, value in own.items() if value}
     values |= {name: value for name, value in kwargs.items() if name != KIND}
     values |= {name: [value] for name, value in server_settings.items() if value is not None}
+    if names := panel_names(options):
+        values |= {name: split_list(values[name]) for name in ("server_type", "server_address")}
+        values["model"] = names
     if options.judge_container:
         values["main_container"] = options.judge_container
     if options.judge_sbatch_kwargs:

@@ -71,6 +71,7 @@ JUDGES = {
     "nvembed": "nvembed_judge",
     "step": "step_judge",
     "own": "own_judge",
+    "panel": "panel_judge",
 }
 """Kind of a judge → its solver."""
 BEST_OF_N = "best_of_n"

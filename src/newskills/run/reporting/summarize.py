@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills._version import __version__
 from newskills.base.anytime import anytime_interval
@@ -26,6 +27,7 @@ from newskills.run.planning.until import METHOD, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
 from newskills.run.reporting.counted import ALL, SubsetCounts
 from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
+from newskills.run.reporting.panels import ALPHA, panel_agreement, with_agreement
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
@@ -215,10 +217,17 @@ def summarize_files(
     versions = {"newskills": __version__, "metric": f"{name}@{VERSION}", **_origin(files[0].parent).prompts()}
     if graders:
         versions["grader"] = ", ".join(sorted(graders))
-    return [
+    reports = [
         _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions, until)
         for subset, metric in metrics.items()
-    ], notes
+    ]
+    if (agreement := panel_agreement(files)) is not None:
+        notes.append(f"{benchmark}: {agreement.sentence()}")
+        reports[0] = replace(reports[0], modes=with_agreement(reports[0].modes, agreement))
+        for numbers in reports[0].numbers.values():
+            if agreement.alpha is not None:
+                numbers[ALPHA] = agreement.alpha
+    return reports, notes
 
 
 def _count(
