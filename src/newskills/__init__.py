@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         grpo_nemo_rl,
         import_results,
         improve,
+        judge_agreement,
         kto,
         merge_chunks,
         merge_lora,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from newskills.view.comparison.planning import EvalPlan
     from newskills.view.comparison.regrade import Regraded
     from newskills.view.comparison.why import Explanation
+    from newskills.view.judge_agreement import JudgeAgreement
     from newskills.view.samples import SelectedSample
 
 OBJECTS = {
@@ -105,6 +107,7 @@ OBJECTS = {
     "Evaluation": "newskills.pipelines.evaluation.evaluation",
     "Experiment": "newskills.launch.experiments",
     "Explanation": "newskills.view.comparison.why",
+    "JudgeAgreement": "newskills.view.judge_agreement",
     "Generation": "newskills._api.objects",
     "GenerationClientScript": "newskills.launch.scripts.clients",
     "Graded": "newskills.pipelines.grading.work",
@@ -157,6 +160,7 @@ __all__ = [
     "Improvement",
     "Invocation",
     "JobState",
+    "JudgeAgreement",
     "MergedChunks",
     "Model",
     "NemoGymRolloutsScript",
@@ -195,6 +199,7 @@ __all__ = [
     "grpo_nemo_rl",
     "import_results",
     "improve",
+    "judge_agreement",
     "kto",
     "merge_chunks",
     "merge_lora",

@@ -31,6 +31,7 @@ from newskills.view.comparison.paired_runs import Comparison
 from newskills.view.comparison.planning import EvalPlan
 from newskills.view.comparison.regrade import Regraded
 from newskills.view.comparison.why import Explanation
+from newskills.view.judge_agreement import JudgeAgreement
 from newskills.view.samples import SelectedSample
 
 class Generation:
@@ -4202,6 +4203,38 @@ def validate(
 
     Returns:
         A validation of each benchmark; what is wrong with it is in `problems`. None with
+        `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def judge_agreement(
+    ctx: Arguments | None = None,
+    *,
+    results_dirs: str | Sequence[str],
+    labels: str,
+    json: bool = False,
+) -> list[JudgeAgreement]:
+    """Compare judges with labels of people: accuracy, Cohen's kappa, bias for long replies and for a
+    model's own answers, and scores with the judge's errors taken out. Nothing is generated.
+
+    `ns judge_agreement` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        results_dirs: folders of judged results, also of several models (required)
+        labels: JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, seed (required)
+        json: print everything as JSON
+
+    Returns:
+        Each judge on each benchmark: agreement with labels, biases, corrected scores. None with
         `dry_run=True`.
 
     Raises:

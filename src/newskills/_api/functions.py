@@ -205,6 +205,12 @@ FUNCTIONS = {
         returns="list[Validation]",
         meaning="A validation of each benchmark; what is wrong with it is in `problems`.",
     ),
+    "judge_agreement": Function(
+        command="judge_agreement",
+        returns="list[JudgeAgreement]",
+        meaning="Each judge on each benchmark: agreement with labels, biases, corrected scores.",
+        always=True,
+    ),
     "why": Function(
         command="why",
         returns="list[Explanation]",

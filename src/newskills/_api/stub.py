@@ -32,6 +32,7 @@ RESULTS = (
     "Evaluation",
     "Experiment",
     "Explanation",
+    "JudgeAgreement",
     "Graded",
     "Group",
     "Improvement",

@@ -100,6 +100,19 @@ def bootstrap(
     return statistics[round(0.025 * (resamples - 1))], statistics[round(0.975 * (resamples - 1))]
 
 
+def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the agreement of two raters beyond chance (J. Cohen, Educ. Psychol. Meas. 20, 1960); 1 where both always
+    use the same single label.
+
+    >>> round(cohen_kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")]), 2)
+    0.5
+    """
+    first, second = Counter(pair[0] for pair in pairs), Counter(pair[1] for pair in pairs)
+    by_chance = sum(count * second[label] for label, count in first.items()) / len(pairs) ** 2
+    agreed = sum(first_label == label for first_label, label in pairs) / len(pairs)
+    return 1.0 if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
+
+
 def krippendorff_alpha(units: Sequence[Sequence[str | float]]) -> float:
     """Return the agreement of raters beyond chance: 1 for perfect, 0 for chance (K. Krippendorff, Content Analysis,
     2004, §11.3).

@@ -80,6 +80,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "samples": "read samples in the terminal, with filters",
         "query": "ask results in SQL: runs, scores, samples, messages",
         "why": "show why two scores differ, in points",
+        "judge_agreement": "compare judges with labels of people",
         "info": "show an ns evaluate run, with its scores",
         "export": "export scores to W&B, MLflow, files, Inspect logs",
         "push": "send samples, scores or a model to the HF hub",

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that people have labelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.store import read_rows
+
+
+class LabelledSample(Struct, frozen=True, kw_only=True):
+    """A line of `--labels`. Without a benchmark, a seed or a scanner it stands for all of them."""
+
+    id: str
+    label: str
+    benchmark: str | None = None
+    seed: int | None = None
+    scanner: str | None = None
+
+
+def read_labelled(path: Path) -> list[LabelledSample]:
+    """Read labelled samples. Raises DataError for a file without any, or a line that is none."""
+    samples = []
+    for number, row in enumerate(read_rows(path), 1):
+        texts = {name: _text(row[name]) for name in ("id", "label") if row.get(name) is not None}
+        try:
+            samples.append(msgspec.convert({**row, **texts}, LabelledSample))
+        except msgspec.ValidationError as error:
+            raise DataError(
+                f"{path}, line {number}: {error}.", hint='Expected {"id": "q1", "label": "no"}.'
+            ) from error
+    if not samples:
+        raise DataError(f"{path} has no labelled samples.")
+    return samples
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
