@@ -6,6 +6,7 @@ import sys
 import msgspec
 import pytest
 
+from newskills.base.errors import ConfigError
 from newskills.prompts.code_tags import CODE_TAGS, CodeTags
 from newskills.prompts.examples import built_in_examples, few_shot_names
 from newskills.prompts.renderer import PromptOverrides, load_prompt
@@ -131,3 +132,46 @@ def test_sets_of_a_provider_are_not_touched() -> None:
 def test_a_built_in_set_goes_before_a_provider_and_case_does_not_matter() -> None:
     assert built_in_examples("GSM8K-text-detailed") == built_in_examples("gsm8k_text_detailed")
     assert built_in_examples("mmlu_few_shot_law") is None
+
+
+def test_examples_become_turns_of_the_chat() -> None:
+    overrides = PromptOverrides(
+        examples_type="gsm8k_standard_few_shot",
+        few_shot_examples={"as_turns": True, "num_few_shots": 2},
+        system_message="Be brief.",
+        prompt_suffix=" Go.",
+    )
+    prompt = load_prompt("generic/math", overrides)
+    messages = prompt.messages({"problem": "What is 2 + 2?"})
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "assistant", "user"]
+    example = (built_in_examples("gsm8k_standard_few_shot") or [])[0]
+    alone = load_prompt("generic/math", PromptOverrides(prompt_suffix=" Go."))
+    assert messages[1].content == alone.messages(example)[0].content
+    assert messages[2].content == example["solution"]
+    assert messages[-1].content == alone.messages({"problem": "What is 2 + 2?"})[0].content
+    fewer = load_prompt(
+        "generic/math",
+        PromptOverrides(
+            examples_type="gsm8k_standard_few_shot", few_shot_examples={"as_turns": True, "num_few_shots": 1}
+        ),
+    )
+    assert len({prompt.hash, fewer.hash, alone.hash}) == 3
+
+
+def test_a_prompt_without_a_place_for_examples_takes_turns() -> None:
+    overrides = PromptOverrides(
+        examples_type="gsm8k_standard_few_shot",
+        few_shot_examples={"as_turns": True, "answer": "{expected_answer}", "num_few_shots": 1},
+    )
+    messages = load_prompt({"user": "{problem}"}, overrides).messages({"problem": "p"})
+    assert [message.content for message in messages][1:] == ["8", "p"]
+
+
+def test_turns_that_cannot_be_made_are_refused() -> None:
+    with pytest.raises(ConfigError, match="as_turns, but no few-shot set"):
+        load_prompt("generic/math", PromptOverrides(few_shot_examples={"as_turns": True}))
+    overrides = PromptOverrides(
+        examples_type="gsm8k_standard_few_shot", few_shot_examples={"as_turns": True, "answer": "{nothing}"}
+    )
+    with pytest.raises(ConfigError, match="have no field 'nothing'"):
+        load_prompt("generic/math", overrides).messages({"problem": "p"})

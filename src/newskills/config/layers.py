@@ -95,6 +95,8 @@ def render(value: Any) -> str:
 def _find_leaf(
     key: str, leaves_by_name: Mapping[str, Leaf], aliases: Mapping[str, str]
 ) -> tuple[str, Leaf, list[str]]:
+    written = key
+    key = aliases.get(key.replace("-", "_"), key)
     names = key.replace("-", "_").split(".")
     for cut in range(len(names), 0, -1):
         head = ".".join(names[:cut])
@@ -102,7 +104,7 @@ def _find_leaf(
         leaf = leaves_by_name.get(path)
         if leaf is not None and (cut == len(names) or leaf.open):
             return path, leaf, key.split(".")[cut:]
-    raise UnknownNameError("option", f"++{key}", [f"++{path}" for path in (*leaves_by_name, *aliases)])
+    raise UnknownNameError("option", f"++{written}", [f"++{path}" for path in (*leaves_by_name, *aliases)])
 
 
 def _flatten_values(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
 from newskills.prompts.code_tags import CodeTags
 from newskills.prompts.conversation import read_messages
-from newskills.prompts.examples import ExampleProvider, ExampleSets
+from newskills.prompts.examples import ExampleProvider, ExampleSets, fill_examples
 from newskills.prompts.media import audio_part, image_part
 from newskills.prompts.retrieval import Retriever
 from newskills.prompts.schema import ConfigSource, FewShotConfig
@@ -32,6 +33,9 @@ class FewShotText:
         or that no set gives; UnknownNameError (set)."""
         config = source.config.few_shot_examples
         self._sets = ExampleSets(config, source.place("few_shot_examples.template"), tags, provider)
+        self.answer: Template | None = None
+        if config.as_turns:
+            self.answer = Template(config.answer, source.place("few_shot_examples.answer"))
         self._choice: Template | None = None
         self._retriever: Retriever | None = None
         self._query = config.retrieval_field or ""
@@ -39,7 +43,12 @@ class FewShotText:
         self.fields: tuple[str, ...] = ()
         self.fingerprint: list[Any] = ["fixed", ""]
         self.wanted = config.examples_type is not None or config.retrieval_field is not None
-        if self.wanted and not config.template:
+        if config.as_turns and not self.wanted:
+            raise ConfigError(
+                f"Prompt {source.name}: few_shot_examples.as_turns, but no few-shot set is given.",
+                hint="Give one, for example ++examples_type=gsm8k_text_detailed.",
+            )
+        if self.wanted and not config.template and not config.as_turns:
             raise ConfigError(
                 f"Prompt {source.name} does not define how an example is shown.",
                 hint="Set ++few_shot_examples.template, or leave out the examples.",
@@ -59,7 +68,9 @@ class FewShotText:
             self.fixed = ""
 
     def of(self, row: Row) -> str:
-        """Return the few-shot text for `row`. Raises MissingField."""
+        """Return the few-shot text for `row`; empty where examples are turns. Raises MissingField."""
+        if self.answer is not None:
+            return ""
         if self._retriever is not None:
             return self._sets.render(
                 self._retriever.examples(str(value_of(row, self._query))), "the retrieval file"
@@ -67,20 +78,37 @@ class FewShotText:
         assert self._choice is not None
         return self._sets.text(self._choice.fill(row))
 
+    def examples(self, row: Row) -> Sequence[Row]:
+        """Return the examples for `row`. Raises MissingField, UnknownNameError, ConfigError."""
+        if self._retriever is not None:
+            return self._retriever.examples(str(value_of(row, self._query)))
+        assert self._choice is not None
+        return self._sets.rows(self._choice.fill(row))
+
     def _use_retrieval(self, config: FewShotConfig) -> None:
         self._retriever = Retriever(config)
         self.fields = (self._query,)
         placeless = msgspec.structs.replace(config, retrieval_file="")
-        self.fingerprint = ["retrieved", placeless, self._retriever.digest]
+        self.fingerprint = ["retrieved", _hashed(placeless), self._retriever.digest]
 
     def _use_examples(self, config: FewShotConfig, choice: Template, tags: CodeTags) -> None:
-        if choice.fields:
+        if choice.fields or config.as_turns:
             self._choice = choice
             self.fields = choice.fields
-            self.fingerprint = ["chosen", config, tags.name]
+            self.fingerprint = ["chosen", _hashed(config), tags.name]
+            if not choice.fields:
+                self.fingerprint.append(list(self._sets.rows(choice.fill({}))))
         else:
             self.fixed = self._sets.text(choice.fill({}))
             self.fingerprint = ["fixed", self.fixed]
+
+
+def _hashed(config: FewShotConfig) -> Row:
+    """Return what of the settings belongs into the prompt's hash, which is as it was before examples could be turns."""
+    values = msgspec.structs.asdict(config)
+    if not config.as_turns:
+        del values["as_turns"], values["answer"]
+    return values
 
 
 class Rendered:
@@ -102,7 +130,9 @@ class Rendered:
         self._image, self._image_first = config.image_field, config.image_position == "before"
         self._audio = config.audio_field
         shown = {name for template in self._templates() for name in template.fields}
-        if EXAMPLES not in shown:
+        if shots.answer is not None:
+            self._shots = shots
+        elif EXAMPLES not in shown:
             if shots.wanted:
                 raise ConfigError(
                     f"Prompt {source.name} has no place for few-shot examples.",
@@ -117,14 +147,34 @@ class Rendered:
         self.fields = self._needed_fields()
 
     def messages(self, row: Row) -> list[Message]:
-        """Fill the messages `[system?, user]`. Raises MissingField, DataError for media."""
+        """Fill the messages `[system?, user]`, with turns for examples before the last. Raises MissingField, DataError
+        for media."""
+        turns: list[Message] = []
         if self._shots is not None:
             row = {**row, EXAMPLES: self._shots.of(row)}
+            turns = self._example_turns(self._shots, row)
         text = self._user_of(row).fill(row) + self._suffix
         user = Message(role="user", content=self._content(text, row))
         if self._system is None:
-            return [user]
-        return [Message(role="system", content=self._system.fill(row)), user]
+            return [*turns, user]
+        return [Message(role="system", content=self._system.fill(row)), *turns, user]
+
+    def _example_turns(self, shots: FewShotText, row: Row) -> list[Message]:
+        """Return the user's and the assistant's turn of each example, where examples are turns."""
+        if shots.answer is None:
+            return []
+        examples = [{**example, EXAMPLES: ""} for example in shots.examples(row)]
+        answers = fill_examples(shots.answer, examples, f"Prompt {self._name}, `answer`", "the few-shot set")
+        turns = []
+        for example, answer in zip(examples, answers, strict=True):
+            (question,) = fill_examples(
+                self._user_of({**row, **example}), [example], f"Prompt {self._name}, `user`", "the few-shot set"
+            )
+            turns += [
+                Message(role="user", content=question + self._suffix),
+                Message(role="assistant", content=answer),
+            ]
+        return turns
 
     def _templates(self) -> list[Template]:
         templates = list(self._users.values())

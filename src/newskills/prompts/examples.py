@@ -37,6 +37,18 @@ def built_in_examples(name: str) -> list[Row] | None:
     return None
 
 
+def fill_examples(template: Template, rows: Sequence[Row], owner: str, what: str) -> list[str]:
+    """Fill the template of `owner` (a key of a prompt) for each example of `what`. Raises ConfigError for a field that
+    they lack."""
+    try:
+        return [template.fill(row) for row in rows]
+    except MissingField as error:
+        lack = "no field"
+        if isinstance(error, NullField):
+            lack = "null as"
+        raise ConfigError(f"{owner}: the examples of {what} have {lack} '{error.name}'.") from error
+
+
 class ExampleSets:
     """Few-shot text by name of a set, each made once."""
 
@@ -54,7 +66,7 @@ class ExampleSets:
         """Return the few-shot text of a set: prefix + examples + suffix. Raises UnknownNameError, ConfigError."""
         text = self._texts.get(name)
         if text is None:
-            text = self._texts[name] = self.render(self._rows(name), f"few-shot set {name}")
+            text = self._texts[name] = self.render(self.rows(name), f"few-shot set {name}")
         return text
 
     def render(self, rows: Sequence[Row], what: str) -> str:
@@ -64,16 +76,14 @@ class ExampleSets:
         """
         if not rows:
             return ""
-        try:
-            shown = [self._template.fill(row) for row in rows]
-        except MissingField as error:
-            lack = "no field"
-            if isinstance(error, NullField):
-                lack = "null as"
-            raise ConfigError(f"{self._what}: the examples of {what} have {lack} '{error.name}'.") from error
-        return self._config.prefix + "".join(shown) + self._config.suffix
+        return (
+            self._config.prefix
+            + "".join(fill_examples(self._template, rows, self._what, what))
+            + self._config.suffix
+        )
 
-    def _rows(self, name: str) -> Sequence[Row]:
+    def rows(self, name: str) -> Sequence[Row]:
+        """Return as many examples of a set as are asked for. Raises UnknownNameError, ConfigError."""
         rows: Sequence[Row] | None = built_in_examples(name)
         count = self._config.num_few_shots
         if rows is not None:

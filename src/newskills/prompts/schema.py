@@ -28,6 +28,10 @@ class FewShotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     examples_type: Annotated[
         str | None, Meta(description="name of a few-shot set; may be a template with fields of the record")
     ] = None
+    as_turns: Annotated[
+        bool, Meta(description="show each example as turns of the chat: the user's message for it, then `answer`")
+    ] = False
+    answer: Annotated[str, Meta(description="text of the assistant's turn, with as_turns")] = "{solution}"
     num_few_shots: Annotated[int, Meta(ge=0, description="only the first n examples of the set")] | None = None
     retrieval_field: Annotated[str | None, Meta(description="field to search similar examples by")] = None
     retrieval_file: Annotated[str | None, Meta(description="JSONL file of examples to search")] = None

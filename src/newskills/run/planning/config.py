@@ -21,6 +21,7 @@ from newskills.tools import runs_code
 ALIASES: dict[str, str] = {
     "prompt": "prompt_config",
     "prompt.few_shot_examples": "few_shot_examples",
+    "few_shot_as_turns": "few_shot_examples.as_turns",
     "batch_size": "max_concurrent_requests",
     "endpoint_type": "inference.endpoint_type",
     "temperature": "inference.temperature",
