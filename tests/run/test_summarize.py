@@ -292,6 +292,21 @@ def test_a_partial_look_does_not_replace_the_metrics_of_the_run(tmp_path: Path) 
     assert (tmp_path / "look_extended.json").is_file()
 
 
+def test_unscored_samples_are_incorrect_on_request_and_metrics_say_so(tmp_path: Path) -> None:
+    lost = {"outcome": "unscored", "outcome_cause": "provider", "error": "ServerError"}
+    correct = {"outcome": "correct"}
+    rows = [row(0, True, **correct), row(1, True, **correct), row(2, None, **lost), row(3, None, **lost)]
+    write(tmp_path / "a", rows)
+    usual = summarize(tmp_path, known, SummaryOptions(accept_lost=1.0)).reports[0]
+    assert usual.modes["pass@1"]["symbolic_correct"] == 100.0
+    summary = summarize(tmp_path, known, SummaryOptions(errors_are_incorrect=True))
+    report = summary.reports[0]
+    assert report.modes["pass@1"]["symbolic_correct"] == 50.0
+    assert (report.ledger.lost, report.ledger.causes) == (0, {"provider": 2})
+    assert "a: 2 unscored samples counted as incorrect." in summary.notes
+    assert json.loads((tmp_path / "metrics.json").read_text())["a"]["pass@1"]["errors_as"] == "incorrect"
+
+
 def test_the_metric_of_an_unknown_benchmark_is_read_off_its_records(tmp_path: Path) -> None:
     write(tmp_path / "unheard-of", [row(0, True)])
     write(tmp_path / "unheard-of.too", [{"id": "x", "is_correct": True}])

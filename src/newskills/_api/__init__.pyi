@@ -3947,6 +3947,7 @@ def summarize_results(
     benchmarks: str | Sequence[str] | None = None,
     max_samples: int = -1,
     max_seq_len: int | None = None,
+    errors_as: Literal['unscored', 'incorrect'] = 'unscored',
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     save_metrics_path: str | Path | None = None,
@@ -3975,6 +3976,8 @@ def summarize_results(
         benchmarks: only these benchmarks, comma separated (default: all in the folder)
         max_samples: only the first n problems; -1 = all (default -1)
         max_seq_len: generations with more tokens than this count as wrong
+        errors_as: what samples without a verdict are (failed requests, judges, graders): left out, or
+            incorrect (default 'unscored')
         metric_type: another metrics class (name or module::Class)
         metrics_kwargs: JSON of arguments for the metrics class
         save_metrics_path: file for the metrics, on this machine (default: RESULTS_DIR/metrics.json)

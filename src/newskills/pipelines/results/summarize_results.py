@@ -99,6 +99,7 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
         benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
         max_samples=options.max_samples,
         max_seq_len=options.max_seq_len,
+        errors_are_incorrect=options.errors_as == "incorrect",
         metric_type=options.metric_type,
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
         accept_lost=options.accept_lost / 100,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from newskills.pipelines.options import (
     DEFAULT_PROJECT,
@@ -27,6 +27,10 @@ class SummarizeResultsOptions(ClusterOptions, frozen=True, kw_only=True):
     ] = None
     max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
     max_seq_len: Annotated[int | None, doc("generations with more tokens than this count as wrong")] = None
+    errors_as: Annotated[
+        Literal["unscored", "incorrect"],
+        doc("what samples without a verdict are (failed requests, judges, graders): left out, or incorrect"),
+    ] = "unscored"
     metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
     metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
     save_metrics_path: Annotated[

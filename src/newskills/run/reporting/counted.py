@@ -18,7 +18,7 @@ from newskills.base.protocols import Metric
 from newskills.base.records import Failure, Row
 from newskills.base.store import open_for_reading
 from newskills.metrics import make_metric
-from newskills.metrics.counting.base import Counts, ScoreMetric
+from newskills.metrics.counting.base import Counts, ScoreMetric, is_lost
 from newskills.run.reporting.predictions import decoder_of, rows_between
 from newskills.run.reporting.voting import grouped
 
@@ -36,13 +36,23 @@ _CPU_SECONDS = 600.0
 
 
 class SubsetCounts:
-    """`metrics`: subset → its metric, `ALL` first; `graders`: those that the records name."""
+    """`metrics`: subset → its metric, `ALL` first; `graders`: those that the records name.
+
+    `charged`: unscored samples that were counted as incorrect.
+    """
 
     def __init__(
-        self, fresh_metric: Callable[[], Metric], max_seq_len: int | None = None, grader: str = ""
+        self,
+        fresh_metric: Callable[[], Metric],
+        max_seq_len: int | None = None,
+        grader: str = "",
+        *,
+        errors_are_incorrect: bool = False,
     ) -> None:
         """Create empty tallies; `grader` compares the answers of records that name none."""
         self._fresh_metric, self._max_seq_len, self._grader = fresh_metric, max_seq_len, grader
+        self._errors_are_incorrect = errors_are_incorrect
+        self.charged = 0
         self.metrics = {ALL: fresh_metric()}
         self.graders: set[str] = set()
 
@@ -59,12 +69,22 @@ class SubsetCounts:
         subsets = subsets_of(predictions[0])
         if self._max_seq_len is not None:
             predictions = _cut(predictions, self._max_seq_len, self.metrics[ALL])
+        if self._errors_are_incorrect:
+            predictions = [self._charged(row) for row in predictions]
         metric = self.metrics[ALL]
         if len(predictions) > 1 and isinstance(metric, ScoreMetric):
             predictions = grouped(predictions, metric, self._grader)
         metric.update(predictions)
         for subset in subsets:
             self._metric(subset).update(predictions)
+
+    def _charged(self, row: Row) -> Row:
+        """Return an unscored sample as an incorrect one, with the cause that it has; others as they are."""
+        if row.get("outcome") != "unscored" and not is_lost(row):
+            return row
+        self.charged += 1
+        cause = row.get("outcome_cause")
+        return {**self.metrics[ALL].incorrect(row), "outcome": "wrong", "outcome_cause": cause, "error": None}
 
     def count_file(self, file: Path, metric: str, options: Row) -> bool:
         """Count the whole of `file`, by several processes; return False where that is not worth it, or does not go:
@@ -81,7 +101,13 @@ class SubsetCounts:
     def _may_divide(self, file: Path) -> bool:
         metric = self.metrics[ALL]
         several = len(os.sched_getaffinity(0)) > 1 and file.exists() and file.stat().st_size >= LARGE
-        return several and self._max_seq_len is None and isinstance(metric, ScoreMetric) and metric.is_divisible
+        return (
+            several
+            and self._max_seq_len is None
+            and not self._errors_are_incorrect
+            and isinstance(metric, ScoreMetric)
+            and metric.is_divisible
+        )
 
     def _metric(self, subset: str) -> Metric:
         if subset not in self.metrics:

@@ -19,6 +19,7 @@ from newskills.base.protocols import Metric
 from newskills.base.records import Report, Row
 from newskills.base.registry import fold
 from newskills.base.store import write_json
+from newskills.base.terminal import counted as counted_as_text
 from newskills.benchmarks import get_group
 from newskills.metrics import METRICS, VERSION, make_metric
 from newskills.metrics.counting.base import ScoreMetric
@@ -85,6 +86,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     benchmarks          names, or groups of them; empty = all that are found
     max_samples         only the first problems; negative = all
     max_seq_len         longer generations (tokens) count as wrong
+    errors_are_incorrect  unscored samples count as wrong, and metrics.json says so
     metric_type         another metric than the benchmark's, with `metrics_kwargs` for its constructor
     save_metrics_path   default: metrics.json in the folder
     accept_lost         share (0-1) of attempts that may be unscored before scores are withheld
@@ -94,6 +96,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     benchmarks: tuple[str, ...] = ()
     max_samples: int = -1
     max_seq_len: int | None = None
+    errors_are_incorrect: bool = False
     metric_type: str | None = None
     metrics_kwargs: dict[str, Any] = {}
     save_metrics_path: Path | None = None
@@ -207,7 +210,12 @@ def summarize_files(
             metric.interval = anytime_interval
         return metric
 
-    counted = SubsetCounts(fresh_metric, options.max_seq_len, GRADERS_OF_METRICS.get(name, ""))
+    counted = SubsetCounts(
+        fresh_metric,
+        options.max_seq_len,
+        GRADERS_OF_METRICS.get(name, ""),
+        errors_are_incorrect=options.errors_are_incorrect,
+    )
     _count(counted, name, kwargs, files, options)
     metrics, graders = counted.metrics, counted.graders
     if not metrics[ALL].ledger().total:
@@ -221,6 +229,11 @@ def summarize_files(
         _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions, until)
         for subset, metric in metrics.items()
     ]
+    if options.errors_are_incorrect:
+        charged = counted.charged
+        notes.append(f"{benchmark}: {counted_as_text(charged, 'unscored sample')} counted as incorrect.")
+        for report in reports:
+            report.modes = {mode: {**row, "errors_as": "incorrect"} for mode, row in report.modes.items()}
     if (agreement := panel_agreement(files)) is not None:
         notes.append(f"{benchmark}: {agreement.sentence()}")
         reports[0] = replace(reports[0], modes=with_agreement(reports[0].modes, agreement))
