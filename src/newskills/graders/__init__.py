@@ -67,6 +67,7 @@ GRADERS = Registry(
         "short_answer": "newskills.graders.short_answer:ShortAnswerGrader",
         "longfact": "newskills.graders.longfact:LongFactGrader",
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
+        "perplexity": "newskills.graders.loglikelihood:PerplexityGrader",
         "likelihood_mass": "newskills.graders.loglikelihood:LikelihoodMassGrader",
         "lm_eval": "newskills.graders.reading.lm_eval:HarnessGrader",
         "verdict": "newskills.graders.judges.verdict:VerdictGrader",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
@@ -12,6 +13,7 @@ from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unscored
 
 _UNLIKELY = -1e6
+_BLANKS = re.compile(r"\s+")
 _FIELDS = ("acc", "acc_norm", "loglikelihood")
 
 
@@ -119,3 +121,28 @@ def _place(expected: Any, texts: Sequence[str]) -> int | None:
         return named[0]
     place = ascii_uppercase.find(str(expected)) if len(str(expected)) == 1 else -1
     return place if 0 <= place < len(texts) else None
+
+
+class PerplexityGrader:
+    """Records of the solver `perplexity`. Fields written: `num_bytes` (UTF-8) and `num_words` of `text`, as lm_eval
+    counts them. A text that was measured counts as correct: there is nothing to get wrong."""
+
+    name = "perplexity"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> Row | None:
+        """Return what the solver would record of a text that the model knows by heart."""
+        return {"loglikelihood": 0.0}
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        text, loglikelihood = record.get("text"), record.get("loglikelihood")
+        nothing: Row = {"num_bytes": None, "num_words": None}
+        if (
+            not isinstance(text, str)
+            or isinstance(loglikelihood, bool)
+            or not isinstance(loglikelihood, int | float)
+        ):
+            return unscored(stamp, "the record has no text with its loglikelihood", nothing)
+        fields: Row = {"num_bytes": len(text.encode()), "num_words": len(_BLANKS.split(text))}
+        return decided(stamp, True, fields, "measured")

@@ -107,6 +107,7 @@ METRICS = Registry(
         "processbench": "newskills.metrics.sections.processbench:ProcessBenchMetric",
         "lm_eval": "newskills.metrics.lm_eval:HarnessMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
+        "perplexity": "newskills.metrics.loglikelihood:PerplexityMetric",
     },
     group="newskills.metrics",
 )

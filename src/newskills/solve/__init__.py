@@ -40,6 +40,7 @@ SOLVERS = Registry(
         "scicode": "newskills.solve.tasks.scicode:SciCodeSolver",
         "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.tasks.loglikelihood:LoglikelihoodSolver",
+        "perplexity": "newskills.solve.tasks.perplexity:PerplexitySolver",
         "lm_eval": "newskills.solve.tasks.lm_eval:HarnessSolver",
         "sc_tir": "newskills.solve.selection.sc_tir:ScTirSolver",
         "agentdojo": "newskills.solve.calls.agentdojo:AgentDojoSolver",

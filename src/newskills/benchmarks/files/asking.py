@@ -90,8 +90,8 @@ def _prompt(
 ) -> tuple[str, dict[str, str], Row]:
     """Return the prompt's name, its texts by key of the description, and settings; a text has no name."""
     spec = _prompt_file(file.prompt, home) or kind.prompt
-    if spec == file.prompt and is_text(spec):
-        text = file.prompt.removesuffix("\n")  # which YAML leaves at the end of a block
+    if is_text(spec):
+        text = spec.removesuffix("\n")  # which YAML leaves at the end of a block
         return "", {"prompt": text}, {"prompt_config": {"user": text}}
     try:
         name, path = find_prompt(spec)

@@ -16,6 +16,7 @@ Kind = Literal[
     "word",
     "judged",
     "likelihood",
+    "text",
     "translation",
     "code",
     "free",
@@ -67,8 +68,11 @@ class DataPlace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="keys that lead to the list of rows inside a JSON object: [data, rows]"),
     ] = ()
     format: Annotated[
-        Literal["rows", "yaml", "lines", "xml", ""],
-        Meta(description="rows (default: CSV, TSV, JSON, JSON lines, Parquet), yaml, lines of text, xml"),
+        Literal["rows", "yaml", "lines", "text", "xml", ""],
+        Meta(
+            description="rows (default: CSV, TSV, JSON, JSON lines, Parquet), yaml, lines of text, text (a whole file; "
+            "default of .txt), xml"
+        ),
     ] = ""
     separator: Annotated[str, Meta(max_length=1, description="what separates the cells of a CSV file")] = ""
     header: Annotated[

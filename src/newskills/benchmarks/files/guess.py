@@ -31,6 +31,7 @@ _NAMES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "accepted": (("accepted", "accepted_answers", "aliases"),),
     "entry_point": (("entry_point",),),
     "tests": (("tests", "test_list"),),
+    "text": (("text", "page", "document"), ("content",)),
 }
 """Role → names that columns usually have, the surest first."""
 _LETTERED = re.compile(r"(?P<stem>|option|opt|choice)[ _-]?(?P<mark>[a-z]|\d)", re.IGNORECASE)

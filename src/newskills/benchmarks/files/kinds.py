@@ -15,6 +15,7 @@ class QuestionKind(Struct, frozen=True, kw_only=True):
 
     meaning   one line for people who have to choose
     needs     roles that columns must fill; `may`: further ones that it uses
+    settings  `++` settings that it needs
     asked_by  field of prepared rows that holds the question
     example   how a solved example looks in the prompt, where that is not as the prompt's own section says
     """
@@ -27,6 +28,7 @@ class QuestionKind(Struct, frozen=True, kw_only=True):
     grader_config: Row = {}
     metric: str
     solver: str = "chat"
+    settings: Row = {}
     needs_sandbox: bool = False
     judged: bool = False
     asked_by: str = "problem"
@@ -103,6 +105,16 @@ KINDS: Mapping[str, QuestionKind] = {
         metric="loglikelihood",
         solver="loglikelihood",
         asked_by="context",
+    ),
+    "text": QuestionKind(
+        meaning="a text itself: bits per byte, perplexity per byte and per word",
+        needs=("text",),
+        prompt="{text}",
+        grader="perplexity",
+        metric="perplexity",
+        solver="perplexity",
+        settings={"inference.endpoint_type": "text", "inference.tokens_to_generate": 1},
+        asked_by="text",
     ),
     "translation": QuestionKind(
         meaning="a translation; `fields` name source_language, target_language, source_lang_name, target_lang_name",

@@ -21,7 +21,7 @@ from newskills.benchmarks.files.described import DescribedBenchmark
 from newskills.benchmarks.files.format import BenchmarkFile, Columns, Kind
 from newskills.benchmarks.files.guess import Guess, UndecidedError, column_names, guess
 from newskills.benchmarks.files.kinds import KINDS, ROLES, SYNONYMS
-from newskills.benchmarks.files.names import is_table, name_of_file
+from newskills.benchmarks.files.names import is_table, is_text_file, name_of_file
 from newskills.benchmarks.files.places import examples_source, first_rows, source_of
 from newskills.benchmarks.files.positions import KeyPath, MarkedDocument, read_document
 from newskills.benchmarks.files.rows import RowRules, columns_of, options_of
@@ -53,7 +53,10 @@ def load_described(name: str, words: TableWords | None = None) -> DescribedBench
         raise ConfigError(f"There is no file {path} to load the benchmark from.")
     if is_table(name):
         words = words or TableWords()
-        file = BenchmarkFile(data=path.name, columns=words.columns, kind=words.kind, answer_as=words.answer_as)
+        kind: Kind | None = words.kind
+        if kind is None and is_text_file(name):
+            kind = "text"
+        file = BenchmarkFile(data=path.name, columns=words.columns, kind=kind, answer_as=words.answer_as)
         described = _Described(file, MarkedDocument(path, {}, {}, {}), path.parent, typed=True)
     else:
         document = read_document(path)
@@ -100,7 +103,7 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         metric_config=grading.metric_config,
         judge=judge,
         solver=file.solver or kind.solver,
-        defaults={"prompt_source": NEWSKILLS, **asking.defaults, **file.settings},
+        defaults={"prompt_source": NEWSKILLS, **kind.settings, **asking.defaults, **file.settings},
         samples=file.samples,
         chance=_chance(seen, rows) if file.chance is None else file.chance,
         needs_sandbox=kind.needs_sandbox,

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 DESCRIPTIONS = (".yaml", ".yml")
-DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+TEXT_SUFFIX = ".txt"
+DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", TEXT_SUFFIX)
 _PACKED = (".gz", ".zst")
 SETTINGS = ("columns", "kind", "answer_as")
 """`++` keys that describe a file of questions, beside those of a generation."""
@@ -22,6 +23,11 @@ def is_described(name: str) -> bool:
 def is_table(name: str) -> bool:
     """Return whether `name` is a file of questions."""
     return unpacked(name.lower()).endswith(DATA_SUFFIXES)
+
+
+def is_text_file(name: str) -> bool:
+    """Return whether `name` is a text, which is one document."""
+    return unpacked(name.lower()).endswith(TEXT_SUFFIX)
 
 
 def is_file_name(name: str) -> bool:

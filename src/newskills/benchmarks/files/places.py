@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from newskills.benchmarks.downloads.readers import read_source
 from newskills.benchmarks.downloads.sources import local_files
 from newskills.benchmarks.files.format import DataPlace, FewShot
 from newskills.benchmarks.files.guess import LOOKED_AT
+from newskills.benchmarks.files.names import is_text_file
 from newskills.benchmarks.files.positions import KeyPath, MarkedDocument
 
 EXAMPLES = "examples"
@@ -34,9 +36,12 @@ def source_of(data: DataPlace | str, document: MarkedDocument, path: KeyPath, ho
         raise document.fault(path, "data needs one of path, url and hf.", hint="For example: data: questions.csv")
     records = (data.records,) if isinstance(data.records, str) else data.records
     table = bool(data.separator or data.header)
+    usual: Literal["json", "rows", "text"] = "json" if records else "rows"
+    if isinstance(data.path, str) and is_text_file(data.path):
+        usual = "text"
     source = Source(
         split=split,
-        format=data.format or ("json" if records else "rows"),
+        format=data.format or usual,
         records=records,
         separator=data.separator,
         columns=data.header,

@@ -69,6 +69,8 @@ class RowRules(Struct, frozen=True, kw_only=True):
             return {role: row[role] for role in row if role in ROLES and role not in ("id", "subset")}
         if self.kind == "likelihood":
             return self._continuations(row)
+        if self.kind == "text":
+            return {"text": _text(row["text"], "text")}
         if self.kind == "translation":
             return {name: _text(row[name], name) for name in ("source", "reference")}
         question = _text(row["question"], "question")

@@ -234,15 +234,13 @@ class HarnessSolver:
         ids = await asyncio.to_thread(self._encode, text)
         if tokenizer.prefix is None:
             raise ConfigError(f"The tokenizer {tokenizer.name} has no mark to begin a text with.")
-        values: list[float] = []
-        replies: list[Reply] = []
         if not ids:
             return 0.0, [(await self._measure_ids([tokenizer.prefix], [], model))[2]]
-        for before, after in windows(ids, tokenizer.prefix, (self._config.max_length or WINDOW) - 2):
-            likelihood, reply = await self._likelihoods.measure_ids(before + after, len(after), model)
-            values.append(likelihood.value)
-            replies.append(reply)
-        return sum(values), replies
+        parts = windows(ids, tokenizer.prefix, (self._config.max_length or WINDOW) - 2)
+        measured = await asyncio.gather(
+            *(self._likelihoods.measure_ids(before + after, len(after), model) for before, after in parts)
+        )
+        return sum(likelihood.value for likelihood, _ in measured), [reply for _, reply in measured]
 
 
 def windows(ids: Sequence[int], mark: int, longest: int) -> Iterator[tuple[list[int], list[int]]]:
