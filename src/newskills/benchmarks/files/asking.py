@@ -90,7 +90,7 @@ def _prompt(
 ) -> tuple[str, dict[str, str], Row]:
     """Return the prompt's name, its texts by key of the description, and settings; a text has no name."""
     spec = _prompt_file(file.prompt, home) or kind.prompt
-    if is_text(spec):
+    if spec in (file.prompt, kind.prompt) and is_text(spec):
         text = spec.removesuffix("\n")  # which YAML leaves at the end of a block
         return "", {"prompt": text}, {"prompt_config": {"user": text}}
     try:
