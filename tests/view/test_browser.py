@@ -551,6 +551,7 @@ def test_pictures_for_the_documentation(
     places = {
         "view-overview": ("#/", 620),
         "view-benchmark": (f"#/benchmark?{SUMS}", 760),
+        "view-samples": (f"#/samples?{SUMS}&where={quote('outcome = wrong and tokens > 30')}", 620),
         "view-sample": (f"#/sample?{RICH}&file=0&number=0", 760),
         "view-comparison": ("#/compare?benchmark=sums&first=base&second=tuned", 700),
         "view-training": ("#/training", 560),
@@ -562,8 +563,9 @@ def test_pictures_for_the_documentation(
     browser.open(f"{matrix}#/?baseline={baseline}")
     browser.wait("[...document.querySelectorAll('.matrix .diff')].some((node) => node.innerText.includes('▲'))")
     browser.wait("[...document.querySelectorAll('.matrix .diff')].every((node) => !node.innerText.includes('…'))")
-    browser.run(RENAME % (json.dumps(str(many)), json.dumps(NEUTRAL)))
     browser.size(1080, 800)
+    browser.wait("document.getElementById('activity').innerText === ''")
+    browser.run(RENAME % (json.dumps(str(many)), json.dumps(NEUTRAL)))
     browser.picture(target / "view-matrix.png", height=780)
     for name, (place, height) in places.items():
         browser.size(1080, 800)

@@ -80,7 +80,7 @@ function filterLine(view) {
   const options = h("datalist", { id: "where-options" });
   const offer = (text) => replace(options, completions(view, text).map((value) => h("option", { value })));
   offer("");
-  return h("label", { class: "wide" }, h("span", {}, "filter (Enter)"), h("input", {
+  return h("label", { class: "line" }, h("span", {}, "filter (Enter)"), h("input", {
     type: "search", id: "where", name: "where", value: view.parameters.where || "", placeholder: "outcome = wrong and tokens > 2000", autocomplete: "off", list: "where-options",
     on: { input: (event) => offer(event.target.value), change: (event) => change(view, { where: event.target.value.trim() }) },
   }), options);
