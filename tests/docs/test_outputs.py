@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 FILE = re.compile(r"^`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^```(?:bash)?\n([^`]*)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RUN = {
+    "agents": "ns agents",
     "grading": "ns grade",
     "models": "ns generate --dry_run",
     "slurm": "ns prepare_data gsm8k",
@@ -40,6 +41,7 @@ def test_the_page_shows_what_its_commands_print(page: str, tmp_path: Path, mirro
     env = {
         "NEWSKILLS_MIRROR": str(mirror),
         "NEWSKILLS_DATA_DIR": str(tmp_path / "data"),
+        "NEWSKILLS_AGENTS": str(tmp_path / "agents"),
         "ANTHROPIC_API_KEY": "a key",
     }
     printed = ""
