@@ -10,9 +10,10 @@ import pytest
 from tests.commands.running import ns
 
 DOCS = Path(__file__).parents[2] / "docs"
-FILE = re.compile(r"^`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^```(?:bash)?\n([^`]*)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RUN = {
+    "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents",
     "grading": "ns grade",
     "models": "ns generate --dry_run",
