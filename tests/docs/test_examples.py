@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples of the pages on results print what stands below them, on the results of docs/notebooks/make_results.py."""
+"""Examples on pages print what stands below them: on results, those of docs/notebooks/make_results.py; elsewhere, those
+that need no model and no cluster, with the files of their page."""
 
 from __future__ import annotations
 
@@ -20,6 +21,20 @@ EXAMPLES = [
     for name in EXAMPLES_BY_PAGE
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
+FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FIRST_COMMANDS = {
+    "add-a-benchmark": "ns validate ./sums.py",
+    "agents": "ns agents\n",
+    "grading": "ns grade",
+    "models": "ns generate --dry_run",
+    "slurm": "ns prepare_data gsm8k",
+}
+"""Page → beginning of the example that is run."""
+FILES = {
+    "problems.jsonl": '{"problem": "What is 2+2?", "expected_answer": "4"}\n',
+    "cluster_configs/slurm.yaml": "executor: slurm\njob_dir: /jobs\n",
+}
+"""What those pages say in words, or in an earlier step."""
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +64,28 @@ def test_examples_print_what_they_show(command: str, output: str, folder: Path) 
         expected.pop()
         printed = printed[: len(expected)]
     assert printed == expected
+
+
+@pytest.mark.parametrize("page", FIRST_COMMANDS)
+def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror: Path) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    for name, content in (FILES | dict(FILE.findall(text))).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content.replace("/jobs", str(tmp_path)), encoding="utf-8")
+    commands, _, output = next(it for it in EXAMPLE.findall(text) if it[0].startswith(FIRST_COMMANDS[page]))
+    env = {
+        "NEWSKILLS_MIRROR": str(mirror),
+        "NEWSKILLS_DATA_DIR": str(tmp_path / "data"),
+        "NEWSKILLS_AGENTS": str(tmp_path / "agents"),
+        "ANTHROPIC_API_KEY": "a key",
+    }
+    printed = ""
+    for line in commands.splitlines():
+        done = ns(line, cwd=tmp_path, env=env)
+        assert done.returncode == 0, (line, done.stderr)
+        printed += done.stdout + done.stderr
+    rest = re.sub(r"\S*/python[\d.]*(?= -m)", "python", "\n".join(lines_of(printed)))
+    for line in lines_of(output):
+        if line not in ("", "…"):
+            before, shown, rest = rest.partition(line.rstrip(" …"))
+            assert shown, f"{line!r} is not in what is printed, or not in this order:\n{before}"
