@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
+from tests.docs.command_examples import examples, missing_line, printed_by, write_files
+from tests.night import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 NO_FENCE = r"((?:(?!```).)*)"
@@ -21,7 +23,8 @@ EXAMPLES = [
     for name in EXAMPLES_BY_PAGE
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
-FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TAKE_SECONDS = ("regrade", "report", "view")
+"""Sections whose commands take seconds of a core each: they run at night."""
 FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents\n",
@@ -30,11 +33,6 @@ FIRST_COMMANDS = {
     "slurm": "ns prepare_data gsm8k",
 }
 """Page → beginning of the example that is run."""
-FILES = {
-    "problems.jsonl": '{"problem": "What is 2+2?", "expected_answer": "4"}\n',
-    "cluster_configs/slurm.yaml": "executor: slurm\njob_dir: /jobs\n",
-}
-"""What those pages say in words, or in an earlier step."""
 
 
 @pytest.fixture(scope="module")
@@ -66,26 +64,34 @@ def test_examples_print_what_they_show(command: str, output: str, folder: Path) 
     assert printed == expected
 
 
+def run(command: str, folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
+    done = ns(command, cwd=folder, env=variables)
+    return done.returncode, done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("page", FIRST_COMMANDS)
 def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror: Path) -> None:
+    write_files(tmp_path, (page,))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    for name, content in (FILES | dict(FILE.findall(text))).items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content.replace("/jobs", str(tmp_path)), encoding="utf-8")
     commands, _, output = next(it for it in EXAMPLE.findall(text) if it[0].startswith(FIRST_COMMANDS[page]))
-    env = {
-        "NEWSKILLS_MIRROR": str(mirror),
-        "NEWSKILLS_DATA_DIR": str(tmp_path / "data"),
-        "NEWSKILLS_AGENTS": str(tmp_path / "agents"),
-        "ANTHROPIC_API_KEY": "a key",
-    }
-    printed = ""
-    for line in commands.splitlines():
-        done = ns(line, cwd=tmp_path, env=env)
-        assert done.returncode == 0, (line, done.stderr)
-        printed += done.stdout + done.stderr
-    rest = re.sub(r"\S*/python[\d.]*(?= -m)", "python", "\n".join(lines_of(printed)))
-    for line in lines_of(output):
-        if line not in ("", "…"):
-            before, shown, rest = rest.partition(line.rstrip(" …"))
-            assert shown, f"{line!r} is not in what is printed, or not in this order:\n{before}"
+    assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run)]
+
+
+@pytest.mark.slow
+def test_pages_of_commands_show_what_they_print(folder: Path, mirror: Path) -> None:
+    write_files(folder, ("add-a-benchmark", "grading"))
+    wrong = {}
+    for example in examples():
+        if NIGHTLY or example.section not in TAKE_SECONDS:
+            texts = printed_by(example.commands, folder, str(mirror), run)
+            missing = [missing_line(example.output, text) for text in texts]
+            if "" not in missing:
+                wrong[example.commands] = missing
+    assert wrong == {}
+
+
+def test_other_outputs_are_seen() -> None:
+    assert missing_line("a\nb\n", "a\nb") == ""
+    assert missing_line("a\nb\n", "a\nc\nb") == "a\nb\n"
+    assert missing_line("a\n…\nb …\n", "a\nc\nb d") == ""
+    assert missing_line("b\n…\na\n", "a\nb").startswith("a (not behind ")
