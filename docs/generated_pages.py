@@ -6,7 +6,10 @@ MkDocs calls `on_files` (`hooks` in mkdocs.yml).
 
 from __future__ import annotations
 
+import html
 import json
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +17,10 @@ from newskills.benchmarks.pages import pages as benchmark_pages
 from newskills.benchmarks.pages import stored_figures
 from newskills.benchmarks.standing import standing_page
 from newskills.commands.loading import load
-from newskills.commands.table import GROUPS, overview, shown
+from newskills.commands.table import GROUPS, shown
+from newskills.config.fields import Leaf, leaves
+from newskills.config.help import OWN, by_group
+from newskills.config.layers import render
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -22,6 +28,20 @@ if TYPE_CHECKING:
 
 FIGURES = Path(__file__).resolve().parents[1] / "tests" / "official" / "figures.json"
 """Of comparisons that docs/agreement.md does not show, made by `python -m tests.official --write`."""
+EXAMPLES = {
+    name: text.strip().replace("](", "](../")
+    for name, text in re.findall(
+        r"^## (\w+)\n(.*?)(?=^## |\Z)",
+        (Path(__file__).resolve().parent / "examples" / "commands.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+}
+"""Command → examples with their outputs, which tests/docs/test_examples.py compares."""
+GENERAL = (
+    ("`--help`, `--help=all`", "show the help, or all options"),
+    ("`--explain`", "show where each value comes from, and stop"),
+)
+KEYS = "Write sub-keys with a dot, lists as `[a,b]`, dictionaries as `{a:1}`."
 NOTEBOOKS = Path(__file__).resolve().parent / "notebooks"
 
 
@@ -54,20 +74,90 @@ def _blocks(cell: dict[str, Any]) -> list[str]:
 
 
 def command_pages() -> dict[str, str]:
-    """Return path below docs/ → markdown."""
-    links = [
-        f"- [ns {shown(name)}]({name}.md): {summary}"
-        for group in GROUPS.values()
-        for name, summary in group.items()
+    """Return path below docs/ → markdown: what each command is for, examples, and its options in groups."""
+    lines: list[str] = []
+    pages: dict[str, str] = {}
+    for title, group in GROUPS.items():
+        rows = [(f"[ns {shown(name)}]({name}.md)", text) for name, text in group.items()]
+        lines += ["", f"## {_sentence(title)[:-1]}", "", *_table(("command", "what it does"), rows)]
+        pages |= {f"commands/{name}.md": command_page(name) for name in group}
+    last = "`ns COMMAND --help` shows the options of a command in the terminal."
+    return pages | {"commands/index.md": "\n".join(["# Commands", "", last, *lines, ""])}
+
+
+def command_page(name: str) -> str:
+    """Return the page of a command."""
+    command = load(name)
+    first, *rest = re.split(r"(?<=[.!?]) (?=[A-Z`])", command.summary)
+    example, _, guide = EXAMPLES.get(name, "").partition("Guide")
+    more = [line for line in command.examples if line not in example]
+    options = sorted(leaves(command.options).values(), key=lambda leaf: not leaf.required)
+    keys = list(leaves(command.config).values()) if command.config else []
+    words = [
+        *(leaf.path.upper() + ("…" if leaf.is_list else "") for leaf in options if leaf.extra.get("positional")),
+        "[options]",
+        *(["[++key=value …]"] if keys or command.any_keys else []),
     ]
-    index = "\n".join(["# Commands", "", f"```text\n{overview()}```", "", *links])
-    pages = {"commands/index.md": f"{index}\n"}
-    for group in GROUPS.values():
-        for name, summary in group.items():
-            pages[f"commands/{name}.md"] = (
-                f"# ns {shown(name)}\n\n{_sentence(summary)}\n\n```text\n{load(name).help(full=True)}```\n"
-            )
-    return pages
+    lines = [f"# ns {shown(name)}", "", _text(first), "", "```text", f"ns {shown(name)} {' '.join(words)}", "```"]
+    lines += ["", _text(" ".join(rest))] if rest else []
+    lines += ["", f"Guide{guide}"] if guide else []
+    if example or more:
+        lines += ["", "## Examples", "", *([example.strip()] if example else [])]
+    if more:
+        lines += [*(["", "More examples:", ""] if example else []), "```bash", *more, "```"]
+    if often := command.essentials:
+        rows = _option_rows(leaf for leaf in options if leaf.path in often)
+        rows += _option_rows((leaf for leaf in keys if f"++{leaf.path}" in often), "++")
+        lines += ["", "## Options that are used most", "", *_option_table(rows)]
+    lines += ["", "## All options" if often else "## Options"]
+    for title, group in by_group(options):
+        lines += ["", *([] if title == OWN else [f"### {title[:1].upper()}{title[1:]}", ""])]
+        lines += _option_table(_option_rows(group))
+    lines += ["", "### General", "", *_table(("option", "meaning"), GENERAL)]
+    if keys:
+        lines += ["", "## `++` keys", "", KEYS]
+    for prefix in dict.fromkeys(leaf.path.rpartition(".")[0] for leaf in keys):
+        rows = _option_rows((leaf for leaf in keys if leaf.path.rpartition(".")[0] == prefix), "++")
+        lines += ["", *([f"### `++{prefix}.`", ""] if prefix else []), *_option_table(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _option_rows(options: Iterable[Leaf], mark: str = "--") -> list[tuple[str, ...]]:
+    """Return flag, value, default and meaning of each option."""
+    rows = []
+    for leaf in options:
+        flags = [leaf.extra["short"]] if "short" in leaf.extra else []
+        flags.append(leaf.path.upper() if leaf.extra.get("positional") else f"{mark}{leaf.path}")
+        choices = [] if leaf.is_bool else leaf.type_name.replace(" | null", "").replace(" ", "").split("|")
+        if leaf.required:
+            default = "**required**"
+        else:
+            default = "" if leaf.default in (None, "", [], (), {}) else f"`{render(leaf.default)}`"
+        rows.append((_codes(flags), _codes(choices), default, _text(leaf.description)))
+    return rows
+
+
+def _option_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return _table(("option", "value", "default", "meaning"), rows)
+
+
+def _codes(texts: Iterable[str]) -> str:
+    return ", ".join(f"`{text}`" for text in texts)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "&#124;") for cell in row) + " |" for row in cells]
+
+
+def _text(text: str) -> str:
+    """Return plain text as Markdown, with options and code in a monospaced font."""
+    parts = re.split(r"(`[^`]*`)", text)
+    plain = re.compile(r"(?<![\w`-])(--[a-z]\w[\w=-]*|\+\+[a-z][\w.=*]*|\[[\w, {}:…]+\]|\{[^}]*\})")
+    return "".join(
+        part if part.startswith("`") else plain.sub(r"`\1`", html.escape(part, quote=False).replace("*", "\\*"))
+        for part in parts
+    )
 
 
 def _sentence(text: str) -> str:

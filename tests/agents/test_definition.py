@@ -55,7 +55,7 @@ def test_a_file_is_read_with_its_name_and_texts_for_numbers(tmp_path: Path) -> N
         ("version: 1.20", "version: latest", "install.version must be one version"),
         ("npm: some-agent", "npm: a, pip: b", "has npm and pip"),
         ("npm: some-agent, ", "", "has none"),
-        ("53: steps", "999: steps", "'999', which is no exit code"),
+        ("53: steps", "999: steps", "'999', which is not an exit code"),
         ("53: steps", "53: stesp", "exit_codes"),
         ("command: [some-agent", "command: [[some-agent]", "command"),
         ("protocol: chat", "protocol: [", "cannot be read"),

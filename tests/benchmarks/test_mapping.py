@@ -35,9 +35,9 @@ MAPPINGS = {
     "nothing": (
         '{"problem": raw["question"]}',
         2,
-        "the mapping of nothing gave None, which is no row; it returns ",
+        "the mapping of nothing gave None, which is not a row; it returns ",
     ),
-    "texts": ('return ["text"]', 2, "the mapping of texts gave 'text', which is no row"),
+    "texts": ('return ["text"]', 2, "the mapping of texts gave 'text', which is not a row"),
     "typo": (
         'return {"problem": answr}',
         2,

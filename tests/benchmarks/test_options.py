@@ -205,7 +205,7 @@ def test_answers_of_a_baseline(tmp_path: Path) -> None:
     (tmp_path / "few.jsonl").write_text("")
     with pytest.raises(DataError, match="has no answer to"):
         made("m-arena-hard", tmp_path, baseline_file=[str(tmp_path / "few.jsonl")])
-    with pytest.raises(ConfigError, match="is no JSONL"):
+    with pytest.raises(ConfigError, match="is not JSONL"):
         made("m-arena-hard", tmp_path, baseline_file=[str(tmp_path / "gone.jsonl")])
 
 

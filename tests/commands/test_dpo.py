@@ -122,7 +122,7 @@ def test_correct_replies_are_paired_with_wrong_ones_to_the_same_problem(place: P
     assert numbers("again") == numbers("out")
     fewer = dpo(place, *words, "--output_dir=fewer", "++pairs_per_problem=1", "++drop_cut_off=true")
     assert "3 pairs of 3 of 5 problems" in fewer.stdout
-    assert "; replies ignored: 2 without a verdict, 1 cut off" in fewer.stdout
+    assert "; replies ignored: 2 without a verdict, 1 truncated" in fewer.stdout
 
 
 def test_chosen_replies_that_became_less_likely_are_told(tmp_path: Path) -> None:

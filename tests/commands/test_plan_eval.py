@@ -126,7 +126,7 @@ def test_a_probe_of_its_own_where_there_is_no_run(own_sums: Path, fake_server: F
     )
     shown = ns(line, cwd=own_sums)
     assert shown.returncode == 0, shown.stderr
-    assert "own-sums: to see a difference of 5 points" in shown.stdout
+    assert "own-sums: to detect a difference of 5 points" in shown.stdout
     assert "The benchmark has 300 problems" in shown.stdout
     assert "one run over 20 problems" in shown.stdout
     asked = len(server.records)

@@ -211,4 +211,4 @@ def test_a_hub_that_is_slow_or_absent_is_given_up(results: Path, hub: HubDouble)
 def test_places_that_are_none_are_refused(place: str, results: Path, hub: HubDouble) -> None:
     done = push(f"results --to {place}", hub, results)
     assert done.returncode == 2
-    assert "is no place on the hub" in done.stderr
+    assert "is not a place on the hub" in done.stderr

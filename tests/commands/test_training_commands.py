@@ -325,7 +325,7 @@ def test_sequences_that_do_not_fit(place: Path) -> None:
     assert "++too_long=drop" in done.stderr
     done = ns(place, *words, "++max_length=20", "++too_long=truncate", "++steps=1")
     assert done.returncode == 0, done.stderr
-    assert "0 left out, 2 cut off" in done.stdout
+    assert "0 left out, 2 truncated" in done.stdout
 
 
 def test_a_run_ends_before_its_time_is_over(place: Path) -> None:

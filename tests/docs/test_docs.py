@@ -19,7 +19,8 @@ from newskills.base.errors import NewskillsError
 from newskills.benchmarks.files.names import SETTINGS
 from newskills.benchmarks.lm_eval.names import WISHES
 from newskills.commands.loading import load
-from newskills.commands.table import one_name
+from newskills.commands.table import command_names, one_name
+from newskills.config.fields import leaves
 from newskills.config.layers import Layer, resolve
 from newskills.config.values import parse_value
 from newskills.graders import make_grader
@@ -143,6 +144,19 @@ def test_performance_page_has_the_places_that_the_bench_fills() -> None:
 def test_the_install_page_names_the_wheel_that_is_built() -> None:
     text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert f"dist/newskills-{__version__}-py3-none-any.whl" in text
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_pages_of_commands_have_examples_and_all_options(name: str) -> None:
+    page = generated_pages()[f"commands/{name}.md"]
+    command = load(name)
+    assert all(line in page for line in command.examples)
+    assert "\n## Examples\n" in page or not command.examples
+    shown = set(re.findall(r"^\| (?:`-\w`, )?`([^`]+)` \|", page, re.MULTILINE))
+    options = leaves(command.options).values()
+    flags = {leaf.path.upper() if leaf.extra.get("positional") else f"--{leaf.path}" for leaf in options}
+    keys = {f"++{path}" for path in leaves(command.config)} if command.config else set()
+    assert flags | keys <= shown
 
 
 def test_every_benchmark_says_where_its_rows_come_from() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples of the pages on results print what stands below them, on the results of docs/notebooks/make_results.py."""
+"""Examples on pages print what stands below them: on results, those of docs/notebooks/make_results.py; elsewhere, those
+that need no model and no cluster, with the files of their page."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
+from tests.docs.command_examples import examples, missing_line, printed_by, write_files
+from tests.night import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 NO_FENCE = r"((?:(?!```).)*)"
@@ -20,6 +23,16 @@ EXAMPLES = [
     for name in EXAMPLES_BY_PAGE
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
+TAKE_SECONDS = ("regrade", "report", "view")
+"""Sections whose commands take seconds of a core each: they run at night."""
+FIRST_COMMANDS = {
+    "add-a-benchmark": "ns validate ./sums.py",
+    "agents": "ns agents\n",
+    "grading": "ns grade",
+    "models": "ns generate --dry_run",
+    "slurm": "ns prepare_data gsm8k",
+}
+"""Page → beginning of the example that is run."""
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +62,36 @@ def test_examples_print_what_they_show(command: str, output: str, folder: Path) 
         expected.pop()
         printed = printed[: len(expected)]
     assert printed == expected
+
+
+def run(command: str, folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
+    done = ns(command, cwd=folder, env=variables)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("page", FIRST_COMMANDS)
+def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror: Path) -> None:
+    write_files(tmp_path, (page,))
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    commands, _, output = next(it for it in EXAMPLE.findall(text) if it[0].startswith(FIRST_COMMANDS[page]))
+    assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run)]
+
+
+@pytest.mark.slow
+def test_pages_of_commands_show_what_they_print(folder: Path, mirror: Path) -> None:
+    write_files(folder, ("add-a-benchmark", "grading"))
+    wrong = {}
+    for example in examples():
+        if NIGHTLY or example.section not in TAKE_SECONDS:
+            texts = printed_by(example.commands, folder, str(mirror), run)
+            missing = [missing_line(example.output, text) for text in texts]
+            if "" not in missing:
+                wrong[example.commands] = missing
+    assert wrong == {}
+
+
+def test_other_outputs_are_seen() -> None:
+    assert missing_line("a\nb\n", "a\nb") == ""
+    assert missing_line("a\nb\n", "a\nc\nb") == "a\nb\n"
+    assert missing_line("a\n…\nb …\n", "a\nc\nb d") == ""
+    assert missing_line("b\n…\na\n", "a\nb").startswith("a (not behind ")

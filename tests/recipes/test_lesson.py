@@ -66,7 +66,7 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
     shown = report(stages, spec)
     assert max(map(len, shown.partition("report ")[0].splitlines())) <= 80
     text = (tmp_path / "report.md").read_text()
-    assert "| model | correct | answer anywhere in the reply | cut off at 64 tokens |" in text
+    assert "| model | correct | answer anywhere in the reply | truncated at 64 tokens |" in text
     assert "| base | 0.0 % | 25.0 % | 7.5 % | 40 |" in text
     assert "| sft | 76.9 % | 76.9 % | 0.0 % | 39 |" in text
     assert "| base → sft | +76.9 (" in text

@@ -135,6 +135,13 @@ class Browser:
         scheme = "dark" if dark else "light"
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
+    def forget(self) -> None:
+        """Leave the page, whose server may end now, and forget what it said and asked for."""
+        self.send("Page.navigate", url="about:blank")
+        self.wait("location.href === 'about:blank'")
+        self.messages.clear()
+        self.requested.clear()
+
     def open(self, address: str) -> None:
         """Waits until the page shows what the address means."""
         before, _, place = address.partition("#")

@@ -71,8 +71,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
 @pytest.fixture
 def page(browser: Browser, folder: Path, shown: Callable[..., str]) -> str:
     browser.size(1280, 900)
-    browser.messages.clear()
-    browser.requested.clear()
+    browser.forget()
     return shown(folder)
 
 
@@ -126,7 +125,7 @@ def checkpoints(root: Path, models: tuple[str, str], names: list[str]) -> Path:
 
 def test_many_runs_are_a_matrix_of_one_screen(browser: Browser, many: Path, shown: Callable[..., str]) -> None:
     browser.size(1280, 900)
-    browser.messages.clear()
+    browser.forget()
     address = shown(many)
     browser.open(address)
     browser.wait("document.querySelectorAll('.matrix .score').length > 20")
@@ -162,7 +161,7 @@ def test_many_runs_are_a_matrix_of_one_screen(browser: Browser, many: Path, show
 
 def test_a_pinned_run_shows_what_is_significant(browser: Browser, many: Path, shown: Callable[..., str]) -> None:
     browser.size(390, 844)
-    browser.messages.clear()
+    browser.forget()
     address = shown(many)
     baseline = quote("tuned-with-a-long-name-of-its-own-1.7b/step-0", safe="")
     browser.open(f"{address}#/?baseline={baseline}&sort=b:sums&order=down&columns=sums&group=model")
@@ -212,7 +211,7 @@ def test_samples_of_each_kind_have_their_own_face(
         | {"conversation": talk, "swe-bench-metrics": report, "test_output": hidden, "exit_status": hidden},
     ]
     benchmark(tmp_path / "results/base", "faces", [rows])
-    browser.messages.clear()
+    browser.forget()
     address = shown(tmp_path / "results")
     kinds = [
         ["code", "test"],
@@ -509,7 +508,7 @@ def test_an_export_opens_from_a_file(browser: Browser, folder: Path, tmp_path: P
     assert written.samples == 972
     assert not written.notes
     browser.size(1280, 900)
-    browser.messages.clear()
+    browser.forget()
     address = written.page.as_uri()
     browser.open(address)
     assert "Overview" in browser.text()
@@ -595,7 +594,7 @@ def test_curves_that_say_nothing_are_one_line(browser: Browser, tmp_path: Path, 
     write_lines(tmp_path / "trainings/short/metrics.jsonl", steps[:3])
     write_lines(tmp_path / "trainings/empty/metrics.jsonl", [])
     browser.size(1280, 900)
-    browser.messages.clear()
+    browser.forget()
     address = shown(tmp_path / "trainings")
     browser.open(f"{address}#/training?ids=long")
     titles = browser.run("[...document.querySelectorAll('.grid figcaption')].map((node) => node.innerText)")

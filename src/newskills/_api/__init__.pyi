@@ -701,7 +701,7 @@ def compare(
             repeatable
         flips: how many problems that changed are listed for each benchmark (default 5)
         json: print everything as JSON, with all problems that changed
-        html: also write a page that stands alone to this file
+        html: also write a self-contained page to this file
 
     Returns:
         Figures, flips and one sentence for each benchmark. None with `dry_run=True`.
@@ -2505,7 +2505,8 @@ def plan_eval(
         seeds: samples of each problem to plan for, comma separated (default '1,2,4,8,16')
         accuracy: without a run: expected accuracy in percent
         problems: without a run: how many problems there are
-        prices: price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)
+        prices: price of a million tokens of input and of output, INPUT,OUTPUT (default: what past runs
+            cost)
         json: print everything as JSON
         probe: number of random problems to ask (default 20)
         model: name or path of the model, as in ns eval
@@ -4259,8 +4260,8 @@ def why(
     json: bool = False,
 ) -> list[Explanation]:
     """Explain why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both
-    runs, and how many points each is worth where the records can tell: the same problems, the same
-    grader, no answers that were cut off. Nothing is generated and nothing is written.
+    runs, and how many points each explains, if the records can tell: the same problems, the same
+    grader, no truncated answers. Nothing is generated and nothing is written.
 
     `ns why` as a function.
 

@@ -75,7 +75,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Meta(description="exit code → why it ended; 0 is submitted, others failed; broken: unscored"),
     ] = {}
     limits: Annotated[AgentLimits, Meta(description="limits of a task: seconds, tokens, cost")] = AgentLimits()
-    prompt: Annotated[str, Meta(description="prompt that tells the task; empty: the usual one")] = ""
+    prompt: Annotated[str, Meta(description="prompt that states the task; empty: the usual one")] = ""
     name: str = ""
 
     @property
@@ -209,7 +209,7 @@ def _check(definition: AgentDefinition, where: str) -> None:
         )
     for code in definition.exit_codes:
         if not code.isdigit() or int(code) > 255:
-            raise ConfigError(f"{where}: exit_codes has '{code}', which is no exit code (0 to 255).")
+            raise ConfigError(f"{where}: exit_codes has '{code}', which is not an exit code (0 to 255).")
     allowed = {**SETTINGS, **PLACES}
     for place, text in _texts(definition):
         for name in _PLACEHOLDER.findall(text):

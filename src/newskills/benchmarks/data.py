@@ -306,7 +306,7 @@ def _whole(path: Path, benchmark: Benchmark, split: str, asked_name: str) -> Pat
     if made.bytes not in (-1, size):
         raise DataError(
             f"{path} has {size} bytes, {made.bytes} were prepared: it was changed, or only partly copied.",
-            hint=f"Make it anew with ns prepare_data {asked_name}, or copy it again.",
+            hint=f"Make it again with ns prepare_data {asked_name}, or copy it again.",
         )
     if made.inputs and (inputs := inputs_of(benchmark, split)) and inputs != made.inputs:
         raise DataError(

@@ -65,7 +65,7 @@ def _index(families: dict[str, list[Benchmark]], groups: dict[str, Group]) -> st
         *(f"- **{state}**: {meaning}." for state, meaning in reversed(STATE_MEANING.items())),
         "",
         "`ns list benchmarks` shows the state of each. `ns prepare_data` checks what it downloads: rows, prompts, and "
-        "replies of known worth to a sample; the outcome stands beside the rows, in `<split>.jsonl.check.json`.",
+        "replies with known scores to a sample; the outcome stands beside the rows, in `<split>.jsonl.check.json`.",
     ]
     for category, listed in groupby(sorted(rows), key=lambda pair: pair[0]):
         lines += ["", f"## {category}", "", "| name | what | rows | licence |", "|---|---|---|---|"]

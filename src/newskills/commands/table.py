@@ -89,7 +89,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "serve": {
         "start_server": "serve a model in the foreground",
         "gateway": "put any program before any model, and record it",
-        "sandbox": "run model-written code isolated from this machine",
+        "sandbox": "run model-generated code in isolation",
         "serve_evals": "evaluate models during training, over HTTP",
         "serve_rewards": "compute rewards for trainers, over HTTP",
         "serve_tinker": "serve the Tinker API on this machine's CPU",

@@ -201,7 +201,7 @@ def dialect_of(server_type: str) -> Dialect:
     """Return how such an endpoint departs from OpenAI's. Raises ConfigError where it speaks something else."""
     dialect = MODELS.properties(server_type).dialect
     if dialect is None:
-        raise ConfigError(f"server_type {server_type} is no OpenAI-compatible endpoint.")
+        raise ConfigError(f"server_type {server_type} is not an OpenAI-compatible endpoint.")
     return dialect
 
 

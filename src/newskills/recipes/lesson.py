@@ -85,7 +85,7 @@ class LessonStage(Struct, frozen=True):
 
     @property
     def shares(self) -> tuple[str, str, str]:
-        """Right, right somewhere in the reply, cut off: in per cent."""
+        """Right, right somewhere in the reply, truncated: in percent."""
         count = len(self.scores)
         return (
             f"{100 * self.share:.1f} %",
@@ -156,7 +156,7 @@ def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
             "model",
             "correct",
             "answer anywhere in the reply",
-            f"cut off at {TOKENS} tokens",
+            f"truncated at {TOKENS} tokens",
             "held-out problems",
             "file",
         )

@@ -92,7 +92,7 @@ class Query:
         """Return the number of this name. Raises DataError where it is missing or no number."""
         value = self.text(name)
         if not (value.isascii() and value.isdigit() and len(value) < 16):
-            raise DataError(f"{name}={value[:40]} is no number.")
+            raise DataError(f"{name}={value[:40]} is not a number.")
         return int(value)
 
     def pairs(self, name: str) -> list[list[int]]:

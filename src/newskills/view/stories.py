@@ -12,15 +12,15 @@ from newskills.view.verdicts import answer_span
 
 Story = Literal["truncation", "tool", "instrument", "format", "no_answer", "content"]
 STORIES: Mapping[Story, str] = {
-    "truncation": "the reply was cut off at the token limit",
+    "truncation": "the reply was truncated at the token limit",
     "tool": "a tool or a program failed",
     "instrument": "the instrument failed, so that there is no verdict",
-    "format": "the right answer stands in the reply, and was not taken from it",
+    "format": "the reply has the correct answer, but it was not extracted",
     "no_answer": "the reply has no answer",
     "content": "the model gave another answer",
 }
 STORY_NAMES: Mapping[Story, str] = {
-    "truncation": "cut off",
+    "truncation": "truncated",
     "tool": "tool failed",
     "instrument": "instrument failed",
     "format": "format or extraction",

@@ -37,7 +37,7 @@ def test_the_figures_of_two_runs(tmp_path: Path) -> None:
     assert (item.verdict, item.not_worse, item.method) == ("better", True, "mcnemar")
     assert item.sentence == (
         f"tuned is better by 16.7 points [{item.low:.1f}, {item.high:.1f}], p = 0.013, on 60 paired problems; "
-        f"0 unscored; a difference under {item.smallest_significant:.1f} points could not have been seen."
+        f"0 unscored; minimum significant difference: {item.smallest_significant:.1f} points."
     )
     assert [(flip.id, flip.gained) for flip in item.flips[:3]] == [("q0", False), ("q1", False), ("q30", True)]
 
@@ -56,7 +56,7 @@ def test_what_is_undecided_is_called_so(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, {None: answers(BEFORE)}) for name in ("a", "b")]
     item = only(compare(runs))
     assert item.verdict == "undecided"
-    assert item.sentence.startswith("No difference between a and b is established: +0.0 points [")
+    assert item.sentence.startswith("No significant difference between a and b: +0.0 points [")
     assert item.smallest_significant == pytest.approx(10)
 
 
@@ -151,7 +151,7 @@ def test_flips_have_stories(tmp_path: Path) -> None:
     ]
     item = only(compare(runs))
     assert [flip.story for flip in item.flips] == ["truncation", "no_answer", "tool", "content", "format"]
-    assert item.stories["gained: cut off"] == 1
+    assert item.stories["gained: truncated"] == 1
     assert (item.before.truncated, item.before.no_answer) == (20, 20)
 
 

@@ -24,7 +24,7 @@ def steps(explanation: Explanation) -> dict[str, tuple[float, float, int]]:
 
 
 def test_points_are_given_to_rows_grader_and_truncation(tmp_path: Path) -> None:
-    """Rows 0-3 of 20 only in one run; a grader that was wrong about two answers; two answers cut off."""
+    """Rows 0-3 of 20 only in one run; a grader that was wrong about two answers; two answers truncated."""
     before = answers("++++" + "+" * 8 + "-" * 8)
     for i in (4, 5):
         before[i] = record(i, False, generation=f"\\boxed{{{i + 1}}}", grader="math@6")
@@ -40,7 +40,7 @@ def test_points_are_given_to_rows_grader_and_truncation(tmp_path: Path) -> None:
         "scores as they are",
         "on the problems that both have",
         "both graded",
-        "without problems that were cut off",
+        "without truncated problems",
     ]
     own, common, graded, whole = found.steps
     assert (own.before, own.after) == (50, 75)
@@ -50,7 +50,7 @@ def test_points_are_given_to_rows_grader_and_truncation(tmp_path: Path) -> None:
     assert [step.left_out for step in found.steps] == [0, 4, 0, 1]
     told = " ".join(as_text(found).split())
     assert "15 (−1)" in told
-    assert "compares the 15 problems that were not cut off in either run, and leaves out 1 other" in told
+    assert "compares the 15 problems that were not truncated in either run, and leaves out 1 other" in told
 
 
 def test_the_prompt_is_shown_as_a_diff(tmp_path: Path) -> None:

@@ -453,5 +453,5 @@ def gunzip(body: bytes, limit: int, where: str) -> bytes:
     except zlib.error as error:
         raise TransportError(f"{where} sent a broken gzip body ({error}).") from error
     if not inflater.eof:
-        raise TransportError(f"The gzip body of {where} is cut off or larger than {limit:,} bytes.")
+        raise TransportError(f"The gzip body of {where} is truncated or larger than {limit:,} bytes.")
     return plain

@@ -116,7 +116,7 @@ def _answers(file: str) -> dict[str, str]:
             rows = [json.loads(line) for line in lines if line.strip()]
         return {row["question"]: without_thinking(str(row["generation"])) for row in rows}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"--baseline_file={file} is no JSONL with question and generation: {error}.") from error
+        raise ConfigError(f"--baseline_file={file} is not JSONL with question and generation: {error}.") from error
 
 
 def _against(row: Row, values: tuple[str, ...]) -> Row:

@@ -94,7 +94,7 @@ def _window(place: int, benchmark: Benchmark, values: tuple[str, ...]) -> Benchm
     ConfigError."""
     value = one("a release or a month", values).removeprefix("release_")
     if place and not (month := re.fullmatch(r"(?:20)?(\d\d)-?(0[1-9]|1[0-2])", value)):
-        raise ConfigError(f"{value!r} is no month; write 2024-08 or 2408.")
+        raise ConfigError(f"{value!r} is not a month; write 2024-08 or 2408.")
     parts = benchmark.split.removeprefix("test_").split("_")
     parts[place] = month[1] + month[2] if place and month else value
     name = "_".join(parts)

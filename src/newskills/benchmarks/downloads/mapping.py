@@ -139,7 +139,7 @@ class RowMapping:
             ) from error
         if strange := [item for item in several if not isinstance(item, dict | Drop)]:
             raise DataError(
-                f"{where}: the mapping of {self.benchmark.name} gave {strange[0]!r:.60}, which is no row; "
+                f"{where}: the mapping of {self.benchmark.name} gave {strange[0]!r:.60}, which is not a row; "
                 "it returns a dictionary, several of them, or Drop."
             )
         return several

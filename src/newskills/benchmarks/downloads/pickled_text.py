@@ -44,5 +44,5 @@ def hidden_text(text: str) -> str:
     except (binascii.Error, zlib.error) as error:
         raise DataError(f"Tests are expected as JSON, or as base64 of zlib of a pickled text: {error}.") from error
     if not unzip.eof:
-        raise DataError("Packed tests are cut off, or larger than 1 GiB.")
+        raise DataError("Packed tests are truncated, or larger than 1 GiB.")
     return text_in_pickle(data)

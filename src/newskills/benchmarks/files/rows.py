@@ -149,7 +149,7 @@ def _text(value: Any, role: str) -> str:
     if value is None or value == "":
         raise ValueError(f"there is nothing in the column for '{role}'")
     if isinstance(value, list | tuple | Mapping):
-        raise ValueError(f"the column for '{role}' holds {str(value)[:60]!r}, which is no text")
+        raise ValueError(f"the column for '{role}' holds {str(value)[:60]!r}, which is not a text")
     if isinstance(value, float):
         return number_text(value)
     return str(value)

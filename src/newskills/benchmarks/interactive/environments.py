@@ -88,7 +88,7 @@ def _openenv(environment: str) -> Benchmark:
     address = environment if "://" in environment else f"http://{environment}"
     if "://" not in environment and ":" not in environment:
         raise ConfigError(
-            f"'openenv:{environment}' is no address.",
+            f"'openenv:{environment}' is not an address.",
             hint=f"Start the environment's server (`docker run -p 8000:8000 registry.hf.space/"
             f"{environment.replace('/', '-')}:latest`), then: --benchmarks=openenv:http://127.0.0.1:8000",
         )

@@ -87,7 +87,7 @@ def _entry_of_file(path: Path) -> tuple[Any, dict[str, Any]]:
     try:
         entry = TaskIndex.entry_from_path(path)
     except Exception as error:
-        raise ConfigError(f"{path} is no task of lm_eval: {error}") from error
+        raise ConfigError(f"{path} is not a task of lm_eval: {error}") from error
     if entry is None:
         raise ConfigError(f"{path}, line 1, column 1: a task file of lm_eval needs the key 'task', or 'group'.")
     index: dict[str, Any] = {}

@@ -76,7 +76,7 @@ def _requests(instances: Sequence[Any], usual: Row, origin: HarnessTask) -> Row:
             continue
         context, more = arguments[0], arguments[1]
         if not isinstance(context, str) or len(arguments) != 2:
-            raise ConfigError(f"{origin.shown} makes requests that are no texts, which is not done here.")
+            raise ConfigError(f"{origin.shown} makes requests that are not texts; this is not supported.")
         request: Row = {"kind": kind, "context": contexts.setdefault(context, len(contexts))}
         if kind == LOGLIKELIHOOD:
             request["continuation"] = more

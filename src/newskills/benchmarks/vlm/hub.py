@@ -93,9 +93,9 @@ def listed(options: Any) -> list[str]:
     try:
         options_listed = ast.literal_eval(options) if isinstance(options, str) else options
     except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{options!r} is no list of options") from error
+        raise ValueError(f"{options!r} is not a list of options") from error
     if not isinstance(options_listed, Sequence) or isinstance(options_listed, str):
-        raise ValueError(f"{options!r} is no list of options")
+        raise ValueError(f"{options!r} is not a list of options")
     return [str(option) for option in options_listed]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns why A B`: what differs between two runs, and how many points each difference is worth."""
+"""`ns why A B`: what differs between two runs, and how many points each difference explains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from newskills.pipelines.results.why import WhyOptions, result, run
 COMMAND = Command(
     name="why",
     summary="Explain why two scores differ: data, prompt (as a diff), grader, sampling, model and engine of both runs, "
-    "and how many points each is worth where the records can tell: the same problems, the same grader, no answers "
-    "that were cut off. Nothing is generated and nothing is written.",
+    "and how many points each explains, if the records can tell: the same problems, the same grader, no truncated "
+    "answers. Nothing is generated and nothing is written.",
     options=WhyOptions,
     run=run,
     result=result,

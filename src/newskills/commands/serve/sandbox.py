@@ -8,7 +8,7 @@ from newskills.pipelines.serving.sandbox import Keys, SandboxOptions, result, ru
 
 COMMAND = Command(
     name="sandbox",
-    summary="Run code that a model wrote: `serve` answers POST /execute until Ctrl-C, `doctor` shows what "
+    summary="Run model-generated code in isolation: `serve` answers POST /execute until Ctrl-C, `doctor` shows what "
     "isolates code on this machine.",
     options=SandboxOptions,
     run=run,

@@ -50,7 +50,7 @@ def parse_target(text: str) -> HubTarget:
     match = _TARGET.fullmatch(text)
     if match is None:
         raise ConfigError(
-            f"--to: '{text}' is no place on the hub.",
+            f"--to: '{text}' is not a place on the hub.",
             hint="Write hf://datasets/OWNER/NAME for samples, hf://OWNER/NAME for a model and its scores.",
         )
     return HubTarget("dataset" if match["kind"] == "datasets" else "model", match["repo"], match["revision"] or "")

@@ -65,7 +65,7 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     env_vars           `NAME` (copied from the launching shell) or `NAME=value`
     required_env_vars  the same, and an error where the name is not set
     timeouts           partition → HH:MM:SS or D-HH:MM:SS
-    job_dir            folder of experiments on a file system that all nodes see
+    job_dir            folder of experiments on a shared filesystem
     """
 
     executor: str = "none"
@@ -359,7 +359,7 @@ def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> 
     if folder and not folder.startswith("/"):
         raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
     if not config.properties.this_machine and not folder:
-        raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs, visible to all nodes.")
+        raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs, on a shared filesystem.")
     return msgspec.structs.replace(
         config,
         mounts=mounts,

@@ -43,7 +43,8 @@ class PlanEvalOptions(Struct, frozen=True, kw_only=True):
     ] = None
     problems: Annotated[AtLeastOne | None, doc("without a run: how many problems there are")] = None
     prices: Annotated[
-        str | None, doc("price of a million tokens read and written, READ,WRITTEN (default: what past runs cost)")
+        str | None,
+        doc("price of a million tokens of input and of output, INPUT,OUTPUT (default: what past runs cost)"),
     ] = None
     json: Annotated[bool, doc("print everything as JSON")] = False
     probe: Annotated[AtLeastOne, doc("number of random problems to ask", PROBE)] = 20

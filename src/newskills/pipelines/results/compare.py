@@ -37,7 +37,7 @@ class CompareCommandOptions(Struct, frozen=True, kw_only=True):
         int, Meta(ge=0, description="how many problems that changed are listed for each benchmark")
     ] = 5
     json: Annotated[bool, doc("print everything as JSON, with all problems that changed")] = False
-    html: Annotated[str | None, doc("also write a page that stands alone to this file")] = None
+    html: Annotated[str | None, doc("also write a self-contained page to this file")] = None
 
 
 def run(parsed: Parsed[CompareCommandOptions]) -> int:

@@ -38,9 +38,7 @@ class AgentsOptions(Struct, frozen=True, kw_only=True):
     folder: Annotated[
         str | None, doc("folder in which agents are installed (default: NEWSKILLS_AGENTS, or one in the cache)")
     ] = None
-    mirror: Annotated[
-        str | None, doc("install: folder that packages are kept in, and taken from where it has them")
-    ] = None
+    mirror: Annotated[str | None, doc("install: folder that keeps the packages, and is searched first")] = None
     offline: Annotated[bool, doc("install: use the mirror alone, never the network")] = False
     dry_run: DryRun = False
 

@@ -261,7 +261,7 @@ def _questions_of_queues(home: str) -> list[Question]:
         ),
         Question(
             name="job_dir",
-            text="Folder for scripts and logs of jobs, visible to all nodes",
+            text="Folder for scripts and logs of jobs, on a shared filesystem",
             when=queue,
             fits=lambda answers: True,
             default=lambda answers: "" if answers.get("ssh_host") or not home else f"{home}/newskills-jobs",

@@ -44,7 +44,7 @@ class SetupOptions(Struct, frozen=True, kw_only=True):
     cpu_partition: Annotated[str | None, doc("partition for jobs without GPUs", SLURM)] = None
     qos: Annotated[str | None, doc("quality of service", SLURM)] = None
     time_limit: Annotated[str | None, doc("time limit in that partition, HH:MM:SS or D-HH:MM:SS", SLURM)] = None
-    job_dir: Annotated[str | None, doc("folder for jobs, visible to all nodes", JOBS)] = None
+    job_dir: Annotated[str | None, doc("folder for jobs, on a shared filesystem", JOBS)] = None
     engine: Annotated[
         Literal["podman", "docker"] | None, doc("container engine (default: the one installed)", JOBS)
     ] = None

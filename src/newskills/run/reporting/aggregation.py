@@ -143,7 +143,7 @@ def _reward(row: Row | None) -> float:
     value = None if row is None else row.get(REWARD)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(
-            f"A record has an answer, but its `{REWARD}` is no finite number: {value!r}.",
+            f"A record has an answer, but its `{REWARD}` is not a finite number: {value!r}.",
             hint="Score the answers with a reward model first, or let them vote.",
         )
     return float(value)

@@ -109,7 +109,7 @@ def context_of(folder: Path) -> int | None:
 
 
 def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine) -> list[Datum]:
-    """Return the examples of at most `limit` tokens; longer ones are refused, left out, or cut off at the end.
+    """Return the examples of at most `limit` tokens; longer ones are refused, left out, or truncated at the end.
 
     Raises DataError.
     """
@@ -151,7 +151,7 @@ def _tell_longer(
     )
     if remedy is not None:
         raise DataError(f"{what}.", hint=remedy)
-    say(f"{what}; {lost} left out, {len(longer) - lost} cut off")
+    say(f"{what}; {lost} left out, {len(longer) - lost} truncated")
 
 
 def _cut(datum: Datum, length: int) -> Datum:

@@ -152,7 +152,7 @@ def _without_form(row: Row, where: str) -> DataError:
     for name, hint in _OF_OTHERS.items():
         if row.get(name) is not None:
             return DataError(
-                f"{where} is no row to fine-tune on: it has `{name}`; its keys are {keys}.", hint=hint
+                f"{where} is not a row to fine-tune on: it has `{name}`; its keys are {keys}.", hint=hint
             )
     return DataError(
         f"{where} has neither `input` and `output` nor `messages`; its keys are {keys}.",

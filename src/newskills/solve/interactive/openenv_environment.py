@@ -95,7 +95,9 @@ class OpenEnvSolver:
         """Return the first request without the observation, which the server gives. Raises DataError, ConfigError."""
         row = sample.row
         if not isinstance(row.get("environment"), str) or not isinstance(row.get("reset"), dict):
-            raise DataError(f"Row {sample.id} is no task of an environment: it needs `environment` and `reset`.")
+            raise DataError(
+                f"Row {sample.id} is not a task of an environment: it needs `environment` and `reset`."
+            )
         request = self._begun(sample, "", "")
         request.solver = {
             "environment": row["environment"],

@@ -67,7 +67,7 @@ class VerifiersSolver:
         """Return the task's first words, if it has any, as a request. Raises DataError, ConfigError."""
         row = sample.row
         if not isinstance(row.get("environment"), str) or not isinstance(row.get("task"), dict):
-            raise DataError(f"Row {sample.id} is no task of an environment: it needs `environment` and `task`.")
+            raise DataError(f"Row {sample.id} is not a task of an environment: it needs `environment` and `task`.")
         request = self._chat.request(sample)
         if request.messages is None:
             raise ConfigError("An environment needs ++inference.endpoint_type=chat.")
@@ -154,7 +154,7 @@ class _ServedEnvironment:
         try:
             task = task_type(task_type.data_type().model_validate(data), taskset.config.task)
         except ValidationError as error:
-            raise DataError(f"The row is no task of this environment: {error}.") from error
+            raise DataError(f"The row is not a task of this environment: {error}.") from error
         client = EvalClientConfig(base_url=self.endpoint.url, api_key_var=NO_KEY)
         context = ModelContext(model=session.model.name, client=client)
         return await self.environment.run_episode(

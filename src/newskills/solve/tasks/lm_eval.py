@@ -75,7 +75,7 @@ class HarnessSolver:
         requests, contexts = row.get("requests"), row.get("contexts")
         if not isinstance(requests, list) or not requests or not isinstance(contexts, list):
             raise DataError(
-                f"Row {sample.id} is no document of a task of lm_eval: it needs `requests` and `contexts`."
+                f"Row {sample.id} is not a document of a task of lm_eval: it needs `requests` and `contexts`."
             )
         first = self._first(requests[0], contexts, self._chat.inference)
         first.solver = {

@@ -29,7 +29,7 @@ def parse_condition(text: str) -> Condition:
     if match := _BELOW.fullmatch(text):
         return Condition(match["benchmark"], float(match["points"]))
     raise ConfigError(
-        f"--fail_if {text!r} is no condition.",
+        f"--fail_if {text!r} is not a condition.",
         hint="Write --fail_if worse, or --fail_if 'gsm8k < -1.0' for a difference in points.",
     )
 

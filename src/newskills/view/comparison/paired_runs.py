@@ -75,7 +75,7 @@ class BenchmarkComparison(Struct, frozen=True, kw_only=True):
                           samples, or another score
     unscored              pairs of samples left out because a side is unscored
     only_before, only_after   ids of problems that the other run lacks
-    smallest_significant  points below which a difference could not have been seen in these data
+    smallest_significant  minimum significant difference of these data, in points
     minimum_detectable    points of a true difference that is seen in 80 % of such comparisons
     not_worse             whether the interval excludes a loss of more than `margin` points
     """
@@ -340,14 +340,14 @@ def sentence(item: BenchmarkComparison, tests: int) -> str:
         numbers += f" (adjusted for {tests} comparisons: p {p_text(item.p_adjusted)})"
     if item.verdict == "undecided":
         start = (
-            f"No difference between {item.before.run} and {item.after.run} is established: "
+            f"No significant difference between {item.before.run} and {item.after.run}: "
             f"{item.difference:+.1f} points {numbers}"
         )
     else:
         start = f"{item.after.run} is {item.verdict} by {abs(item.difference):.1f} points {_turned(item, numbers)}"
     return (
-        f"{start}, on {item.problems:,} paired problems; {item.unscored:,} unscored; a difference under "
-        f"{item.smallest_significant:.1f} points could not have been seen."
+        f"{start}, on {item.problems:,} paired problems; {item.unscored:,} unscored; minimum significant "
+        f"difference: {item.smallest_significant:.1f} points."
     )
 
 

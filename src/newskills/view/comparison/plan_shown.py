@@ -17,18 +17,18 @@ def as_text(plan: EvalPlan) -> str:
 def _lines(plan: EvalPlan) -> Iterator[str]:
     how = "on the same problems" if plan.paired else "on different problems"
     yield from wrapped(
-        f"{plan.benchmark}: to see a difference of {counted_points(plan.delta)} between two models {how} "
+        f"{plan.benchmark}: to detect a difference of {counted_points(plan.delta)} between two models {how} "
         f"(p < 0.05 in {100 * plan.power:.0f} % of such comparisons), for each model:",
         "",
     )
     yield ""
-    head = ("samples", "problems", "answers", "tokens", "time", "cost", "all show")
+    head = ("samples", "problems", "answers", "tokens", "time", "cost", "detectable")
     yield from columns([head, *map(_row, plan.rows)])
     yield ""
     if plan.size is not None:
         yield from wrapped(
-            f"The benchmark has {plan.size:,} problems; * = more than that. all show: the difference in points that "
-            "all of them would show.",
+            f"The benchmark has {plan.size:,} problems; * = more than that. detectable: the smallest difference, in "
+            "points, that all of them detect.",
             "",
         )
     yield from wrapped(f"Based on {plan.basis}.", "")
@@ -40,11 +40,11 @@ def _lines(plan: EvalPlan) -> Iterator[str]:
         )
     if plan.cost.output_tokens is None:
         yield from wrapped(
-            "What it costs is not known: give a run, or --benchmarks and --model for a probe of 20 problems.",
+            "The cost is unknown: give a run, or --benchmarks and --model for a probe of 20 problems.",
             "",
         )
     elif plan.cost.money is None:
-        yield from wrapped("The price is not known: give --prices READ,WRITTEN for a million tokens.", "")
+        yield from wrapped("The price is unknown: give --prices INPUT,OUTPUT for a million tokens.", "")
 
 
 def _row(row: PlanRow) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def _sentences(item: BenchmarkComparison) -> Iterator[str]:
     not_worse = "excluded" if item.not_worse else "not excluded"
     yield f"A loss of more than {counted_points(item.margin)} is {not_worse} (95 % interval)."
     yield (
-        f"A true difference of {item.minimum_detectable:.1f} points would be seen in 80 % of such comparisons "
+        f"A true difference of {item.minimum_detectable:.1f} points would be detected in 80 % of such comparisons "
         f"({item.method})."
     )
     if item.gained or item.lost:

@@ -113,21 +113,19 @@ def _steps(
     if any(difference.kind == "grader" for difference in differing):
         graded, why = _same_grader(before, after)
         if graded is None:
-            unknown.append(f"What the grader is worth cannot be told: {why}")
+            unknown.append(f"The effect of the grader is unknown: {why}")
         else:
             before, after, label = graded
             step = _step(f"both graded by {label}", before, after, steps[-1])
             if step.problems:
                 steps.append(step)
             else:
-                unknown.append(
-                    f"What the grader is worth cannot be told: {label} finds nothing to grade in records."
-                )
+                unknown.append(f"The effect of the grader is unknown: {label} finds nothing to grade in records.")
     if _cut(before) or _cut(after):
-        steps.append(_step("without problems that were cut off", before, after, steps[-1], cut=False))
+        steps.append(_step("without truncated problems", before, after, steps[-1], cut=False))
         unknown.append(
-            "What a larger token limit would change cannot be told: the last step compares the "
-            f"{steps[-1].problems:,} problems that were not cut off in either run, and leaves out "
+            "The effect of a larger token limit is unknown: the last step compares the "
+            f"{steps[-1].problems:,} problems that were not truncated in either run, and leaves out "
             f"{counted(steps[-1].left_out, 'other')}, where the runs may differ for more reasons than that."
         )
     return steps
@@ -143,7 +141,7 @@ def _step(
     cut: bool = True,
 ) -> ExplanationStep:
     """Return the step with the scores of both sides. `common`: only problems with a score on both sides; not `cut`:
-    only those no sample of which was cut off."""
+    only those without a truncated sample."""
     kept = [dict(_means(side, cut=cut)) for side in (before, after)]
     ids = [
         [identity for identity in own if not common or identity in other]

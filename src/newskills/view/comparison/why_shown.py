@@ -13,7 +13,7 @@ _DIFF_LINE = 76
 
 
 def as_text(explanation: Explanation) -> str:
-    """Return a text that shows what differs, the prompts as a diff, and the table of what each step is worth."""
+    """Return a text: what differs, the prompts as a diff, and a table of how many points each step explains."""
     return printable("\n".join(_lines(explanation))) + "\n"
 
 
@@ -29,7 +29,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         for line in explanation.prompt_diff:
             yield f"    {line}" if len(line) <= _DIFF_LINE else f"    {line[: _DIFF_LINE - 1]}…"
     yield ""
-    head = ("", "before", "after", "points", "worth", "problems")
+    head = ("", "before", "after", "points", "explained", "problems")
     rows = [
         (
             step.what,

@@ -12,7 +12,7 @@ import { trainingPage } from "./training.js";
 
 const PAGES = { "": overviewPage, scores: scoresPage, benchmark: benchmarkPage, samples: samplesPage, sample: samplePage, compare: comparisonPage, training: trainingPage, jobs: jobsPage, job: jobPage };
 const NAV = [["", "Overview", "o"], ["compare", "Compare", "c"], ["training", "Training", "t"], ["jobs", "Jobs", "b"]];
-const KEYS = [["j, k", "next, previous sample or row"], ["Enter", "open the row"], ["u", "up: back to the list"], ["/", "search"], ["r", "text as written, or with formulas set"], ["g o, g c, g t, g b", "overview, compare, training, jobs"], ["?", "these keys"]];
+const KEYS = [["j, k", "next, previous sample or row"], ["Enter", "open the row"], ["u", "up: back to the list"], ["/", "search"], ["r", "rendered or raw text"], ["g o, g c, g t, g b", "overview, compare, training, jobs"], ["?", "these keys"]];
 const LOOK_EVERY = 2500;
 const LOOK_SOON = 700;
 

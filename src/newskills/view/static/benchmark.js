@@ -26,7 +26,7 @@ export async function benchmarkPage(context, parameters) {
       fact("samples", count(total), cell.seeds > 1 ? `${cell.seeds} files, ${count(page.agreement.problems)} problems` : `${count(page.agreement.problems)} problems`),
       fact("unscored", share(cell.counts.unscored, cell.total), plural(cell.counts.unscored, "sample")),
       fact("no answer", share(cell.counts.no_answer, cell.total), plural(cell.counts.no_answer, "sample")),
-      fact("cut off", share(cell.truncated, cell.total), plural(cell.truncated, "sample")),
+      fact("truncated", share(cell.truncated, cell.total), plural(cell.truncated, "sample")),
       fact("tokens", short(cell.output_tokens), page.tokens.mean ? `${trimmed(page.tokens.mean)} a reply` : ""),
       fact("time", seconds(cell.seconds), cell.cost === null ? "" : `$${cell.cost.toFixed(3)}`)),
     h("p", { class: "next" }, h("a", { class: "button", href: link("samples", at) }, "Read the samples"),
@@ -51,7 +51,7 @@ function outcomes(page, at, total) {
   const list = [
     ...Object.entries(page.outcomes).filter(([name]) => name).map(([name, number]) => [name.replace("_", " "), number, { outcome: name }]),
     ...Object.entries(page.causes).map(([name, number]) => [`cause: ${name}`, number, { cause: name }]),
-    ...Object.entries(page.finishes).map(([name, number]) => [`ended by: ${name}`, number, { finish: name }]),
+    ...Object.entries(page.finishes).map(([name, number]) => [`finish reason: ${name}`, number, { finish: name }]),
   ];
   return h("ul", { class: "chips" }, list.map(([name, number, filter]) =>
     h("li", {}, h("a", { href: link("samples", { ...at, ...filter }) }, name), ` ${count(number)} `, h("span", { class: "quiet" }, share(number, total)))));

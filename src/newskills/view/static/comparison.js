@@ -10,7 +10,7 @@ import { badge, count, link, percent, plural, signed } from "./words.js";
 const ROWS = 25;
 const SAME = { verdict: ["right in both", "wrong in both", null], share: ["always right in both", "never right in both", "right as often"], score: [null, null, "same score"] };
 const seedOf = (seed) => seed === null ? "greedy" : `seed ${seed}`;
-const STORY_WORDS = { truncation: "cut off", tool: "tool failed", instrument: "instrument failed", format: "format or extraction", no_answer: "no answer", content: "another answer" };
+const STORY_WORDS = { truncation: "truncated", tool: "tool failed", instrument: "instrument failed", format: "format or extraction", no_answer: "no answer", content: "another answer" };
 
 export async function comparisonPage(context, parameters) {
   context.title("Compare");
@@ -74,11 +74,11 @@ function sentence(page) {
   const [value, low, high] = [found.value, found.low, found.high];
   const decided = found.p_value < 0.05;
   const verdict = decided ? `${page.second} is ${value > 0 ? "better" : "worse"} by ${Math.abs(value).toFixed(1)} points`
-    : `No difference between ${page.first} and ${page.second} is established: ${signed(value)} points`;
+    : `No significant difference between ${page.first} and ${page.second}: ${signed(value)} points`;
   const bounds = decided && value < 0 ? [-high, -low] : [low, high];
   const p = found.p_value < 0.0001 ? "p < 0.0001" : `p = ${Number(found.p_value.toPrecision(2))}`;
   return h("p", { class: "sentence" }, h("b", {}, verdict), ` [${bounds[0].toFixed(1)}, ${bounds[1].toFixed(1)}], ${p}, on ${plural(found.n, "paired problem")}; ${count(page.unscored)} unscored; `,
-    `a difference under ${found.smallest_significant.toFixed(1)} points could not have been seen. `,
+    `minimum significant difference: ${found.smallest_significant.toFixed(1)} points. `,
     page.only_first || page.only_second ? `Left out, since only one of them has them: ${count(page.only_first)} and ${count(page.only_second)} problems. ` : "",
     h("span", { class: "quiet" }, page.score ? `(${page.score}, in points of 100; ${found.method}, 95 % interval)` : `(${found.method}, 95 % interval)`));
 }
@@ -87,7 +87,7 @@ function counts(page, at) {
   const words = page.words;
   const [allRight, allWrong, same] = SAME[page.change];
   const row = (name, number, direction) => [direction ? h("a", { href: link("compare", { ...at, direction }) }, name) : name, count(number)];
-  return h("div", { class: "card" }, h("h2", {}, "What changed"), table("Problems by what became of them", ["problems", { text: "count", number: true }], [
+  return h("div", { class: "card" }, h("h2", {}, "What changed"), table("Problems by outcome", ["problems", { text: "count", number: true }], [
     row(words.gain, page.gains, "gain"), row(words.loss, page.losses, "loss"),
     ...[[allRight, page.same_right], [allWrong, page.same_wrong], [same, page.same]].filter(([name]) => name).map(([name, number]) => row(name, number)),
     row("without a verdict in one", page.unscored),
@@ -96,7 +96,7 @@ function counts(page, at) {
 
 function stories(page, at, filter) {
   if (!page.stories.length) return null;
-  return h("div", { class: "card" }, h("h2", {}, "Why"), table("Flips by what the side that is not right shows", ["", "story", { text: "flips", number: true }],
+  return h("div", { class: "card" }, h("h2", {}, "Why"), table("Changed problems by failure reason", ["", "failure reason", { text: "problems", number: true }],
     page.stories.map((one) => [h("span", { class: `badge ${one.direction === "gain" ? "correct" : "wrong"}` }, page.words[one.direction]),
       h("td", { class: "wrapped" }, h("a", { href: link("compare", { ...at, direction: one.direction, story: one.story }), "aria-current": filter.story === one.story && filter.direction === one.direction ? "true" : null }, STORY_WORDS[one.story]), h("div", { class: "quiet" }, one.text)), count(one.flips)])));
 }
@@ -146,7 +146,7 @@ async function side(context, at, words, flip, around) {
     h("nav", { class: "pager", "aria-label": "Neighbours" }, h("a", { class: "button plain", href: around.up }, "All flips (u)"),
       around.previous ? h("a", { class: "button plain", href: around.previous }, "Previous (k)") : h("span", { class: "button plain off" }, "Previous (k)"), h("span", { class: "quiet" }, around.place),
       around.next ? h("a", { class: "button plain", href: around.next }, "Next (j)") : h("span", { class: "button plain off" }, "Next (j)"),
-      h("button", { type: "button", "aria-pressed": String(Boolean(context.whole)), on: { click: () => context.toggleWhole() } }, context.whole ? "Show differences" : "Set formulas")),
+      h("button", { type: "button", "aria-pressed": String(Boolean(context.whole)), on: { click: () => context.toggleWhole() } }, context.whole ? "Show differences" : "Rendered")),
     h("p", { class: "tagline" }, h("span", { class: "tag" }, STORY_WORDS[flip.story])),
     left.fields ? h("details", { class: "card", open: true }, h("summary", {}, "Prompt"), left.prompt.messages.length ? left.prompt.messages.map((one) => rich(typeof one.content === "string" ? one.content : JSON.stringify(one.content), { raw: context.raw })) : rich(String(left.fields.problem || left.fields.question || ""), { raw: context.raw })) : null,
     h("div", { class: "two sides" }, column(left, at.first, "gone", flip.seeds[0]), column(right, at.second, "come", flip.seeds[1])),

@@ -61,7 +61,7 @@ function section(name, runs) {
   const cells = runs.map((run) => run.benchmarks[name]);
   const cost = cells.some((cell) => cell.cost !== null);
   const head = ["run", { text: "score", number: true }, { text: "95 % interval", number: true }, "outcomes", { text: "unscored", number: true }, { text: "no answer", number: true },
-    { text: "cut off", number: true }, { text: "samples", number: true }, { text: "tokens out", number: true }, ...(cost ? [{ text: "cost", number: true }] : []), { text: "time", number: true }, "state"];
+    { text: "truncated", number: true }, { text: "samples", number: true }, { text: "tokens out", number: true }, ...(cost ? [{ text: "cost", number: true }] : []), { text: "time", number: true }, "state"];
   const rows = runs.map((run) => {
     const cell = run.benchmarks[name];
     const { counts, total } = cell;

@@ -63,7 +63,7 @@ def parse_request(body: bytes) -> Any:
     try:
         return ForwardBackwardRequest.FromString(body)
     except DecodeError as error:
-        raise DataError("The message is cut off or damaged, or it is no ForwardBackwardRequest.") from error
+        raise DataError("The message is truncated or damaged, or it is not a ForwardBackwardRequest.") from error
 
 
 def _describe_messages() -> FileDescriptorProto:

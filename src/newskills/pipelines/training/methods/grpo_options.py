@@ -133,8 +133,8 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
     baseline: Annotated[
         Baseline,
         Meta(
-            description="what is taken from the rewards of a group: their mean, or weighted: a mean in which unlikely "
-            "samples weigh more, with which the gradient is less noisy"
+            description="what is subtracted from the rewards of a group: their mean, or weighted: a mean in which "
+            "unlikely samples weigh more, which makes the gradient less noisy"
         ),
     ] = "mean"
     loss: Annotated[

@@ -27,7 +27,7 @@ class SftKeys(StepKeys, frozen=True, kw_only=True):
     schedule: Annotated[Schedule, Meta(description="schedule of the learning rate after warm-up")] = "linear"
     code_tags: Annotated[
         str | None,
-        Meta(description="how code is marked in `output` texts (qwen: ```python); what it printed is not learnt"),
+        Meta(description="how code is marked in `output` texts (qwen: ```python); its output is not trained on"),
     ] = None
     add_end_token: Annotated[
         bool, Meta(description="add the end token to texts that end without one, as TRL does")

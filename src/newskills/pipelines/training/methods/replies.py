@@ -134,7 +134,7 @@ def _summary(count: PairCount, pairs: int) -> str:
     unused = f" (left out: {', '.join(reasons)})" if reasons else ""
     ignored = [
         f"{number} {what}"
-        for number, what in ((count.unscored, "without a verdict"), (count.cut_off, "cut off"))
+        for number, what in ((count.unscored, "without a verdict"), (count.cut_off, "truncated"))
         if number
     ]
     replies = f"; replies ignored: {', '.join(ignored)}" if ignored else ""

@@ -115,7 +115,7 @@ def write_examples(files: Sequence[Path], data: Path, skill: Skill, per_problem:
     if not selected:
         raise DataError(
             f"None of the teacher's {counted(count.replies, 'answer')} to {counted(count.problems, 'problem')} was "
-            f"graded correct ({count.wrong} wrong, {count.cut_off} cut off, {count.unscored} unscored).",
+            f"graded correct ({count.wrong} wrong, {count.cut_off} truncated, {count.unscored} unscored).",
             hint="Raise ++max_tokens, draw more (++samples), or choose another teacher.",
         )
     rows: list[Row] = [{**row, "id": str(row["id"])} for row in read_rows(data)]
@@ -124,7 +124,7 @@ def write_examples(files: Sequence[Path], data: Path, skill: Skill, per_problem:
         f"{number} {what}"
         for number, what in (
             (count.wrong, "wrong"),
-            (count.cut_off, "cut off"),
+            (count.cut_off, "truncated"),
             (count.repeated, "repeated"),
             (count.too_many, "more than ++per_problem"),
             (count.unscored, "unscored"),

@@ -67,7 +67,7 @@ class OpenHandsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Settings of the agent `openhands` (`++agent_config.*`)."""
 
     prompt: Annotated[
-        str, Meta(description="prompt with which the task is told; default: agents/task, or agents/terminal_task")
+        str, Meta(description="prompt that states the task; default: agents/task, or agents/terminal_task")
     ] = ""
     folder: Annotated[str, Meta(description="folder with the program: its environment in venv")] = "/opt/openhands"
     preset: Annotated[str, Meta(description="tools and prompts of the program: default, gpt5 or gemini")] = (

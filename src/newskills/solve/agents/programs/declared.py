@@ -58,7 +58,7 @@ class DeclaredAgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Settings of agents that are data files (`++agent_config.*`)."""
 
     prompt: Annotated[
-        str, Meta(description="prompt with which the task is told; default: agents/task, or agents/terminal_task")
+        str, Meta(description="prompt that states the task; default: agents/task, or agents/terminal_task")
     ] = ""
     folder: Annotated[
         str,
