@@ -39,7 +39,7 @@ FOR_APPLICATIONS = frozenset(
         "newskills.launch.clusters.names",
         "newskills.launch.clusters.reading",
         "newskills.launch.clusters.times",
-        "newskills.launch.containers.images",
+        "newskills.environments.engines.references",
         "newskills.launch.containers.squash",
         "newskills.launch.declarative",
         "newskills.launch.experiments",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A container engine by its command line, docker or podman: images, users, GPUs, and what containers leave behind."""
+"""Containers that hold the commands of jobs on this machine: images, users, GPUs, and what containers leave behind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +17,10 @@ from pathlib import Path
 from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError
 from newskills.base.store import waiting_lock
-from newskills.environments.engines import ENGINES, JOB_ENGINES, program_of
-from newskills.launch.clusters.config import ClusterConfig, twin
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.engines import ENGINES, program_of
+from newskills.environments.engines.docker import Docker, Podman
+from newskills.environments.programs import last_line
 
 DOCKERFILE = "dockerfile:"
 JOB, FOLDER, IMAGE = "newskills.job", "newskills.folder", "newskills.image"
@@ -32,25 +34,36 @@ COMMON = (
     "--pull=never",
     "--entrypoint=",
 )
-"""Options of all containers. `--init`, as programs that run as process 1 ignore TERM; SELinux hides what is mounted;
-the output goes to the job's own log, so that the engine keeps no second one. No `--rm`: a container that is removed
-while its client still asks how it ended has been seen to end with 0 (podman 4.3, and docker's client on its socket)."""
+"""Options of all containers. `--init`, as programs that run as process 1 ignore TERM; SELinux hides what is
+mounted; the output goes to the job's own log, so that the engine keeps no second one. No `--rm`: a container that is
+removed while its client still asks how it ended has been seen to end with 0 (podman 4.3, and docker's client on its
+socket)."""
 PROBE = 'echo "bash ${BASH_VERSINFO[0]:-0} ${BASH_VERSINFO[1]:-0}"'
 BASH = (4, 3)
+NO_REASON = "it gave no reason"
 
 
 class ContainerEngine:
-    """`environ` is that of the submitting process, which may say where the engine is; `name` becomes its program."""
+    """An engine that is like docker. `environ` is that of the submitting process, which may say where the engine is;
+    `name` becomes its program."""
 
-    def __init__(self, name: str, environ: Mapping[str, str]) -> None:
-        self.name, self._properties = program_of(name), ENGINES.properties(name)
+    def __init__(self, name: str, environ: Mapping[str, str], *, is_privileged: bool = False) -> None:
+        self.name, self._engine = program_of(name), name
         self._environ = dict(environ)
+        self._is_privileged = is_privileged
         self._ids: dict[str, str] = {}
 
     @cached_property
     def is_podman(self) -> bool:
         """Also where podman answers to the name of docker."""
-        return self._properties.daemonless or "podman" in self.run("--version").stdout.lower()
+        return ENGINES.properties(self._engine).daemonless or "podman" in self.run("--version").stdout.lower()
+
+    @cached_property
+    def lines(self) -> Docker:
+        """The engine's command lines."""
+        kind = Podman if self.is_podman else Docker
+        engine = ENGINES.get(self._engine)
+        return (engine if issubclass(engine, kind) else kind)(self.name, EnvironmentConfig())
 
     @cached_property
     def user(self) -> tuple[str, ...]:
@@ -106,7 +119,10 @@ class ContainerEngine:
                 remedy = "Is its service running, and do you have permission to use it?"
             else:
                 remedy = ""
-            raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=remedy)
+            raise ConfigError(
+                f"{self.name} does not work here: {last_line(done.stderr, nothing='it gave no reason')}",
+                hint=remedy,
+            )
 
     def gpus(self, wanted: bool) -> tuple[str, ...]:
         """Return the options that give all GPUs of the machine, if it has any and the engine can.
@@ -116,33 +132,43 @@ class ContainerEngine:
         path = self._environ.get("PATH")
         if shutil.which("nvidia-smi", path=path) is None:
             return ()
-        if self.is_podman:
-            ready = any(
-                file.is_file() for folder in ("/etc/cdi", "/var/run/cdi") for file in Path(folder).glob("nvidia*")
-            )
-            option, remedy = (
-                "--device=nvidia.com/gpu=all",
-                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
-            )
-        else:
-            ready = any(shutil.which(f"nvidia-{tool}", path=path) for tool in ("container-runtime-hook", "ctk"))
-            option, remedy = (
-                "--gpus=all",
-                "sudo nvidia-ctk runtime configure --runtime=docker, then restart docker",
-            )
-        if not ready and wanted:
+        if self.lines.gives_gpus(path):
+            visible = ("--env=CUDA_VISIBLE_DEVICES",) if "CUDA_VISIBLE_DEVICES" in self._environ else ()
+            return (self.lines.gpu_option, *visible)
+        if wanted:
             raise ConfigError(
-                f"{self.name} cannot give GPUs to containers: it needs the NVIDIA Container Toolkit.", hint=remedy
+                f"{self.name} cannot give GPUs to containers: it needs the NVIDIA Container Toolkit.",
+                hint=self.lines.gpu_hint,
             )
-        if not ready:
-            return ()
-        visible = ("--env=CUDA_VISIBLE_DEVICES",) if "CUDA_VISIBLE_DEVICES" in self._environ else ()
-        return (option, *visible)
+        return ()
 
-    def privileged(self) -> tuple[str, ...]:
-        """Return the option for privileged containers where NEWSKILLS_PRIVILEGED_DOCKER=1 asks for it."""
-        off = twin("PRIVILEGED_DOCKER", self._environ).lower() in ("", "0", "false", "no")
-        return () if off else ("--privileged",)
+    def start(
+        self,
+        image: str,
+        *,
+        name: str,
+        folder: str,
+        gpus: bool,
+        variables: Iterable[str],
+        volumes: Iterable[str],
+    ) -> list[str]:
+        """Return the command line that starts the container of a job's command, whose words follow. `variables` are
+        names: lists of processes show no values."""
+        return [
+            *(self.name, "run", *COMMON),
+            f"--name={name}",
+            f"--label={JOB}={folder_label(folder)}",
+            f"--label={FOLDER}={folder}",
+            *self._shared(gpus),
+            *(f"--env={variable}" for variable in sorted(variables)),
+            *volumes,
+            f"--label={IMAGE}={image}",
+            self.image(image),
+        ]
+
+    def _shared(self, gpus: bool) -> tuple[str, ...]:
+        """Return the options that the trial of an image shares with the containers of jobs."""
+        return (*self.user, *(("--privileged",) if self._is_privileged else ()), *self.gpus(gpus))
 
     def image(self, image: str) -> str:
         """Return the id of `image` where `ready` has found it, else the image that a container would be started
@@ -162,13 +188,15 @@ class ContainerEngine:
             image_id = self._build(image)
         else:
             image_id = self._id(image) or self._pull(image)
-        words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
-        done = self.run("run", "--rm", *words)
+        done = self.run("run", "--rm", *COMMON, *self._shared(gpus), image_id, "bash", "-c", PROBE)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
             raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
         if done.returncode != 0:
             remedy = "Install the package catatonit." if "container-init" in done.stderr else ""
-            raise ConfigError(f"{self.name} cannot run image '{image}': {_last(done.stderr)}", hint=remedy)
+            raise ConfigError(
+                f"{self.name} cannot run image '{image}': {last_line(done.stderr, nothing='it gave no reason')}",
+                hint=remedy,
+            )
         self._ids[image] = image_id
 
     def labelled(self, label: str, value: str) -> dict[str, str]:
@@ -182,12 +210,7 @@ class ContainerEngine:
         return {container: json.loads(text) for container, _, text in pairs}
 
     def remove(self, container: str) -> None:
-        self.run("rm", *self.at_once, container)
-
-    @property
-    def at_once(self) -> tuple[str, ...]:
-        """Options of `rm` that kill what still runs without asking it first."""
-        return ("--force", "--time=0") if self.is_podman else ("--force",)
+        self.run("rm", *self.lines.at_once, container)
 
     def _id(self, image: str) -> str:
         """Return the image's id; empty where it is not on this machine."""
@@ -229,27 +252,9 @@ class ContainerEngine:
         return process.returncode, last
 
 
-def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
-    """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
-    names = [cluster.engine] if cluster.engine else list(JOB_ENGINES)
-    here = [
-        ContainerEngine(name, environ)
-        for name in names
-        if shutil.which(program_of(name), path=environ.get("PATH"))
-    ]
-    if len(here) < 2:
-        return here[0] if here else None
-    return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
-
-
-def no_engine(cluster: ClusterConfig) -> ConfigError:
-    """Return the error for the case that `find_engine` finds none."""
-    return ConfigError(
-        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(JOB_ENGINES)}, which "
-        f"{'is' if cluster.engine else 'are'} not installed here.",
-        hint="Install one (apt install podman catatonit, or https://docs.docker.com/engine/install), "
-        "or use --cluster=none.",
-    )
+def folder_label(text: str) -> str:
+    """Return a short label for the folder of a job."""
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def tag(image: str) -> str:
@@ -257,14 +262,6 @@ def tag(image: str) -> str:
     file = _dockerfile(image)
     name = re.sub(r"[^a-z0-9]+", "-", str(file).lower()).strip("-")
     return f"locally-built-{name}:{sha256(file.read_bytes()).hexdigest()[:12]}"
-
-
-def volume(source: str, target: str, *, read_only: bool = False) -> str:
-    """Return the option that mounts the host's `source` as `target`; paths may contain any character."""
-    if ":" not in source + target:
-        return f"--volume={source}:{target}" + (":ro" if read_only else "")
-    fields = ["type=bind", f"source={source}", f"destination={target}", *(["readonly"] if read_only else [])]
-    return "--mount=" + ",".join('"' + field.replace('"', '""') + '"' for field in fields)
 
 
 def _dockerfile(image: str) -> Path:
@@ -281,10 +278,3 @@ def _locks(environ: Mapping[str, str]) -> Path:
 def _version(text: str) -> tuple[int, ...]:
     words = text.split()
     return tuple(int(word) for word in words[1:3]) if words[:1] == ["bash"] else (0, 0)
-
-
-def _last(text: str) -> str:
-    lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines:
-        return re.sub(r"[^\x20-\x7e]", " ", lines[-1])[:300]
-    return "it gave no reason"
