@@ -120,7 +120,7 @@ class ContainerEngine:
             else:
                 remedy = ""
             raise ConfigError(
-                f"{self.name} does not work here: {last_line(done.stderr, nothing='it gave no reason')}",
+                f"{self.name} does not work here: {last_line(done.stderr, NO_REASON)}",
                 hint=remedy,
             )
 
@@ -194,7 +194,7 @@ class ContainerEngine:
         if done.returncode != 0:
             remedy = "Install the package catatonit." if "container-init" in done.stderr else ""
             raise ConfigError(
-                f"{self.name} cannot run image '{image}': {last_line(done.stderr, nothing='it gave no reason')}",
+                f"{self.name} cannot run image '{image}': {last_line(done.stderr, NO_REASON)}",
                 hint=remedy,
             )
         self._ids[image] = image_id
