@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         prepare_data,
         prepare_training_data,
         profile_evaluate,
+        push,
         quickstart,
         regrade,
         report,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         run_cmd,
         samples,
         serve_evals,
+        serve_gateway,
         serve_rewards,
         serve_tinker,
         sft,
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from newskills.pipelines.evaluation.swe_bench import SweBenchFile
     from newskills.pipelines.grading.work import Graded
     from newskills.pipelines.invocations import Invocation
+    from newskills.pipelines.results.push import Push
     from newskills.pipelines.serving.ended import EndedService
     from newskills.pipelines.start.quickstart import QuickstartOutcome
     from newskills.pipelines.training.methods.running import TrainingOutcome
@@ -141,6 +144,7 @@ OBJECTS = {
     "NemoGymRolloutsScript": "newskills.launch.scripts.gym_clients",
     "Pipeline": "newskills.launch.declarative",
     "PreparedData": "newskills.benchmarks.data",
+    "Push": "newskills.pipelines.results.push",
     "QuickstartOutcome": "newskills.pipelines.start.quickstart",
     "Regraded": "newskills.view.comparison.regrade",
     "Report": "newskills.base.records",
@@ -192,6 +196,7 @@ __all__ = [
     "NemoGymRolloutsScript",
     "Pipeline",
     "PreparedData",
+    "Push",
     "QuickstartOutcome",
     "Regraded",
     "Report",
@@ -243,6 +248,7 @@ __all__ = [
     "prepare_data",
     "prepare_training_data",
     "profile_evaluate",
+    "push",
     "quickstart",
     "regrade",
     "report",
@@ -252,6 +258,7 @@ __all__ = [
     "run_cmd",
     "samples",
     "serve_evals",
+    "serve_gateway",
     "serve_rewards",
     "serve_tinker",
     "sft",

@@ -23,6 +23,7 @@ GRADED = {"problem": "2 + 2?", "expected_answer": "4", "generation": r"\boxed{4}
 SERVICES = {
     "serve_rewards": "newskills.serve_rewards(grader='math', port=0)",
     "serve_evals": "newskills.serve_evals(output_root='evals', port=0)",
+    "gateway": "newskills.serve_gateway(server_type='openai', server_address='http://127.0.0.1:9', model='m', port=0)",
 }
 SERVING = """
 import newskills, sys
@@ -130,11 +131,11 @@ def test_a_service_that_was_stopped_says_where_it_was(name: str, tmp_path: Path)
         [sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        ready = next(line for line in process.stdout if " server at " in line)
+        ready = next(line for line in process.stdout if " at http://" in line)
         process.send_signal(signal.SIGINT)
         word, address = process.stdout.read().splitlines()[-1].split()
     assert (word, process.returncode) == ("ended", 0)
-    assert f" server at {address}, " in ready
+    assert f" at {address}" in ready
 
 
 def test_an_evaluation_is_looked_up_and_exported(project: Project, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.evaluation.swe_bench import SweBenchFile
 from newskills.pipelines.grading.work import Graded
 from newskills.pipelines.invocations import Invocation
+from newskills.pipelines.results.push import Push
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.start.quickstart import QuickstartOutcome
 from newskills.pipelines.training.methods.running import TrainingOutcome
@@ -3082,6 +3083,51 @@ def profile_evaluate(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def push(
+    ctx: Arguments | None = None,
+    *,
+    folder: str,
+    to: str,
+    results: str | None = None,
+    hub_dataset: str | Sequence[str] = (),
+    send: bool = False,
+    public: bool = False,
+    allow_secrets: bool = False,
+    message: str = 'Upload with newskills',
+) -> Push:
+    """Send samples as a data set with a card, the scores of a model, or a model or adapter after training
+    to the Hugging Face hub. Without `send` it shows what would be sent. A new repository is private
+    unless `public` is given; files with texts that look like secrets are refused. Needs newskills[hf];
+    for samples and scores also newskills[analysis].
+
+    `ns push` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        folder: folder of results, of a training, or of a model (required)
+        to: hf://datasets/OWNER/NAME: samples as a data set; hf://OWNER/NAME: a model, or the scores of
+            a model (required)
+        results: with a model: folder of its results, whose scores are sent along
+        hub_dataset: what the hub calls a benchmark, for scores: gsm8k=openai/gsm8k:main; repeatable
+        send: send it; without this option nothing leaves this machine
+        public: make a new repository public, and write to one that is public
+        allow_secrets: send although texts look like secrets
+        message: message of the commit (default 'Upload with newskills')
+
+    Returns:
+        `files`, the paths in the repository; `address`; `commit`, empty where nothing was sent. None
+        with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def quickstart(
     ctx: Arguments | None = None,
     *,
@@ -3806,6 +3852,74 @@ def serve_evals(
         judge_server_address: address of the judge, with or without /v1
         judge_api_key_env_var: environment variable with the judge's API key
         extra_judge_args: ++ options for the judge, as one text
+
+    Returns:
+        The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def serve_gateway(
+    ctx: Arguments | None = None,
+    *,
+    output_dir: str | Path = 'gateway',
+    host: str = '127.0.0.1',
+    port: int = 9080,
+    socket: str | None = None,
+    token_env: str = 'NEWSKILLS_GATEWAY_TOKEN',
+    token_file: str | Path | None = None,
+    open: bool = False,
+    logprobs: bool = False,
+    dry_run: bool = False,
+    model: str | None = None,
+    server_type: str | None = None,
+    server_address: str | None = None,
+    server_gpus: int | None = None,
+    server_args: str = '',
+    server_timeout: float = 1800.0,
+    max_requests: int = 0,
+    max_tokens: int = 0,
+    max_cost: float = 0.0,
+    max_seconds: float = 0.0,
+) -> EndedService:
+    """Put any program before any model, and record what it does: the gateway speaks OpenAI Chat
+    Completions and Responses, Anthropic Messages and Gemini generateContent, streamed or not, so that
+    Claude Code or Codex work with a model that only chats. What is set by ++inference.* holds whatever
+    programs say. ns view and ns samples show the records.
+
+    `ns gateway` as a function. The call lasts as long as the server, until Ctrl-C.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns gateway --help` lists them
+        output_dir: folder for the records; an earlier gateway's are continued (default 'gateway')
+        host: address to listen on; 0.0.0.0 = all of this machine (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default 9080)
+        socket: also listen at this unix socket, for containers without a network
+        token_env: environment variable with the token that clients must send, if it is set (default
+            'NEWSKILLS_GATEWAY_TOKEN')
+        token_file: file with the token that clients must send
+        open: accept clients from other machines although no token is set
+        logprobs: also record token ids and log-probabilities, where the server gives them, to train on
+        dry_run: check everything and show what would be done; run nothing
+        model: name or path of the model
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_address: address of a running server, with or without /v1 (default: one is started, where
+            that is possible)
+        server_gpus: start a server for the model, on this many GPUs
+        server_args: more arguments for the engine, passed on unchanged
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        max_requests: requests; 0 = no limit (default 0)
+        max_tokens: generated tokens; 0 = no limit (default 0)
+        max_cost: cost, by ++server.price_per_million_*_tokens and in their currency; 0 = no limit
+            (default 0.0)
+        max_seconds: seconds from the first request; 0 = no limit (default 0.0)
 
     Returns:
         The service that was stopped: its `address`. None with `dry_run=True`.

@@ -178,6 +178,12 @@ FUNCTIONS = {
         meaning="What was submitted: `id`, and `tasks` with their `state`, `folder` and `scores`.",
         note="`ns eval` is another command: `evaluate`.",
     ),
+    "push": Function(
+        command="push",
+        returns="Push",
+        meaning="`files`, the paths in the repository; `address`; `commit`, empty where nothing was sent.",
+        always=True,
+    ),
     "quickstart": Function(
         command="quickstart",
         returns="QuickstartOutcome",
@@ -205,6 +211,12 @@ FUNCTIONS = {
     ),
     "serve_evals": Function(
         command="serve_evals",
+        returns="EndedService",
+        meaning="The service that was stopped: its `address`.",
+        note=UNTIL_STOPPED,
+    ),
+    "serve_gateway": Function(
+        command="gateway",
         returns="EndedService",
         meaning="The service that was stopped: its `address`.",
         note=UNTIL_STOPPED,

@@ -44,6 +44,7 @@ RESULTS = (
     "MirrorFolder",
     "Model",
     "PreparedData",
+    "Push",
     "QuickstartOutcome",
     "Regraded",
     "Report",
