@@ -54,7 +54,7 @@ ALLOWED = {
     "pipelines/evaluation/judges.py: kind in MEASURES": "kind of a judge",
     "commands/shell/completion.py: words[0] in FAMILIES": "first word of a command",
     "commands/table.py: words[0] in APPLICATION_COMMANDS": "first word of a command",
-    "launch/containers/images.py: scheme not in SCHEMES": "scheme of an image's address (docker://)",
+    "environments/engines/references.py: scheme not in SCHEMES": "scheme of an image's address (docker://)",
     "newskills_evaluator/suites/places.py: kind not in ENGINES": "word of NeMo Evaluator's suites",
     "train/backends/trl/model.py: sampler in NEEDS_GPU": SAMPLER,
     "train/backends/trl/fitting.py: trl.sampler == 'vllm'": SAMPLER,

@@ -20,6 +20,11 @@ import newskills
 from newskills.base.errors import NewskillsError
 
 GRADED = {"problem": "2 + 2?", "expected_answer": "4", "generation": r"\boxed{4}", "symbolic_correct": True}
+SERVICES = {
+    "serve_rewards": "newskills.serve_rewards(grader='math', port=0)",
+    "serve_evals": "newskills.serve_evals(output_root='evals', port=0)",
+    "gateway": "newskills.serve_gateway(server_type='openai', server_address='http://127.0.0.1:9', model='m', port=0)",
+}
 SERVING = """
 import newskills, sys
 ended = newskills.start_server(
@@ -117,3 +122,58 @@ def test_a_server_that_was_stopped_says_where_it_was(tmp_path: Path) -> None:
     assert f"served at {address} " in first
     assert Path(log) == tmp_path / "logs/server.log"
     assert Path(log).is_file()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_that_was_stopped_says_where_it_was(name: str, tmp_path: Path) -> None:
+    script = f"import newskills\nended = {SERVICES[name]}\nprint('ended', ended.address, flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        ready = next(line for line in process.stdout if " at http://" in line)
+        process.send_signal(signal.SIGINT)
+        word, address = process.stdout.read().splitlines()[-1].split()
+    assert (word, process.returncode) == ("ended", 0)
+    assert f" at {address}" in ready
+
+
+def test_an_evaluation_is_looked_up_and_exported(project: Project, tmp_path: Path) -> None:
+    [made] = newskills.profile_evaluate(config="mine.yaml")
+    [latest] = newskills.info(last=1)
+    assert (latest.id, latest.exit_code, latest.tasks[0].scores) == (made.id, 0, made.tasks[0].scores)
+    assert newskills.info(id=made.id)[0].config["target"]["api_endpoint"]["model_id"]
+    scores, folder = newskills.export(id=[made.id], format="json", output_dir=tmp_path / "out")
+    assert scores == tmp_path / f"out/{made.id}/processed_results.json"
+    assert f"{made.id}.0" in scores.read_text()
+    assert (folder / f"{made.id}.0/artifacts/results.yml").is_file()
+    tables = newskills.export(
+        id=[str(made.tasks[0].folder / "artifacts")], to="csv", output_dir=tmp_path / "tables"
+    )
+    assert all(path.is_file() for path in tables)
+    assert len(tables) > 1
+    assert newskills.export(id=[made.id], dry_run=True) is None
+    with pytest.raises(NewskillsError, match="1 export failed"):
+        newskills.export(id=[made.id], format="xml")
+
+
+def test_patches_and_batches_are_written(tmp_path: Path) -> None:
+    patches = [{"instance_id": "a__b-1", "generation": "", "model_patch": "diff"}, {"instance_id": "a__b-2"}]
+    write(tmp_path / "patches.jsonl", patches)
+    made = newskills.swe_bench(
+        action="export", input_file=tmp_path / "patches.jsonl", output_file=tmp_path / "predictions.jsonl"
+    )
+    assert (made.output, made.records) == (tmp_path / "predictions.jsonl", 2)
+    assert [bool(row["model_patch"]) for row in rows_of(made.output)].count(False) == made.without_patch
+    code = [{"problem_id": f"Challenge_{n}_main", "generated_code": "def answer(): ..."} for n in range(70)]
+    write(tmp_path / "code.jsonl", code)
+    batch = newskills.critpt(
+        action="export", input_file=tmp_path / "code.jsonl", output_file=tmp_path / "batch.json"
+    )
+    assert (batch.problems, batch.accuracy, batch.output.is_file()) == (70, None, True)
+
+
+def test_what_would_be_done_is_shown(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    assert newskills.quickstart(dry_run=True, output_dir=tmp_path / "quickstart") is None
+    assert not (tmp_path / "quickstart").exists()

@@ -15,6 +15,8 @@ from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, Script
 
+import newskills
+
 CODE = "def answer():\n    return 4"
 VERDICT = {"accuracy": 0.1, "timeout_rate": 0.0, "server_timeout_count": 1, "judge_error_count": 2}
 
@@ -89,6 +91,11 @@ def test_a_batch_is_sent_once(
     assert again.returncode == 2
     assert "ten batches a day" in again.stderr
     assert len(server.asked) == 1
+    sent = newskills.critpt(
+        action="submit", input_file=tmp_path / "output.jsonl", output_file=tmp_path / "2.json", api_url=server.url
+    )
+    assert sent.accuracy is not None
+    assert (round(sent.accuracy.value), sent.accuracy.unscored, sent.output.is_file()) == (10, 3, True)
     exported = ns("ns critpt export output.jsonl --output_file=batch.json --model_name=mine", cwd=tmp_path)
     assert exported.returncode == 0, exported.stderr
     assert json.loads((tmp_path / "batch.json").read_text()) == body

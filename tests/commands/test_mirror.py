@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns
 
+import newskills
+
 ROWS = b"".join(b'{"question": "%d?", "answer": "so #### %d"}\n' % (n, n) for n in range(5))
 PLACE = "example.invalid/sums.jsonl"
 BENCHMARK = """
@@ -86,3 +88,18 @@ def test_everything_that_the_mirror_has(here: Path) -> None:
     skipped = "agentdojo, answer-judge, ccc, icpc, reasoning-gym, ruler"
     assert f"skipped, because they download nothing: {skipped}" in done.stderr
     assert "the mirror has no data for them" in done.stderr
+
+
+def test_a_call_returns_the_mirror(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("NEWSKILLS_OFFLINE", "1")
+    monkeypatch.setenv("NEWSKILLS_MIRROR", "first")
+    made = newskills.mirror(action="build", words=["sums.py::SUMS", "second"])
+    assert (made.folder, made.files, made.size, made.problems) == (Path("second"), 1, len(ROWS), [])
+    (here / "second" / PLACE).write_bytes(ROWS[:-1])
+    broken = newskills.mirror(action="check", words=["second"])
+    assert [PLACE in problem for problem in broken.problems] == [True]
+    assert newskills.mirror(action="build", words=["sums.py::SUMS", "third"], dry_run=True) is None
+    (here / "first" / PLACE).unlink()
+    lost = newskills.mirror(action="build", words=["sums.py::SUMS", "third"])
+    assert (lost.files, len(lost.problems)) == (0, 1)

@@ -45,6 +45,13 @@ def push(
     line: str, hub: HubDouble, cwd: Path, token: str = WRITER, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """`ns push` in a process of its own, since the client reads its variables when it is imported."""
+    return sent(["-m", "newskills", "push", *line.split()], hub, cwd, token, **env)
+
+
+def sent(
+    words: list[str], hub: HubDouble, cwd: Path, token: str = WRITER, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """What Python prints with these words, where `hub` is the hub."""
     variables = {
         name: value for name, value in os.environ.items() if not name.upper().endswith(("_PROXY", "TOKEN"))
     }
@@ -54,9 +61,14 @@ def push(
         "HF_HUB_DISABLE_XET": "1",
         "HF_HOME": str(cwd / "hf"),
     }
-    words = [sys.executable, "-m", "newskills", "push", *line.split()]
     return subprocess.run(
-        words, cwd=cwd, env=variables | env, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *words],
+        cwd=cwd,
+        env=variables | env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 
@@ -84,6 +96,19 @@ def test_samples_become_a_private_data_set_with_a_card(results: Path, hub: HubDo
     assert "| base | gsm8k | pass@1[avg-of-2] symbolic_correct | 62.5 |" in card.text
     tables = [parquet.read_table(pyarrow.BufferReader(repo["files"][name])) for name in names]
     assert str(results) not in card.content + "".join(str(table.to_pylist()) for table in tables)
+
+
+def test_a_call_returns_what_was_sent(results: Path, hub: HubDouble) -> None:
+    for send in (False, True):
+        call = f"newskills.push(folder='results', to='hf://datasets/me/samples', send={send})"
+        done = sent(
+            ["-c", f"import newskills\npush = {call}\nprint(push.address, push.commit, push.files)"], hub, results
+        )
+        assert done.returncode == 0, done.stderr
+        address, commit, files = done.stdout.splitlines()[-1].split(" ", 2)
+        assert address == f"{hub.address}/datasets/me/samples"
+        assert commit.startswith(f"{address}/commit/") if send else commit == ""
+        assert "data/samples.parquet" in files
 
 
 def test_pushing_again_updates_and_public_is_only_what_is_said(results: Path, hub: HubDouble) -> None:

@@ -169,7 +169,7 @@ def test_a_recipe_stops_with_its_training(tmp_path: Path, number: int) -> None:
 @pytest.mark.local_model
 @pytest.mark.timeout(1800)
 def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(small_model: Path, tmp_path: Path) -> None:
-    words = ["quickstart", "--output_dir=out", "--share=0.01", f"--model={small_model}", "--data_dir=data"]
+    words = ["quickstart", "--output_dir=out", "--share=0.2", f"--model={small_model}", "--data_dir=data"]
     folder, done = tmp_path / "out/rounds/sft/training", 0
     for number in (signal.SIGINT, signal.SIGTERM):
         wanted = done + 2

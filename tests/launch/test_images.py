@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
+from newskills.environments.engines.references import is_file, parse_image
 from newskills.launch.containers.digests import digest_of
-from newskills.launch.containers.images import is_file, parse_image
 
 SHA = "sha256:" + "ab" * 32
 

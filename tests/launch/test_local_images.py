@@ -19,7 +19,7 @@ from tests.launch.containers import IMAGE, client, finished, left, local, log
 from tests.launch.places import job
 
 from newskills.base.errors import ConfigError
-from newskills.launch.containers.engine import tag
+from newskills.environments.engines.job_engine import tag
 
 pytestmark = pytest.mark.usefixtures("podman")
 

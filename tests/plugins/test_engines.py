@@ -18,9 +18,9 @@ from newskills.base.errors import ConfigError, EnvironmentFailedError, UnknownNa
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
 from newskills.environments.engines import ENGINES, JOB_ENGINES, find_engine
+from newskills.environments.engines.job_engine import ContainerEngine
 from newskills.launch.clusters.config import ClusterConfig, from_keys
-from newskills.launch.containers.engine import ContainerEngine
-from newskills.launch.containers.engine import find_engine as engine_of_jobs
+from newskills.launch.executors.local import find_engine as engine_of_jobs
 
 THEIRS = "podman-hpc"
 ALL = [*ENGINES.built_in(), THEIRS]
@@ -123,7 +123,8 @@ def test_a_program_may_have_another_name_than_its_engine(tmp_path: Path, program
     (tmp_path / "hpc.py").write_text(
         "from newskills.environments.engines import EngineProperties\n"
         "from newskills.environments.engines.docker import Podman\n\n\n"
-        f"class Hpc(Podman):\n    properties = EngineProperties(program={THEIRS!r}, like_docker=True)\n"
+        f"class Hpc(Podman):\n    properties = EngineProperties(program={THEIRS!r}, like_docker=True)\n\n"
+        "    def image_hint(self) -> str:\n        return 'ask them'\n"
     )
     name = f"{tmp_path}/hpc.py::Hpc"
     assert find_engine(EnvironmentConfig(engine=name), os.environ).names()[0] == THEIRS
@@ -131,6 +132,7 @@ def test_a_program_may_have_another_name_than_its_engine(tmp_path: Path, program
     engine = engine_of_jobs(cluster, os.environ)
     assert engine is not None
     assert (engine.name, engine.is_podman) == (THEIRS, True)
+    assert engine.lines.image_hint() == "ask them"
 
 
 @pytest.mark.parametrize("name", [*JOB_ENGINES, THEIRS])

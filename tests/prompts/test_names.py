@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from newskills.base.errors import ConfigError, UnknownNameError
-from newskills.prompts.names import find_prompt, library, prompt_names
+from newskills.prompts.names import COLLECTIONS, find_prompt, library, prompt_names
+from newskills.prompts.schema import read_source
+from newskills.prompts.template import TextPosition
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,15 @@ def test_the_list_is_sorted_and_holds_what_benchmarks_name() -> None:
     names = prompt_names()
     assert names == sorted(names)
     assert {"generic/math", "generic/default", "eval/aai/mcq-4choices-boxed", "judge/math"} <= set(names)
+
+
+def test_wordings_of_one_kind_share_a_file() -> None:
+    name = "robustness/math_prompts/boxed_1"
+    path = COLLECTIONS / "math_prompts.yaml"
+    assert find_prompt(name) == find_prompt(f"{name}.yaml") == find_prompt("math_prompts/boxed-1") == (name, path)
+    assert find_prompt("robustness/math_prompts/boxed_2")[1] == path
+    lines = path.read_text(encoding="utf-8").splitlines()
+    place = read_source(name, path).place("user")
+    assert place == TextPosition(str(path), lines.index("boxed_1:") + 3, 4)
+    with pytest.raises(UnknownNameError):
+        find_prompt("robustness/math_prompts")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.commands.running import ns
 
+import newskills
 from newskills.base.benchmark import Benchmark, Source
 from newskills.recipes import quickstart as recipe
 from newskills.recipes.quickstart import QuickstartBenchmark, QuickstartSpec, quickstart
@@ -12,7 +13,9 @@ from newskills.recipes.quickstart import QuickstartBenchmark, QuickstartSpec, qu
 pytestmark = [pytest.mark.local_model, pytest.mark.slow]
 
 
-def test_the_first_command_of_a_newcomer(tmp_path: Path, local_model: Path) -> None:
+def test_the_first_command_of_a_newcomer(
+    tmp_path: Path, local_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a network for gsm8k: the generated benchmark is evaluated for real, and the page says what to do."""
     line = "ns quickstart --no_train --share 0.04 --data_dir data"
     done = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": ""}, timeout=280)
@@ -29,6 +32,14 @@ def test_the_first_command_of_a_newcomer(tmp_path: Path, local_model: Path) -> N
     assert again.returncode == 0
     assert (tmp_path / "results/quickstart/eval-logs/server.log").stat().st_mtime_ns == served
     assert done.stdout.splitlines()[-15:] == again.stdout.splitlines()[-15:]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NEWSKILLS_OFFLINE", "1")
+    monkeypatch.setenv("NEWSKILLS_MIRROR", "")
+    made = newskills.quickstart(train=False, share=0.04, data_dir="data")
+    assert made.improvement is None
+    assert made.evaluation is not None
+    assert [report.benchmark for report in made.evaluation.reports] == ["reasoning-gym.easy-sum"]
+    assert made.page.read_text().startswith("<!doctype html>")
 
 
 def test_parts_exist_and_a_part_without_data_is_left_out_with_its_reason(

@@ -15,11 +15,18 @@ from newskills.launch.experiments import Experiment
 from newskills.launch.states import JobState
 from newskills.pipelines.data.aggregate_answers import AggregatedAnswers
 from newskills.pipelines.data.merge_chunks import MergedChunks
+from newskills.pipelines.data.mirror import MirrorFolder
 from newskills.pipelines.data.retrieve_similar import SimilarFile
+from newskills.pipelines.evaluation.critpt import CritPtFile
 from newskills.pipelines.evaluation.evaluation import Evaluation
+from newskills.pipelines.evaluation.swe_bench import SweBenchFile
 from newskills.pipelines.grading.work import Graded
 from newskills.pipelines.invocations import Invocation
+from newskills.pipelines.results.push import Push
+from newskills.pipelines.serving.ended import EndedService
+from newskills.pipelines.start.quickstart import QuickstartOutcome
 from newskills.pipelines.training.methods.running import TrainingOutcome
+from newskills.pipelines.training.service import ServiceTraining
 from newskills.recipes.improve.loop import Improvement
 from newskills.run.hosting.servers import EndedServer
 from newskills.run.planning.spec import RunResult
@@ -876,6 +883,50 @@ def convert(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def critpt(
+    ctx: Arguments | None = None,
+    *,
+    action: Literal['export', 'submit'],
+    input_file: str | Path,
+    output_file: str | Path,
+    model_name: str = 'newskills',
+    generation_config: str = '',
+    api_url: str = 'https://artificialanalysis.ai/api/v2/critpt/evaluate',
+    request_timeout: float = 600.0,
+    dry_run: bool = False,
+) -> CritPtFile:
+    """Send the code that a model wrote for CritPt to the CritPt grading service, and read its scores. Only
+    this service can grade it. It needs a key (ARTIFICIAL_ANALYSIS_API_KEY), and accepts ten batches of
+    all problems a day.
+
+    `ns critpt` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        action: export: write the batch that the service accepts; submit: write it and send it
+            (required)
+        input_file: graded JSONL of one seed, with all problems (required)
+        output_file: export: file for the batch; submit: file for the service's answer (required)
+        model_name: name of the model (default 'newskills')
+        generation_config: JSON of settings to send with the batch (temperature, …)
+        api_url: address of the service (default 'https://artificialanalysis.ai/api/v2/critpt/evaluate')
+        request_timeout: seconds to wait for the answer (default 600.0)
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `output`, the batch or the answer of the service; `problems`; `accuracy`, after `submit`. None
+        with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def distill(
     ctx: Arguments | None = None,
     *,
@@ -1348,6 +1399,55 @@ def experiments(
 
     Returns:
         What was submitted from this machine, the latest first. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def export(
+    ctx: Arguments | None = None,
+    *,
+    id: str | Sequence[str],
+    to: Literal['parquet', 'csv', 'duckdb'] | None = None,
+    dest: str | Sequence[str] = (),
+    format: str | None = None,
+    output_dir: str | Path | None = None,
+    output_filename: str | None = None,
+    copy_logs: bool = False,
+    log_metrics: str | Sequence[str] = (),
+    dry_run: bool = False,
+) -> list[Path]:
+    """Export results of ns evaluate to Weights & Biases or MLflow, or to one JSON or CSV file. The
+    `export` section of the invocation's own config applies unless an option overrides it. `format`
+    inspect writes logs that Inspect and its viewer read; `to` parquet, csv or duckdb writes tables of
+    runs, scores, samples and messages. Both also take any results folder.
+
+    `ns export` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns export --help` lists them
+        id: invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job; with
+            `format` inspect and atif, and with `to`, also results folders (required)
+        to: tables of runs, scores, samples and messages as files: parquet, csv, or one database of
+            DuckDB
+        dest: destination: local (the default), wandb, mlflow, or one of your own
+        format: json or csv (for local): one file with all scores; inspect: one log per benchmark; atif:
+            one trajectory per sample
+        output_dir: for local, inspect, atif and `to`: folder to write to
+        output_filename: for local: name of the file
+        copy_logs: for local: also copy the logs
+        log_metrics: only scores whose name contains one of these texts
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        What was written on this machine; what went to a service is not among it. None with
+        `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2017,6 +2117,38 @@ def improve(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def info(
+    ctx: Arguments | None = None,
+    *,
+    id: str | None = None,
+    config: bool = False,
+    last: int = 20,
+) -> list[Invocation]:
+    """Show an invocation of ns evaluate: its jobs, the folders of their files, and their scores.
+
+    `ns info` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        id: invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job; without:
+            the latest invocations
+        config: show the configuration instead
+        last: number of invocations to show if none is named (default 20)
+
+    Returns:
+        Each with its `id`, `config`, and `tasks` with their `state`, `folder` and `scores`. None with
+        `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def kto(
     ctx: Arguments | None = None,
     *,
@@ -2192,6 +2324,49 @@ def merge_lora(
 
     Returns:
         The folder of the model that was written. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def mirror(
+    ctx: Arguments | None = None,
+    *,
+    action: Literal['build', 'check'],
+    words: str | Sequence[str] = (),
+    mirror: str | None = None,
+    offline: bool | None = None,
+    extra_benchmark_map: str | None = None,
+    parallelism: int = 20,
+    retries: int = 3,
+    dry_run: bool = False,
+) -> MirrorFolder:
+    """Make a folder of benchmark data for machines without a network, or check one. Commands use it with
+    `mirror` DIR or NEWSKILLS_MIRROR. An interrupted build resumes where it stopped.
+
+    `ns mirror` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        action: build NAME… DIR: download the files of benchmarks (or groups, or `all`) into DIR; check
+            [DIR]: compare every file with the manifest (default: NEWSKILLS_MIRROR) (required)
+        words: names of benchmarks, then the folder
+        mirror: build: another mirror to copy from (default: NEWSKILLS_MIRROR)
+        offline: build: never use the network
+        extra_benchmark_map: JSON file that maps names to folders with more benchmarks
+        parallelism: benchmarks fetched at the same time (default 20)
+        retries: retries after a failed download (default 3)
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `folder`, its `files` and their `size` in bytes; what is wrong with it is in `problems`. None
+        with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2909,6 +3084,94 @@ def profile_evaluate(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def push(
+    ctx: Arguments | None = None,
+    *,
+    folder: str,
+    to: str,
+    results: str | None = None,
+    hub_dataset: str | Sequence[str] = (),
+    send: bool = False,
+    public: bool = False,
+    allow_secrets: bool = False,
+    message: str = 'Upload with newskills',
+) -> Push:
+    """Send samples as a data set with a card, the scores of a model, or a model or adapter after training
+    to the Hugging Face hub. Without `send` it shows what would be sent. A new repository is private
+    unless `public` is given; files with texts that look like secrets are refused. Needs newskills[hf];
+    for samples and scores also newskills[analysis].
+
+    `ns push` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        folder: folder of results, of a training, or of a model (required)
+        to: hf://datasets/OWNER/NAME: samples as a data set; hf://OWNER/NAME: a model, or the scores of
+            a model (required)
+        results: with a model: folder of its results, whose scores are sent along
+        hub_dataset: what the hub calls a benchmark, for scores: gsm8k=openai/gsm8k:main; repeatable
+        send: send it; without this option nothing leaves this machine
+        public: make a new repository public, and write to one that is public
+        allow_secrets: send although texts look like secrets
+        message: message of the commit (default 'Upload with newskills')
+
+    Returns:
+        `files`, the paths in the repository; `address`; `commit`, empty where nothing was sent. None
+        with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def quickstart(
+    ctx: Arguments | None = None,
+    *,
+    output_dir: str | Path = 'results/quickstart',
+    model: str = 'smollm2',
+    data_dir: str | Path | None = None,
+    share: float = 1.0,
+    train: bool = True,
+    dry_run: bool = False,
+) -> QuickstartOutcome:
+    """Train a real 135M model to sort numbers on this machine's CPU: evaluate it, generate data, fine-tune
+    (SFT), train with reinforcement learning (GRPO), evaluate again on the same held-out problems, and
+    print the comparison with its interval. Needs newskills[local,train]; no GPU, no account.
+    --no_train: only evaluate it on two benchmarks with several seeds.
+
+    `ns quickstart` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        output_dir: folder for the results; a run in the same folder resumes where it stopped (default
+            'results/quickstart')
+        model: smollm2, or the path of another .gguf file (default 'smollm2')
+        data_dir: folder of prepared data
+        share: share of the usual problems, to evaluate and to train on, and of the training steps; more
+            than 1 only with --no_train (default 1.0)
+        train: train the model on a skill; --no_train: only evaluate it on two benchmarks, without
+            newskills[train] (default True)
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `page` (HTML), and `improvement` with its `model`, or `evaluation` where nothing was trained.
+        None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def regrade(
     ctx: Arguments | None = None,
     *,
@@ -3535,6 +3798,251 @@ def samples(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def serve_evals(
+    ctx: Arguments | None = None,
+    *,
+    host: str = '127.0.0.1',
+    port: int = 9050,
+    output_root: str = './skills-eval-output',
+    openai_model_name: str = 'slime-openai-model',
+    max_concurrent_requests: int = 512,
+    attach_seconds: float = 300.0,
+    token_env: str = 'NEWSKILLS_EVALS_TOKEN',
+    token_file: str | Path | None = None,
+    open: bool = False,
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+    data_dir: str | Path | None = None,
+    eval_args: str = '',
+    dry_run: bool = False,
+    judge_model: str | None = None,
+    judge_server_type: str | None = None,
+    judge_server_address: str | None = None,
+    judge_api_key_env_var: str | None = None,
+    extra_judge_args: str = '',
+) -> EndedService:
+    """Evaluate models during training: slime and similar trainers POST /evaluate, the benchmarks of a
+    request run in parallel against the trainer's router, and the metrics are returned. A repeated
+    request joins the job that already runs.
+
+    `ns serve_evals` as a function. The call lasts as long as the server, until Ctrl-C.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        host: address to listen on; 0.0.0.0 = all of this machine (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default 9050)
+        output_root: folder for the results; each request gets a folder in it (default './skills-eval-
+            output')
+        openai_model_name: model name in the requests to the trainer's router (default 'slime-openai-
+            model')
+        max_concurrent_requests: requests in flight, over all benchmarks and all trainers (default 512)
+        attach_seconds: seconds after a client has left during which the same request joins the same job
+            instead of starting a new one (default 300.0)
+        token_env: environment variable with the token that clients must send, if it is set (default
+            'NEWSKILLS_EVALS_TOKEN')
+        token_file: file with the token that clients must send
+        open: accept clients from other machines although no token is set
+        cluster: cluster config to run the evaluations on; none = this process
+        config_dir: folder of cluster configs
+        data_dir: folder of prepared data
+        eval_args: extra arguments for each ns eval, as one text: ++max_samples=50
+        dry_run: check everything and show what would be done; run nothing
+        judge_model: name of the judge (default: the benchmark's own)
+        judge_server_type: server type of the judge (default with an address: openai, which most servers
+            speak)
+        judge_server_address: address of the judge, with or without /v1
+        judge_api_key_env_var: environment variable with the judge's API key
+        extra_judge_args: ++ options for the judge, as one text
+
+    Returns:
+        The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def serve_gateway(
+    ctx: Arguments | None = None,
+    *,
+    output_dir: str | Path = 'gateway',
+    host: str = '127.0.0.1',
+    port: int = 9080,
+    socket: str | None = None,
+    token_env: str = 'NEWSKILLS_GATEWAY_TOKEN',
+    token_file: str | Path | None = None,
+    open: bool = False,
+    logprobs: bool = False,
+    dry_run: bool = False,
+    model: str | None = None,
+    server_type: str | None = None,
+    server_address: str | None = None,
+    server_gpus: int | None = None,
+    server_args: str = '',
+    server_timeout: float = 1800.0,
+    max_requests: int = 0,
+    max_tokens: int = 0,
+    max_cost: float = 0.0,
+    max_seconds: float = 0.0,
+) -> EndedService:
+    """Put any program before any model, and record what it does: the gateway speaks OpenAI Chat
+    Completions and Responses, Anthropic Messages and Gemini generateContent, streamed or not, so that
+    Claude Code or Codex work with a model that only chats. What is set by ++inference.* holds whatever
+    programs say. ns view and ns samples show the records.
+
+    `ns gateway` as a function. The call lasts as long as the server, until Ctrl-C.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns gateway --help` lists them
+        output_dir: folder for the records; an earlier gateway's are continued (default 'gateway')
+        host: address to listen on; 0.0.0.0 = all of this machine (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default 9080)
+        socket: also listen at this unix socket, for containers without a network
+        token_env: environment variable with the token that clients must send, if it is set (default
+            'NEWSKILLS_GATEWAY_TOKEN')
+        token_file: file with the token that clients must send
+        open: accept clients from other machines although no token is set
+        logprobs: also record token ids and log-probabilities, where the server gives them, to train on
+        dry_run: check everything and show what would be done; run nothing
+        model: name or path of the model
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_address: address of a running server, with or without /v1 (default: one is started, where
+            that is possible)
+        server_gpus: start a server for the model, on this many GPUs
+        server_args: more arguments for the engine, passed on unchanged
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        max_requests: requests; 0 = no limit (default 0)
+        max_tokens: generated tokens; 0 = no limit (default 0)
+        max_cost: cost, by ++server.price_per_million_*_tokens and in their currency; 0 = no limit
+            (default 0.0)
+        max_seconds: seconds from the first request; 0 = no limit (default 0.0)
+
+    Returns:
+        The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def serve_rewards(
+    ctx: Arguments | None = None,
+    *,
+    benchmark: str | None = None,
+    grader: str | None = None,
+    reward_model: str | None = None,
+    data_dir: str | Path | None = None,
+    host: str = '127.0.0.1',
+    port: int = 9060,
+    max_waiting: int = 16384,
+    max_concurrent: int = 64,
+    workers: int = 0,
+    tokenizer: str | None = None,
+    token_env: str = 'NEWSKILLS_REWARDS_TOKEN',
+    token_file: str | Path | None = None,
+    open: bool = False,
+    dry_run: bool = False,
+) -> EndedService:
+    """Compute rewards for the samples of any trainer over HTTP, with the same graders as evaluation or
+    with a reward model of ns reward_model. It answers newskills batches (/v1/rewards), OpenRLHF
+    (/get_reward) and slime (/slime). A sample that could not be graded never gets reward 0.
+
+    `ns serve_rewards` as a function. The call lasts as long as the server, until Ctrl-C.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns serve_rewards --help` lists them
+        benchmark: benchmark whose grader gives the reward, with the benchmark's settings
+        grader: grader, by name; settings: ++eval_config.KEY
+        reward_model: folder of a reward model of ns reward_model, instead of a grader; `benchmark` then
+            gives the prompt
+        data_dir: folder of prepared data, for graders that read files in it
+        host: address to listen on; 0.0.0.0 = all of this machine (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default 9060)
+        max_waiting: samples in the server at once; above that, clients get status 429 (default 16384)
+        max_concurrent: samples at once for a grader that runs code (default 64)
+        workers: worker processes for a grader that computes; 0 = one per CPU of this process (default
+            0)
+        tokenizer: tokenizer that counts tokens, if the reward needs them and clients do not send them
+        token_env: environment variable with the token that clients must send, if it is set (default
+            'NEWSKILLS_REWARDS_TOKEN')
+        token_file: file with the token that clients must send
+        open: accept clients from other machines although no token is set
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def serve_tinker(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    output_dir: str | Path,
+    model_name: str | None = None,
+    host: str = '127.0.0.1',
+    port: int = 9070,
+    dtype: str = 'auto',
+    threads: int = 0,
+    token_env: str = 'NEWSKILLS_TINKER_TOKEN',
+    token_file: str | Path | None = None,
+    open: bool = False,
+    dry_run: bool = False,
+) -> EndedService:
+    """Serve the Tinker API on this machine: the public `tinker` client trains and samples small Llama
+    models on a CPU (LoRA), without costs or an account. Saved states survive a restart. Needs
+    newskills[train] and protobuf.
+
+    `ns serve_tinker` as a function. The call lasts as long as the server, until Ctrl-C.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        model: Hugging Face folder, .gguf file, or smollm2; several separated by commas (required)
+        output_dir: folder for the states that clients save; another service on the same folder has the
+            same states (required)
+        model_name: names of the models for clients, separated by commas (default: names of their
+            folders)
+        host: address to listen on (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default 9070)
+        dtype: number format of the frozen weights: auto, bfloat16, float32 (default 'auto')
+        threads: threads of the trainer; 0 = one per core (default 0)
+        token_env: environment variable with the key that clients must send, if it is set (default
+            'NEWSKILLS_TINKER_TOKEN')
+        token_file: file with the token that clients must send
+        open: accept clients from other machines although no token is set
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def sft(
     ctx: Arguments | None = None,
     *,
@@ -4051,6 +4559,124 @@ def summarize_robustness(
 
     Returns:
         The spread of the scores over the prompts, for each benchmark. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def swe_bench(
+    ctx: Arguments | None = None,
+    *,
+    action: Literal['export', 'grade', 'report'],
+    input_file: str | Path,
+    output_file: str | Path | None = None,
+    reports: str | None = None,
+    model_name: str = 'newskills',
+    benchmark: str = 'swe-bench',
+    data_dir: str | Path | None = None,
+    engine: Literal['auto', 'podman', 'docker', 'apptainer', 'singularity', 'enroot', 'harness'] = 'auto',
+    container_formatter: str = '',
+    workers: int = 4,
+    timeout: int = 1800,
+    dry_run: bool = False,
+) -> SweBenchFile:
+    """Grade patches as SWE-bench does: run the tests in containers and read their logs by the package
+    swebench, or export predictions for its harness and read its verdicts. An instance that could not be
+    judged is unscored, never wrong.
+
+    `ns swe_bench` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        action: export: write the patches as the SWE-bench harness reads them; grade: run the tests;
+            report: add the verdicts of a finished harness run to the records (required)
+        input_file: JSONL records with patches (required)
+        output_file: file to write: predictions (export), otherwise records with verdicts, such as eval-
+            results/swe-bench/output.jsonl
+        reports: report: folder of the harness run (logs/run_evaluation/<run>), or the report of that
+            run
+        model_name: model name to write into the predictions (default 'newskills')
+        benchmark: grade: benchmark whose prepared rows hold the tests (default 'swe-bench')
+        data_dir: folder of prepared data
+        engine: grade: program that runs the containers of the tests; harness: export, run the harness
+            itself, which needs a docker daemon, report (default 'auto')
+        container_formatter: grade: where the images are, with fields of the row in braces:
+            /images/{instance_id}.sif
+        workers: grade: containers to run at once (default 4)
+        timeout: grade: time limit in seconds for the tests of one instance (default 1800)
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `output`, its number of `records`, how many are `without_patch`, the `ledger` of the verdicts.
+        None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def tinker_rl(
+    ctx: Arguments | None = None,
+    *,
+    data_dir: str | Path | None = None,
+    dry_run: bool = False,
+) -> ServiceTraining:
+    """Train a model with reinforcement learning at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY),
+    with rewards from the math grader. Options are key=value. A killed run resumes with the same
+    command. Needs newskills[tinker].
+
+    `ns tinker rl` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns tinker rl --help` lists them
+        data_dir: folder of prepared data
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `sampler_path` and `state_path` at the service, `metrics` of the last step, `checkpoints` (a
+        file). None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def tinker_sft(
+    ctx: Arguments | None = None,
+    *,
+    data_dir: str | Path | None = None,
+    dry_run: bool = False,
+) -> ServiceTraining:
+    """Fine-tune a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY) on solutions: chains of
+    thought, with or without code. Options are key=value. A killed run resumes with the same command.
+    Needs newskills[tinker].
+
+    `ns tinker sft` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns tinker sft --help` lists them
+        data_dir: folder of prepared data
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `sampler_path` and `state_path` at the service, `metrics` of the last step, `checkpoints` (a
+        file). None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

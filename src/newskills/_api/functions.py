@@ -47,6 +47,7 @@ MODEL_FOLDER = "The folder of the model that was written."
 TRAINING = (
     "`model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out problems."
 )
+UNTIL_STOPPED = "The call lasts as long as the server, until Ctrl-C."
 
 FUNCTIONS = {
     "aevaluate": Function(
@@ -89,6 +90,11 @@ FUNCTIONS = {
     "convert": Function(
         command="convert", returns="Path", meaning="The model that was written: a folder or a file.", submits=True
     ),
+    "critpt": Function(
+        command="critpt",
+        returns="CritPtFile",
+        meaning="`output`, the batch or the answer of the service; `problems`; `accuracy`, after `submit`.",
+    ),
     "distill": Function(command="distill", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "dpo": Function(command="dpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "evaluate": Function(
@@ -103,6 +109,11 @@ FUNCTIONS = {
         returns="list[Experiment]",
         meaning="What was submitted from this machine, the latest first.",
         always=True,
+    ),
+    "export": Function(
+        command="export",
+        returns="list[Path]",
+        meaning="What was written on this machine; what went to a service is not among it.",
     ),
     "generate": Function(
         command="generate",
@@ -128,11 +139,22 @@ FUNCTIONS = {
         meaning="`model` (its folder), `rounds`, `kept` (the rounds that were better), `why` it ended.",
         submits=True,
     ),
+    "info": Function(
+        command="info",
+        returns="list[Invocation]",
+        meaning="Each with its `id`, `config`, and `tasks` with their `state`, `folder` and `scores`.",
+        always=True,
+    ),
     "kto": Function(command="kto", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "merge_chunks": Function(
         command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
     ),
     "merge_lora": Function(command="merge_lora", returns="Path", meaning=MODEL_FOLDER),
+    "mirror": Function(
+        command="mirror",
+        returns="MirrorFolder",
+        meaning="`folder`, its `files` and their `size` in bytes; what is wrong with it is in `problems`.",
+    ),
     "nemo_evaluator": Function(command="nemo_evaluator", submits=True),
     "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
     "plan_eval": Function(
@@ -156,6 +178,17 @@ FUNCTIONS = {
         meaning="What was submitted: `id`, and `tasks` with their `state`, `folder` and `scores`.",
         note="`ns eval` is another command: `evaluate`.",
     ),
+    "push": Function(
+        command="push",
+        returns="Push",
+        meaning="`files`, the paths in the repository; `address`; `commit`, empty where nothing was sent.",
+        always=True,
+    ),
+    "quickstart": Function(
+        command="quickstart",
+        returns="QuickstartOutcome",
+        meaning="`page` (HTML), and `improvement` with its `model`, or `evaluation` where nothing was trained.",
+    ),
     "regrade": Function(
         command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark.", always=True
     ),
@@ -176,6 +209,30 @@ FUNCTIONS = {
         meaning="The samples that fit, `number` at most.",
         always=True,
     ),
+    "serve_evals": Function(
+        command="serve_evals",
+        returns="EndedService",
+        meaning="The service that was stopped: its `address`.",
+        note=UNTIL_STOPPED,
+    ),
+    "serve_gateway": Function(
+        command="gateway",
+        returns="EndedService",
+        meaning="The service that was stopped: its `address`.",
+        note=UNTIL_STOPPED,
+    ),
+    "serve_rewards": Function(
+        command="serve_rewards",
+        returns="EndedService",
+        meaning="The service that was stopped: its `address`.",
+        note=UNTIL_STOPPED,
+    ),
+    "serve_tinker": Function(
+        command="serve_tinker",
+        returns="EndedService",
+        meaning="The service that was stopped: its `address`.",
+        note=UNTIL_STOPPED,
+    ),
     "sft": Function(command="sft", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(
@@ -183,7 +240,7 @@ FUNCTIONS = {
         returns="EndedServer",
         meaning="The server that has ended: its `model`, `address` and `log_file`.",
         submits=True,
-        note="The call lasts as long as the server, until Ctrl-C.",
+        note=UNTIL_STOPPED,
     ),
     "status": Function(
         command="status",
@@ -198,6 +255,21 @@ FUNCTIONS = {
     ),
     "summarize_robustness": Function(
         command="summarize_robustness", returns="RobustnessSummary", meaning=ROBUSTNESS
+    ),
+    "swe_bench": Function(
+        command="swe_bench",
+        returns="SweBenchFile",
+        meaning="`output`, its number of `records`, how many are `without_patch`, the `ledger` of the verdicts.",
+    ),
+    "tinker_rl": Function(
+        command="tinker_rl",
+        returns="ServiceTraining",
+        meaning="`sampler_path` and `state_path` at the service, `metrics` of the last step, `checkpoints` (a file).",
+    ),
+    "tinker_sft": Function(
+        command="tinker_sft",
+        returns="ServiceTraining",
+        meaning="`sampler_path` and `state_path` at the service, `metrics` of the last step, `checkpoints` (a file).",
     ),
     "train_megatron_lm": Function(command="train_megatron_lm", submits=True),
     "validate": Function(

@@ -37,12 +37,13 @@ class EndedProgram(Struct, frozen=True, kw_only=True):
         return last_line(self.output)
 
 
-def last_line(output: bytes) -> str:
-    """Return the last line of a program's output, fit to be shown."""
-    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+def last_line(output: bytes | str, nothing: str = "no output") -> str:
+    """Return the last line of a program's output, fit to be shown; `nothing` where there is none."""
+    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines:
         return "".join(sign if sign.isprintable() else " " for sign in lines[-1])[:300]
-    return "no output"
+    return nothing
 
 
 class BoundedOutput:

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, cast
 from msgspec import Struct
 
 from newskills.base.libraries import application_module
+from newskills.base.records import Row
 from newskills.config.command_line import Parsed
 from newskills.pipelines.results.export_options import ExportOptions
 
@@ -40,11 +41,13 @@ class InvocationTask(Struct, frozen=True, kw_only=True):
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """An evaluation that was submitted: `id` for `ns status`, its tasks, the first exit code that is not 0."""
+    """An evaluation that was submitted: `id` for `ns status`, its tasks, the first exit code that is not 0, the
+    configuration without its secrets."""
 
     id: str
     tasks: list[InvocationTask]
     exit_code: int = 0
+    config: Row = {}
 
 
 class KeptInvocation(Protocol):
@@ -67,9 +70,9 @@ class InvocationKeeper(Protocol):
         """Return what `name` means, an id or its beginning; None where it is an experiment, or nothing. Raises
         ConfigError where several begin so."""
 
-    def export(self, parsed: Parsed[ExportOptions]) -> int:
-        """Export invocations to their destinations, and return the exit code. Raises UnknownNameError, ConfigError,
-        DataError, RemoteError."""
+    def export(self, parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
+        """Export invocations to their destinations; return what was written on this machine, and how many exports
+        failed. Raises UnknownNameError, ConfigError, DataError, RemoteError."""
 
     def results(self, name: str) -> list[tuple[Path, str]]:
         """Return the folder of results of each job, with the name of its model. Raises UnknownNameError,

@@ -31,6 +31,14 @@ def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
 
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
+SubmittedName = Annotated[
+    str,
+    doc(
+        "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
+        "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
+        {"positional": True},
+    ),
+]
 DryRun = Annotated[bool, doc("check everything and show what would be done; run nothing")]
 WandbName = Annotated[str | None, doc("log the metrics under this run name (extra newskills[wandb])", REPORT)]
 WandbGroup = Annotated[str | None, doc("group of the run", REPORT)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold
 
 LIBRARY = Path(__file__).parent / "library"
+COLLECTIONS = LIBRARY / "robustness"
+"""Folder whose files hold several prompts, by the last part of their names."""
 _PREFERRED = "generic/"
+_KEY = re.compile(r"^([\w.-]+):", re.ASCII | re.MULTILINE)
 _PATHS = ("./", "../", "~")
 """What no name begins with."""
 
@@ -19,12 +23,17 @@ _PATHS = ("./", "../", "~")
 @cache
 def library() -> dict[str, Path]:
     """Return name → file of every prompt that comes with newskills, sorted by name."""
-    prompts = {}
+    prompts: dict[str, Path] = {}
     for folder, _, files in os.walk(LIBRARY):
         for file in files:
             if file.endswith(".yaml"):
                 path = Path(folder, file)
-                prompts[path.relative_to(LIBRARY).with_suffix("").as_posix()] = path
+                name = path.relative_to(LIBRARY).with_suffix("").as_posix()
+                if path.parent == COLLECTIONS:
+                    keys = _KEY.findall(path.read_text(encoding="utf-8"))
+                    prompts |= {f"{name}/{key}": path for key in keys}
+                else:
+                    prompts[name] = path
     return dict(sorted(prompts.items()))
 
 

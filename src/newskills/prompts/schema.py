@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills.base.type_errors import type_fault
+from newskills.prompts.names import COLLECTIONS
 from newskills.prompts.template import TextPosition
 
 NO_LIMIT = 1e8
@@ -95,8 +96,14 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
 
 
 def read_source(name: str, path: Path) -> ConfigSource:
-    """Read a prompt file. Raises ConfigError naming file, line and key."""
+    """Read a prompt of a file. Raises ConfigError naming file, line and key."""
     values, places = read_yaml(path)
+    if path.parent == COLLECTIONS:
+        key = name.rpartition("/")[2]
+        values = values[key]
+        places = {
+            inner.removeprefix(f"{key}."): place for inner, place in places.items() if inner.startswith(f"{key}.")
+        }
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected a mapping with the key `user`.")
     return ConfigSource(name=name, config=to_config(values, str(path)), places=places)

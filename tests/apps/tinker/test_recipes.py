@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from tests.apps.tinker.services import KEY, process, quiet
 from tests.train.tiny import tiny_folder, with_tokenizer
 
+import newskills
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.cli import main
@@ -148,6 +149,12 @@ def test_supervised_fine_tuning_goes_on_after_a_kill_to_the_same_numbers(
     before = (files / "killed/metrics.jsonl").read_bytes()
     here(*line("killed"))
     assert (files / "killed/metrics.jsonl").read_bytes() == before
+    keys = newskills.wrap_arguments(" ".join(f"++{word}" for word in line("killed")[2:]))
+    done = newskills.tinker_sft(ctx=keys)
+    last = list(read_rows(files / "killed/checkpoints.jsonl"))[-1]
+    assert (done.sampler_path, done.state_path) == (last["sampler_path"], last["state_path"])
+    assert done.metrics == list(read_rows(files / "killed/metrics.jsonl"))[-1]
+    assert done.checkpoints == files / "killed/checkpoints.jsonl"
     assert "other options: batch_size" in here(*line("killed"), "batch_size=3", code=2)
     again = [*line("from"), f"resume_from={checkpoints[1]['state_path']}"]
     here(*again)

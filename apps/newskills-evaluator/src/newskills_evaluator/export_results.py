@@ -2,6 +2,7 @@
 """Results of an invocation to where people look at them: Weights & Biases, MLflow, local JSON or CSV.
 
 Add a destination: a file in `exporters/` with `export(results, settings, environ, say)`, and a row in `DESTINATIONS`.
+It may return the paths that it wrote on this machine.
 Scores are called as in NeMo Evaluator: `aime25_pass@1[avg-of-8]_symbolic_correct`.
 """
 
@@ -92,18 +93,23 @@ def collect_results(plan: ExportPlan, say: PrintLine = lambda text: None) -> lis
     return finished_jobs
 
 
-def export_results(plan: ExportPlan, environ: Mapping[str, str], say: PrintLine) -> int:
-    """Export to all destinations; return how many failed, of which `say` hears. Raises DataError,
-    UnknownNameError."""
+def export_results(
+    plan: ExportPlan, environ: Mapping[str, str], say: PrintLine, written: list[Path] | None = None
+) -> int:
+    """Export to all destinations; return how many failed, of which `say` hears. What was written on this machine is
+    added to `written`. Raises DataError, UnknownNameError."""
     results = collect_results(plan, say)
     failed = 0
     for name in plan.destinations:
         export = DESTINATIONS.get(name)
         try:
-            export(results, plan.settings.get(name, {}), environ, say)
+            paths = export(results, plan.settings.get(name, {}), environ, say) or ()
         except NewskillsError as error:
             failed += 1
             say(f"export to {name} failed: {error}")
+        else:
+            if written is not None:
+                written += paths
     return failed
 
 

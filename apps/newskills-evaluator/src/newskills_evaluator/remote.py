@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import structs
 
 from newskills.base.callbacks import PrintLine
+from newskills.environments.engines.references import is_file
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.containers.images import is_file
 from newskills.launch.containers.squash import Squash, SquashPlace, plan_squash, squash
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs

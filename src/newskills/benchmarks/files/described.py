@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from newskills.base.benchmark import Benchmark
@@ -32,8 +30,3 @@ class DescribedBenchmark(Benchmark, frozen=True, kw_only=True):
         """Return what of the description decides on the prepared rows."""
         assert isinstance(self.row, RowRules), "made by files.load"
         return msgspec.json.encode([self.row, self.sources], order="deterministic")
-
-
-def home_of_description(benchmark: Benchmark) -> Path | None:
-    """Return the folder in which relative paths of a described benchmark begin; None for any other."""
-    return Path(benchmark.home) if isinstance(benchmark, DescribedBenchmark) else None

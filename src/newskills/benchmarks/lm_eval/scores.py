@@ -11,8 +11,6 @@ from newskills.base.lm_eval.figures import FIGURES, column_of, is_share
 from newskills.base.records import Row
 from newskills.benchmarks.scores import headline_mode
 
-SUBGROUP = "/"
-
 
 def group_score(group: Any, members: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:
     """Return the figures of a group and of the groups in it, which are modes of their own.

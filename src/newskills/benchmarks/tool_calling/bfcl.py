@@ -12,21 +12,12 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
+from newskills.graders.tool_calls.simulated import MODULES
 
 _DATA = (
     "https://raw.githubusercontent.com/ShishirPatil/gorilla/main/berkeley-function-call-leaderboard/bfcl_eval/data"
 )
 _REVISION = "6ea57973c7a6097fd7c5915698c54c17c5b1b6c8"
-_DOCS = {
-    "GorillaFileSystem": "gorilla_file_system",
-    "MathAPI": "math_api",
-    "MessageAPI": "message_api",
-    "TwitterAPI": "posting_api",
-    "TicketAPI": "ticket_api",
-    "TradingBot": "trading_bot",
-    "TravelAPI": "travel_booking",
-    "VehicleControlAPI": "vehicle_control",
-}
 _SHA256 = {
     "irrelevance": "2b6ed4c2e992cdcf5f1678a701851f944bef7550ee026ed1ddb89efed5be01a6",
     "live_irrelevance": "6559fda2beaceb609a2cd2e504c65b4a56cb448e1ef88fddfd199e163d163349",
@@ -112,7 +103,7 @@ def source(category: str, more: tuple[str, ...] = ()) -> Source:
     files = [file, f"possible_answer/{file}"]
     files += more
     if category.startswith("multi_turn"):
-        files += [f"multi_turn_func_doc/{doc}" for doc in _DOCS.values()]
+        files += [f"multi_turn_func_doc/{doc}" for doc in MODULES.values()]
     return Source(url=f"{_DATA}/{{{','.join(files)}}}.json", revision=_REVISION)
 
 
@@ -133,7 +124,7 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
         answer = answers.get(raw["id"], {})
         gold: Row = {key: answer[key] for key in ("ground_truth", "num_hops") if key in answer}
         if docs:
-            documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]]
+            documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[MODULES[name]]]
         else:
             documents = []
         yield {**raw, **gold, **({"docs": documents} if docs else {})}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.evaluation.critpt import CritptOptions, run
+from newskills.pipelines.evaluation.critpt import CritptOptions, result, run
 from newskills.run.harnesses.critpt import KEY_VARIABLE
 
 COMMAND = Command(
@@ -14,6 +14,7 @@ COMMAND = Command(
     "problems a day.",
     options=CritptOptions,
     run=run,
+    result=result,
     examples=(
         "ns critpt export results/eval-results/critpt/output.jsonl --output_file=batch.json",
         "ns critpt submit results/eval-results/critpt/output.jsonl --output_file=answer.json --model_name=mine",

@@ -13,6 +13,7 @@ COMMAND = Command(
     "is unscored, never wrong.",
     options=SweBenchOptions,
     run="newskills.pipelines.evaluation.swe_bench:run",
+    result="newskills.pipelines.evaluation.swe_bench:result",
     examples=(
         "ns swe_bench export output.jsonl --output_file=predictions.jsonl --model_name=my-model",
         "ns swe_bench report output.jsonl --reports=logs/run_evaluation/run --output_file=graded.jsonl",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.results.push import PushOptions, run
+from newskills.pipelines.results.push import PushOptions, result, run
 
 COMMAND = Command(
     name="push",
@@ -14,6 +14,7 @@ COMMAND = Command(
     "newskills[analysis].",
     options=PushOptions,
     run=run,
+    result=result,
     examples=(
         "ns push results --to hf://datasets/me/my-samples",
         "ns push results/large --to hf://me/my-model --hub_dataset gsm8k=openai/gsm8k:main --send",

@@ -15,6 +15,7 @@ COMMAND = Command(
     options=GatewayOptions,
     config=GatewayKeys,
     run="newskills.pipelines.serving.gateway:run",
+    result="newskills.pipelines.serving.gateway:result",
     examples=(
         "ns gateway --server_type=vllm --server_address=http://localhost:8000 --model=Qwen/Qwen3-8B",
         "ns gateway --server_type=llamacpp --model=smollm2 ++inference.temperature=0 --max_requests=200",

@@ -13,6 +13,7 @@ COMMAND = Command(
     "request joins the job that already runs.",
     options=ServeEvalsOptions,
     run="newskills.pipelines.serving.serve_evals:run",
+    result="newskills.pipelines.serving.serve_evals:result",
     examples=(
         "ns serve_evals --host=0.0.0.0 --open --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",
         "ns serve_evals --judge-server-address=http://judge:8000/v1 --judge-model=my-judge",

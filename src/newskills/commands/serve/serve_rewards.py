@@ -14,6 +14,7 @@ COMMAND = Command(
     options=ServeRewardsOptions,
     config=RewardKeys,
     run="newskills.pipelines.serving.serve_rewards:run",
+    result="newskills.pipelines.serving.serve_rewards:result",
     examples=(
         "ns serve_rewards --grader=math ++reward.wrong=-0.5 ++reward.no_answer=-0.5 ++reward.format.box=0.1",
         "ns serve_rewards --benchmark=human-eval --host=0.0.0.0 --port=9060 --token_file=/run/secrets/rewards",

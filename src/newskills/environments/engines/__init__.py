@@ -8,7 +8,7 @@ Add an engine: a file with a subclass of `engine.EngineProgram`, and a row in `E
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -25,7 +25,7 @@ class EngineProperties(Struct, frozen=True, kw_only=True):
     """What is particular about an engine.
 
     program      what is looked for in PATH; empty: the engine's name
-    like_docker  its commands and options are docker's, so that jobs may run in its containers as well
+    like_docker  its commands and options are those of `docker.Docker`, so that jobs may run in its containers as well
     daemonless   containers are processes of the caller; their root is the caller outside
     """
 
@@ -58,15 +58,19 @@ def program_of(name: str) -> str:
     return ENGINES.properties(name).program or name
 
 
+def installed(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Return the engines of these whose programs are installed. Raises UnknownNameError, ConfigError."""
+    return [name for name in names if shutil.which(program_of(name), path=environ.get("PATH"))]
+
+
 def find_engine(config: EnvironmentConfig, environ: Mapping[str, str]) -> EngineProgram:
     """Return the engine that the configuration names, or the first that is installed. Raises ConfigError without one,
     UnknownNameError."""
     names = list(ENGINES.built_in()) if config.engine == "auto" else [ENGINES.resolve(config.engine)]
+    if here := installed(names, environ):
+        engine: EngineProgram = ENGINES.get(here[0])(program_of(here[0]), config)
+        return engine
     programs = [program_of(name) for name in names]
-    for name, program in zip(names, programs, strict=True):
-        if shutil.which(program, path=environ.get("PATH")):
-            engine: EngineProgram = ENGINES.get(name)(program, config)
-            return engine
     wanted = programs[0] if len(programs) == 1 else f"{', '.join(programs[:-1])} or {programs[-1]}"
     raise ConfigError(
         f"Agents work in containers, but {wanted} is not installed here.",

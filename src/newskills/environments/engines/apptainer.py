@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
-from newskills.environments.config import EnvironmentConfig
-from newskills.environments.engines.engine import Argv, EngineProgram, is_address, no_builder, variables
+from newskills.environments.engines.engine import Argv, EngineProgram, is_address, variables
 
 _SCHEME = "docker://"
 _KILL = ("sh", "-c", "kill -9 -1")
@@ -17,9 +16,6 @@ class Apptainer(EngineProgram):
     What is written lies in memory (`--writable-tmpfs`), within the limit that the machine's apptainer.conf sets
     (`sessiondir max size`).
     """
-
-    def __init__(self, program: str, config: EnvironmentConfig) -> None:
-        self.program, self._config = program, config
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         config = self._config
@@ -45,15 +41,6 @@ class Apptainer(EngineProgram):
             ]
         ]
 
-    def resume(self, name: str) -> Argv:
-        return []
-
-    def has_image(self, image: str) -> Argv:
-        raise no_builder(self.program, image)
-
-    def build(self, image: str, folder: str) -> Argv:
-        raise no_builder(self.program, image)
-
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         options = [*([f"--pwd={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
         return [self.program, "exec", "--cleanenv", *options, f"instance://{name}"]
@@ -74,6 +61,3 @@ class Apptainer(EngineProgram):
 
     def names(self) -> Argv:
         return [self.program, "instance", "list"]
-
-    def written_files(self, name: str) -> Argv:
-        return []

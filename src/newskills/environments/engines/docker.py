@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
-from newskills.environments.config import EnvironmentConfig
 from newskills.environments.engines.engine import (
     START_AND_STAY,
     Argv,
@@ -23,8 +23,10 @@ _DROPPED = ("AUDIT_WRITE", "MKNOD", "NET_RAW")
 class Docker(EngineProgram):
     """Command lines of Docker (https://docs.docker.com/reference/cli/docker/container/run/)."""
 
-    def __init__(self, program: str, config: EnvironmentConfig) -> None:
-        self.program, self._config = program, config
+    at_once: tuple[str, ...] = ("--force",)
+    """Options of `rm` that kill what still runs without asking it first."""
+    gpu_option = "--gpus=all"
+    gpu_hint = "sudo nvidia-ctk runtime configure --runtime=docker, then restart docker"
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Return the command line that starts a container. Raises ConfigError for a folder or a file as the image."""
@@ -54,7 +56,7 @@ class Docker(EngineProgram):
         return [self.program, "cp", f"{name}:{source}/.", "-"]
 
     def remove(self, name: str) -> list[Argv]:
-        return [[self.program, "rm", "--force", "--volumes", name]]
+        return [[self.program, "rm", *self.at_once, "--volumes", name]]
 
     def names(self) -> Argv:
         return [self.program, "ps", "--all", f"--filter=label={LABEL}", "--format={{.Names}}"]
@@ -68,6 +70,10 @@ class Docker(EngineProgram):
             f"downloads one, `{self.program} build` makes one."
         )
 
+    def gives_gpus(self, path: str | None) -> bool:
+        """Return whether the engine is set up for GPUs; `path`: where programs are looked for."""
+        return any(shutil.which(f"nvidia-{tool}", path=path) for tool in ("container-runtime-hook", "ctk"))
+
     def _run(self, name: str, spec: EnvironmentSpec) -> Argv:
         config = self._config
         memory = f"{max(config.memory_mb, spec.memory_mb)}m"
@@ -80,7 +86,7 @@ class Docker(EngineProgram):
             "--security-opt=no-new-privileges",
             "--log-driver=none",
             *variables("--env=", spec),
-            *(f"--volume={source}:{target}:ro" for source, target in sorted(spec.mounts.items())),
+            *(volume(source, target, read_only=True) for source, target in sorted(spec.mounts.items())),
         ]
 
     def _network(self) -> str:
@@ -99,8 +105,13 @@ class Docker(EngineProgram):
 class Podman(Docker):
     """Command lines of Podman (https://docs.podman.io/en/latest/markdown/podman-run.1.html)."""
 
-    def remove(self, name: str) -> list[Argv]:
-        return [[self.program, "rm", "--force", "--time=0", "--volumes", name]]
+    at_once = ("--force", "--time=0")
+    gpu_option = "--device=nvidia.com/gpu=all"
+    gpu_hint = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+
+    def gives_gpus(self, path: str | None) -> bool:
+        folders = Path("/etc/cdi"), Path("/var/run/cdi")
+        return any(file.is_file() for folder in folders for file in folder.glob("nvidia*"))
 
     def _network(self) -> str:
         return "private"
@@ -111,3 +122,11 @@ class Podman(Docker):
         if image.startswith(("/", "./", "../", "~")) and Path(image).expanduser().is_dir():
             return ["--rootfs", f"{Path(image).expanduser().resolve()}:O"]
         return super()._image(image)
+
+
+def volume(source: str, target: str, *, read_only: bool = False) -> str:
+    """Return the option that mounts the host's `source` as `target`; paths may contain any character."""
+    if ":" not in source + target:
+        return f"--volume={source}:{target}" + (":ro" if read_only else "")
+    fields = ["type=bind", f"source={source}", f"destination={target}", *(["readonly"] if read_only else [])]
+    return "--mount=" + ",".join('"' + field.replace('"', '""') + '"' for field in fields)

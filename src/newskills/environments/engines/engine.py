@@ -37,8 +37,10 @@ class EngineProgram(Protocol):
     """Command lines of one program. `name` in each method: the container's."""
 
     program: str
+    _config: EnvironmentConfig
 
-    def __init__(self, program: str, config: EnvironmentConfig) -> None: ...
+    def __init__(self, program: str, config: EnvironmentConfig) -> None:
+        self.program, self._config = program, config
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Return the command lines that make the container, one after the other. Raises ConfigError for an image that
@@ -48,16 +50,16 @@ class EngineProgram(Protocol):
     def resume(self, name: str) -> Argv:
         """Return the command line that starts the container again, joined to our own input and output, with the program
         whose words followed those of `start`. It is empty where `start` takes none."""
-        ...
+        return []
 
     def has_image(self, image: str) -> Argv:
         """Return a command line that ends with 0 where `image` is on this machine. Raises ConfigError where this
         program builds no images."""
-        ...
+        raise self._builds_nothing(image)
 
     def build(self, image: str, folder: str) -> Argv:
-        """Return the command line that makes `image` of the Dockerfile in `folder`."""
-        ...
+        """Return the command line that makes `image` of the Dockerfile in `folder`. Raises as `has_image`."""
+        raise self._builds_nothing(image)
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         """Return the command line that starts the program that follows in the folder and with the variables of `spec`,
@@ -88,11 +90,18 @@ class EngineProgram(Protocol):
     def written_files(self, name: str) -> Argv:
         """Return the command line that prints the folder of this machine with what was written in the container; empty
         where that is not known."""
-        ...
+        return []
 
     def image_hint(self) -> str:
         """Return the advice for an image that cannot be started; empty: there is none."""
         return ""
+
+    def _builds_nothing(self, image: str) -> ConfigError:
+        return ConfigError(
+            f"The image {image} has to be built of a Dockerfile, which {self.program} cannot do.",
+            hint="Build it with podman or docker and bring it as a file (++environment.container_formatter="
+            "/images/{instance_id}.sif), or use ++environment.engine=podman.",
+        )
 
 
 def is_address(image: str) -> bool:
@@ -106,12 +115,3 @@ def without_scheme(image: str) -> str:
 
 def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
     return [f"{flag}{key}={value}" for key, value in sorted(spec.variables.items())]
-
-
-def no_builder(program: str, image: str) -> ConfigError:
-    """Return the error for programs that build no images of Dockerfiles."""
-    return ConfigError(
-        f"The image {image} has to be built of a Dockerfile, which {program} cannot do.",
-        hint="Build it with podman or docker and bring it as a file (++environment.container_formatter="
-        "/images/{instance_id}.sif), or use ++environment.engine=podman.",
-    )

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
 from newskills.base.errors import ConfigError
-from newskills.environments.config import EnvironmentConfig
 from newskills.environments.engines.engine import (
     STAY,
     Argv,
     EngineProgram,
     is_address,
-    no_builder,
     variables,
     without_scheme,
 )
@@ -45,9 +43,6 @@ class Enroot(EngineProgram):
     serves all commands.
     """
 
-    def __init__(self, program: str, config: EnvironmentConfig) -> None:
-        self.program, self._config = program, config
-
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Return the command lines that make and start a container. Raises ConfigError for an image that is no file."""
         if is_address(spec.image):
@@ -62,15 +57,6 @@ class Enroot(EngineProgram):
             options += ["--mount", f"{source}:{target}:none:x-create=dir,bind,ro"]
         stay = [self.program, "start", *options, name, "sh", "-c", STAY, name]
         return [[self.program, "create", "--name", name, spec.image], ["sh", "-c", _START, "sh", name, *stay]]
-
-    def resume(self, name: str) -> Argv:
-        return []
-
-    def has_image(self, image: str) -> Argv:
-        raise no_builder(self.program, image)
-
-    def build(self, image: str, folder: str) -> Argv:
-        raise no_builder(self.program, image)
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         begin = ("sh", "-c", 'cd "$0" && exec "$@"', spec.workdir or "/")
@@ -92,9 +78,6 @@ class Enroot(EngineProgram):
 
     def names(self) -> Argv:
         return [self.program, "list"]
-
-    def written_files(self, name: str) -> Argv:
-        return []
 
     def _joined(self, name: str, *words: str) -> Argv:
         return ["sh", "-c", _JOIN, "sh", name, self.program, *words]

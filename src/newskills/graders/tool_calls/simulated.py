@@ -19,7 +19,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.graders.tool_calls.calls import ParsedCall
 
-_MODULES = {
+MODULES = {
     "GorillaFileSystem": "gorilla_file_system",
     "MathAPI": "math_api",
     "MessageAPI": "message_api",
@@ -92,7 +92,7 @@ def check_services() -> None:
 
 def _class(name: str) -> Any:
     try:
-        return getattr(import_module(f"{_PLACE}.{_MODULES[name]}"), name)
+        return getattr(import_module(f"{_PLACE}.{MODULES[name]}"), name)
     except ImportError as error:
         raise _missing() from error
 

@@ -14,7 +14,7 @@ from email.message import Message
 
 from newskills.base.errors import NewskillsError
 from newskills.base.http.blocking import open_url
-from newskills.launch.containers.images import Reference
+from newskills.environments.engines.references import Reference
 
 PATIENCE = 5.0
 """Seconds for each of at most three requests."""

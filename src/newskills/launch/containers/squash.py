@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import RemoteError
+from newskills.environments.engines.references import Reference, is_file, parse_image
 from newskills.launch.containers.digests import digest_of
-from newskills.launch.containers.images import Reference, is_file, parse_image
 from newskills.launch.job_script import quote, resource
 from newskills.launch.machines.shell import Shell
 

@@ -12,24 +12,15 @@ import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job
-from newskills.environments.engines import JOB_ENGINES
-from newskills.launch.clusters.config import image_of
+from newskills.environments.engines import JOB_ENGINES, installed
+from newskills.environments.engines.docker import volume
+from newskills.environments.engines.job_engine import FOLDER, JOB, ContainerEngine, folder_label
+from newskills.launch.clusters.config import ClusterConfig, image_of, twin
 from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts
-from newskills.launch.containers.engine import (
-    COMMON,
-    FOLDER,
-    IMAGE,
-    JOB,
-    ContainerEngine,
-    find_engine,
-    no_engine,
-    volume,
-)
 from newskills.launch.executors.none import Processes, held
 from newskills.launch.job_script import quote, resource
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
@@ -53,7 +44,7 @@ class Containers(Processes):
     @cached_property
     def engine(self) -> ContainerEngine:
         """Where none is installed, what scripts would say."""
-        return find_engine(self.cluster, self._site.environ) or ContainerEngine(
+        return find_engine(self.cluster, self._site.environ) or _engine(
             self.cluster.engine or JOB_ENGINES[0], self._site.environ
         )
 
@@ -114,25 +105,18 @@ class Containers(Processes):
         image = image_of(self.cluster, command.container)
         if image is None:
             return super().step(job, group, command, folder)
-        engine, hardware = self.engine, job.groups[group].hardware
-        secrets = {*self._variables.secrets, *command.script.secrets}
         return [
             "contained",
             command.name,
             _name(folder, command),
-            engine.name,
-            "run",
-            *COMMON,
-            f"--name={_name(folder, command)}",
-            f"--label={JOB}={_hash(folder.path)}",
-            f"--label={FOLDER}={folder.path}",
-            *engine.user,
-            *engine.privileged(),
-            *engine.gpus(hardware.num_gpus > 0),
-            *(f"--env={name}" for name in sorted(secrets)),
-            *self._volumes(command, folder),
-            f"--label={IMAGE}={image}",
-            engine.image(image),
+            *self.engine.start(
+                image,
+                name=_name(folder, command),
+                folder=folder.path,
+                gpus=job.groups[group].hardware.num_gpus > 0,
+                variables={*self._variables.secrets, *command.script.secrets},
+                volumes=self._volumes(command, folder),
+            ),
         ]
 
     def environment(self, command: Command) -> Mapping[str, str]:
@@ -178,7 +162,7 @@ class Containers(Processes):
         if self._works:
             return
         if find_engine(self.cluster, self._site.environ) is None:
-            raise no_engine(self.cluster)
+            raise _no_engine(self.cluster)
         self.engine.check()
         for container, folder in self.engine.labelled(JOB, FOLDER).items():
             if _is_dead(Path(folder)):
@@ -206,8 +190,8 @@ class Containers(Processes):
         engine = self.engine
         return _CLEAN_UP.format(
             engine=engine.name,
-            label=f"{JOB}={_hash(folder.path)}",
-            remove=" ".join(["rm", *engine.at_once]),
+            label=f"{JOB}={folder_label(folder.path)}",
+            remove=" ".join(["rm", *engine.lines.at_once]),
             cleaned=quote(f"{folder.path}/{CLEANED}"),
         )
 
@@ -225,6 +209,31 @@ class Containers(Processes):
                 )
 
 
+def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
+    """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
+    names = [cluster.engine] if cluster.engine else JOB_ENGINES
+    here = [_engine(name, environ) for name in installed(names, environ)]
+    if len(here) < 2:
+        return here[0] if here else None
+    return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
+
+
+def _engine(name: str, environ: Mapping[str, str]) -> ContainerEngine:
+    """Return the engine, with privileged containers where NEWSKILLS_PRIVILEGED_DOCKER=1 asks for them."""
+    is_privileged = twin("PRIVILEGED_DOCKER", environ).lower() not in ("", "0", "false", "no")
+    return ContainerEngine(name, environ, is_privileged=is_privileged)
+
+
+def _no_engine(cluster: ClusterConfig) -> ConfigError:
+    """Return the error for the case that `find_engine` finds none."""
+    return ConfigError(
+        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(JOB_ENGINES)}, which "
+        f"{'is' if cluster.engine else 'are'} not installed here.",
+        hint="Install one (apt install podman catatonit, or https://docs.docker.com/engine/install), "
+        "or use --cluster=none.",
+    )
+
+
 def _is_dead(folder: Path) -> bool:
     """Return whether a job was in `folder` and nobody supervises it any more.
 
@@ -236,13 +245,9 @@ def _is_dead(folder: Path) -> bool:
         return False
 
 
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
 def _name(folder: JobFolder, command: Command) -> str:
     plain = "".join(ch if ch.isalnum() else "-" for ch in command.name)
-    return f"newskills-{plain}-{_hash(f'{folder.path}/{command.name}')}"
+    return f"newskills-{plain}-{folder_label(f'{folder.path}/{command.name}')}"
 
 
 _WATCH = """\

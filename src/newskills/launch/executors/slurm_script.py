@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's part of the job script: `#SBATCH` lines, the names of nodes, and `srun` in front of each command.
 
-Containers are started by Pyxis (https://github.com/NVIDIA/pyxis). Facts of Slurm that this is built on are in the
-tests, which run on a real cluster.
+Containers are started by Pyxis. Facts of Slurm that this is built on are in the tests, which run on a real cluster.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from pathlib import PurePosixPath
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, Job
+from newskills.environments.engines import pyxis
 from newskills.launch.clusters.config import image_of
 from newskills.launch.clusters.mounts import CODE, parse_mounts
 from newskills.launch.clusters.names import LONGEST
@@ -185,20 +185,13 @@ class SlurmPlace:
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
         texts = self.cluster.mounts if command.mounts is None else command.mounts
-        mounts = [*map(str, parse_mounts(texts)), _mount(folder.path, folder.path)]
+        mounts = [*map(str, parse_mounts(texts)), pyxis.mount(folder.path, folder.path)]
         if not PurePosixPath(folder.logs).is_relative_to(folder.path):
-            mounts.append(_mount(folder.logs, folder.logs))
+            mounts.append(pyxis.mount(folder.logs, folder.logs))
         if folder.code:
-            mounts.append(_mount(folder.code, CODE))
-        words = [
-            f"--container-image={image}",
-            f"--container-mounts={','.join(mounts)}",
-            "--no-container-mount-home",
-        ]
-        if workdir := self.workdir(command, folder):
-            words.append(f"--container-workdir={workdir}")
+            mounts.append(pyxis.mount(folder.code, CODE))
         names = {*self.variables.secrets, *command.script.secrets, "SLURM_MASTER_NODE", *first}
-        return [*words, f"--container-env={','.join(sorted(names))}"]
+        return pyxis.srun_options(image, mounts=mounts, workdir=self.workdir(command, folder), variables=names)
 
 
 def sbatch_lines(groups: Sequence[Options]) -> list[str]:
@@ -240,12 +233,6 @@ def _run_step() -> list[str]:
 
 def _master(name: str, nodes: str) -> list[str]:
     return [f'{name}=$(scontrol show hostnames "${nodes}" | head -n 1)', f"export {name}"]
-
-
-def _mount(source: str, target: str) -> str:
-    if any(mark in source + target for mark in ",:"):
-        raise ConfigError(f"Containers cannot mount the folder '{source}': its path has a comma or colon in it.")
-    return f"{source}:{target}"
 
 
 def log_pattern(path: str) -> str:

@@ -15,15 +15,14 @@ from newskills.base.plan import Script, Word
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
-from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.clients import ns_words
 from newskills.launch.scripts.script import Context, JobScript
 from newskills.pipelines.conversion.options import ConvertOptions
-from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.foreign.jobs import HARVEST, InsideScript
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.conversion import OWN, Conversion
@@ -47,21 +46,9 @@ class ConversionScript(JobScript):
         return self._script([*words, f"--convert_to={conversion.convert_to}"], context)
 
 
-def run(parsed: Parsed[ConvertOptions]) -> int:
-    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
-
-
-def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
-    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
-    NewskillsError."""
-    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
-
-
 def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job. Raises ConfigError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options = planned_options(parsed)
     conversion = _asked(options)
     conversion.check()
     own = conversion.pair in OWN
@@ -90,6 +77,9 @@ def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedS
         "to": f"{conversion.output_model} ({conversion.convert_to})",
     }
     return prepared(name, plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)
 
 
 def _asked(options: ConvertOptions) -> Conversion:

@@ -43,13 +43,30 @@ class MirrorOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
+class MirrorFolder(Struct, frozen=True, kw_only=True):
+    """A folder of benchmark data, its number of files and their bytes; `problems`: what is wrong with it, in
+    sentences."""
+
+    folder: Path
+    files: int
+    size: int
+    problems: list[str]
+
+
 def run(parsed: Parsed[MirrorOptions]) -> int:
+    """Build or check a mirror; return the exit code, 1 where something is wrong with it. Raises ConfigError."""
+    mirror = result(parsed)
+    return 1 if mirror is not None and mirror.problems else 0
+
+
+def result(parsed: Parsed[MirrorOptions]) -> MirrorFolder | None:
+    """Build or check a mirror and return it; None for a dry run. Raises ConfigError."""
     if parsed.options.action == "build":
         return _build(parsed.options)
     return _check(parsed.options)
 
 
-def _build(options: MirrorOptions) -> int:
+def _build(options: MirrorOptions) -> MirrorFolder | None:
     if len(options.words) < 2:
         raise ConfigError(
             "Which benchmarks, and into which folder?", hint="ns mirror build gsm8k mmlu /data/mirror"
@@ -64,7 +81,7 @@ def _build(options: MirrorOptions) -> int:
     benchmarks = [benchmark for benchmark in named.values() if benchmark.sources]
     if options.dry_run:
         show_dry_run([("fetches", benchmark.name, benchmark.title) for benchmark in benchmarks])
-        return 0
+        return None
     progress = _MirrorProgress(len(benchmarks))
     for mirrored in named.values():
         if not mirrored.sources:
@@ -77,9 +94,18 @@ def _build(options: MirrorOptions) -> int:
         progress=progress,
     )
     results = build_mirror(benchmarks, folder, options=fetch, report=progress.report)
-    failed = sum(isinstance(result, NewskillsError) for result in results)
-    sys.stdout.write(f"{len(results) - failed} of {len(results)} are in {folder}\n")
-    return 1 if failed else 0
+    ready = [each for each in results if not isinstance(each, NewskillsError)]
+    sys.stdout.write(f"{len(ready)} of {len(results)} are in {folder}\n")
+    return MirrorFolder(
+        folder=folder,
+        files=sum(each.files for each in ready),
+        size=sum(each.size for each in ready),
+        problems=[
+            f"{benchmark.name}: {each}"
+            for benchmark, each in zip(benchmarks, results, strict=True)
+            if isinstance(each, NewskillsError)
+        ],
+    )
 
 
 _NOTHING = {True: "is generated: it needs no mirror", False: "ships with its data: it needs no mirror"}
@@ -99,7 +125,7 @@ class _MirrorProgress(DownloadProgress):
             self.line(f"note: {benchmark.name}: official prompt {name} is left out: {reason}", sys.stderr)
 
 
-def _check(options: MirrorOptions) -> int:
+def _check(options: MirrorOptions) -> MirrorFolder:
     if len(options.words) > 1:
         raise ConfigError("ns mirror check takes one folder.")
     place = "".join(options.words) or options.mirror or os.environ.get("NEWSKILLS_MIRROR", "")
@@ -115,4 +141,4 @@ def _check(options: MirrorOptions) -> int:
         bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
     state = f"{len(check.problems)} differ from the manifest" if check.problems else "all are intact"
     bar.line(f"{check.files} files, {check.size / 2**20:.1f} MB in {folder}: {state}")
-    return 1 if check.problems else 0
+    return MirrorFolder(folder=folder, files=check.files, size=check.size, problems=check.problems)

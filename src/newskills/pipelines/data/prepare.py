@@ -43,6 +43,7 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, target_cluster
 from newskills.pipelines.placement.mounted_benchmarks import check_names
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
+from newskills.pipelines.submission.job_command import planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
@@ -234,10 +235,8 @@ def more_help(words: Mapping[str, list[str]]) -> str:
 
 def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job that prepares the data where it is to lie. Raises NewskillsError."""
-    options = parsed.options
+    options = planned_options(parsed)
     check_names(parsed.objects)
-    if parsed.explain:
-        options = replace(options, dry_run=True)
     paths = paths_of(cluster, main_container(options), options)
     place, mirror, extra = (
         _data_dir_there(options, paths),

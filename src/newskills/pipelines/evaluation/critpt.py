@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from newskills.base import aio
 from newskills.base.errors import ConfigError
+from newskills.base.records import Number
 from newskills.base.store import read_rows, write_json
 from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
@@ -36,8 +37,22 @@ class CritptOptions(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
+class CritPtFile(Struct, frozen=True, kw_only=True):
+    """The batch, or the answer of the service with its accuracy in percent."""
+
+    output: Path
+    problems: int
+    accuracy: Number | None = None
+
+
 def run(parsed: Parsed[CritptOptions]) -> int:
-    """Run the command and return the exit code.
+    """Run the command and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
+    """Write the batch, or send it and write the answer; return the file, None for a dry run.
 
     Raises ConfigError where a verdict would be overwritten, DataError (rows), ModelError (service).
     """
@@ -46,14 +61,14 @@ def run(parsed: Parsed[CritptOptions]) -> int:
     if options.dry_run:
         sends = [("sends", options.api_url, "70 functions")] if options.action == "submit" else []
         show_dry_run([("reads", source, ""), *sends, ("writes", target, "")])
-        return 0
+        return None
     body = batch(
         read_rows(source), options.model_name, read_json(options.generation_config, "--generation_config")
     )
     if options.action == "export":
         write_json(target, body)
         sys.stdout.write(f"{target}: {len(body['submissions'])} functions for {SERVICE}\n")
-        return 0
+        return CritPtFile(output=target, problems=len(body["submissions"]))
     if target.exists():
         raise ConfigError(
             f"{target} already exists; the service accepts ten batches a day.", hint="Give another --output_file."
@@ -66,4 +81,4 @@ def run(parsed: Parsed[CritptOptions]) -> int:
     sys.stdout.write(
         f"accuracy {number.value:.1f} % ({number.low:.1f} to {number.high:.1f}) of {number.n} problems{lost}\n"
     )
-    return 0
+    return CritPtFile(output=target, problems=number.n, accuracy=number)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Row
 from newskills.base.store import read_rows, write_rows
@@ -31,9 +33,25 @@ from newskills.run.planning.spec import count
 from newskills.run.records.chunks import count_lines
 
 
+class SweBenchFile(Struct, frozen=True, kw_only=True):
+    """A file that `ns swe_bench` wrote: predictions, of which some rows may have none, or records with verdicts, which
+    `ledger` counts."""
+
+    output: Path
+    records: int
+    without_patch: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+
+
 def run(parsed: Parsed[SweBenchOptions]) -> int:
-    """Run the command and return the exit code. Raises ConfigError for options that are missing, DataError for rows and
-    reports."""
+    """Run the command and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[SweBenchOptions]) -> SweBenchFile | None:
+    """Export, grade or report, and return the file that was written; None for a dry run. Raises ConfigError for options
+    that are missing, DataError for rows and reports."""
     options = parsed.options
     if options.output_file is None:
         raise ConfigError("No output file is given. Give --output_file.")
@@ -42,11 +60,11 @@ def run(parsed: Parsed[SweBenchOptions]) -> int:
     source, target = Path(options.input_file), Path(options.output_file)
     if options.dry_run:
         show_dry_run(_steps(options, source, target))
-        return 0
+        return None
     if options.action == "export":
         records, without = write_predictions(read_rows(source), target, options.model_name)
         sys.stdout.write(f"{target}: {records} predictions, {without} without a patch\n")
-        return 0
+        return SweBenchFile(output=target, records=records, without_patch=without)
     if options.action == "grade" and options.engine != "harness":
         return _write(target, _in_containers(options, options.engine, source))
     if options.action == "report":
@@ -85,14 +103,14 @@ def _run(options: SweBenchOptions, source: Path, target: Path) -> list[Path]:
     )
 
 
-def _write(target: Path, records: Iterator[Row]) -> int:
+def _write(target: Path, records: Iterator[Row]) -> SweBenchFile:
     ledger = Ledger()
     rows = list(records)
     for record in rows:
         count(ledger, record["outcome"], record.get("outcome_cause"))
     write_rows(target, rows)
     sys.stdout.write(f"{target}: {counted(len(rows), 'row')}: {ledger_line(ledger)}\n")
-    return 0
+    return SweBenchFile(output=target, records=len(rows), ledger=ledger)
 
 
 def _steps(options: SweBenchOptions, source: Path, target: Path) -> list[Step]:

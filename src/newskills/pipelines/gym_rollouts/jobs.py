@@ -6,14 +6,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
-from newskills.launch.experiments import Experiment
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.scripts.gym_clients import GYM_PATH, NemoGymRolloutsScript
 from newskills.models.config import ServerConfig
@@ -21,36 +18,19 @@ from newskills.models.wire import base_url_of
 from newskills.pipelines.gym_rollouts.options import GymRolloutsOptions
 from newskills.pipelines.models import serve_spec
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of
 from newskills.pipelines.submission.groups import MAIN, groups_of, sandbox_script, server_script
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 
 CONTAINERS = ("nemo-gym", "nemo-rl")
 """Names of images that have NeMo Gym, the better one first."""
 
 
-def run(parsed: Parsed[GymRolloutsOptions]) -> int:
-    submission = prepare(parsed, cluster_of(parsed.options))
-    return 0 if submission is None else run_prepared(submission, show=(MAIN,))
-
-
-def result(parsed: Parsed[GymRolloutsOptions]) -> Experiment | None:
-    """Submit for Python, and return the experiment (None where nothing was left to do); on this machine, once it
-    has ended well.
-
-    Raises NewskillsError.
-    """
-    submission = prepare(parsed, cluster_of(parsed.options))
-    return None if submission is None else submit_and_wait(submission)
-
-
 def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
     """Prepare a job for each seed whose rollouts are not there; None: nothing is left to do. Raises ConfigError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options = planned_options(parsed)
     _check(options)
     container = options.gym_container or next((n for n in CONTAINERS if n in cluster.containers), CONTAINERS[-1])
     paths = paths_of(cluster, container, options)
@@ -68,6 +48,9 @@ def prepare(parsed: Parsed[GymRolloutsOptions], cluster: ClusterConfig) -> Prepa
         plan.add(f"{name}{_suffix(file)}", groups, outputs=(file,), copies=options.dependent_jobs)
     shown = {"configs": " ".join(_configs(options)), "writes": " ".join(left)}
     return prepared(name, plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)
 
 
 def _check(options: GymRolloutsOptions) -> None:

@@ -12,19 +12,12 @@ from newskills.config.command_line import Parsed
 from newskills.launch.states import JobState
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import find_invocation
-from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.options import DryRun, SubmittedName, doc
 from newskills.pipelines.submission.submitted import SCREENFUL, find_submitted
 
 
 class CancelOptions(Struct, frozen=True, kw_only=True):
-    name: Annotated[
-        str,
-        doc(
-            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
-            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
-            {"positional": True},
-        ),
-    ]
+    name: SubmittedName
     job: Annotated[str | None, doc("only this job")] = None
     dry_run: DryRun = False
 

@@ -10,19 +10,12 @@ from msgspec import Struct
 from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.invocations import find_invocation
-from newskills.pipelines.options import doc
+from newskills.pipelines.options import SubmittedName, doc
 from newskills.pipelines.submission.submitted import find_submitted
 
 
 class LogsOptions(Struct, frozen=True, kw_only=True):
-    name: Annotated[
-        str,
-        doc(
-            "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; or "
-            "an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX",
-            {"positional": True},
-        ),
-    ]
+    name: SubmittedName
     job: Annotated[str | None, doc("only this job")] = None
     command: Annotated[str | None, doc("only this command of the jobs; job = the log of the job script")] = None
     follow: Annotated[

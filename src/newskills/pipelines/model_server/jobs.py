@@ -29,6 +29,7 @@ from newskills.pipelines.submission.groups import (
     sandbox_script,
     server_script,
 )
+from newskills.pipelines.submission.job_command import planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import say_submitted, submit_prepared
@@ -84,9 +85,7 @@ def _watch(experiment: Experiment, options: StartServerOptions, cluster: Cluster
 
 def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job, which lasts as long as the server. Raises ConfigError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options = planned_options(parsed)
     spec = serve_spec(options, elsewhere=not cluster.properties.this_machine)
     server = server_script(spec, options)
     if options.port:

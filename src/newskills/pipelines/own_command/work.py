@@ -16,7 +16,6 @@ from newskills.base.plan import Ref, Script, Word
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command
-from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.script import (
     BaseJobScript,
     Context,
@@ -27,7 +26,6 @@ from newskills.launch.scripts.script import (
 )
 from newskills.pipelines.models import serve_spec
 from newskills.pipelines.own_command.options import RunCmdOptions
-from newskills.pipelines.placement.cluster import cluster_of
 from newskills.pipelines.submission.groups import (
     MAIN,
     groups_of,
@@ -36,9 +34,9 @@ from newskills.pipelines.submission.groups import (
     sandbox_script,
     server_script,
 )
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
 _SHELL = re.compile(r"[\s;&|<>$`(]", re.ASCII)
@@ -77,21 +75,9 @@ class OwnScript(BaseJobScript):
         return replace(script, env=env, secrets=(*script.secrets, *keys, *secrets))
 
 
-def run(parsed: Parsed[RunCmdOptions]) -> int:
-    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
-
-
-def result(parsed: Parsed[RunCmdOptions]) -> Experiment | None:
-    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
-    NewskillsError."""
-    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
-
-
 def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job. Raises ConfigError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options = planned_options(parsed)
     if bool(options.words) == (options.command is not None):
         raise ConfigError(
             "No command is given. Write it after all options, or as --command.", hint="See: ns run_cmd --help"
@@ -134,6 +120,9 @@ def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSu
     plan.add(name, groups, copies=options.dependent_jobs)
     shown = {"command": shlex.join(inline) if isinstance(inline, list) else inline}
     return prepared(name, plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)
 
 
 def _inline(options: RunCmdOptions) -> list[str] | str:

@@ -8,7 +8,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import counted
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.invocations import invocation_keeper
@@ -26,15 +27,31 @@ TABLES = "tables"
 
 
 def run(parsed: Parsed[ExportOptions]) -> int:
+    """Export the results; return the exit code, 1 where an export failed. Raises as `result`."""
+    _, failed = _export(parsed)
+    return 1 if failed else 0
+
+
+def result(parsed: Parsed[ExportOptions]) -> list[Path] | None:
+    """Export the results; return what was written on this machine, None for a dry run. Raises ConfigError, DataError,
+    UnknownNameError, RemoteError, StorageError, NewskillsError where an export failed."""
+    written, failed = _export(parsed)
+    if failed:
+        raise NewskillsError(f"{counted(failed, 'export')} failed.", hint="The lines above say why.")
+    return None if parsed.options.dry_run else written
+
+
+def _export(parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
+    """Export the results; return what was written on this machine, and how many exports failed."""
     if parsed.options.to is not None:
-        return _to_tables(parsed.options, parsed.options.to)
+        return _to_tables(parsed.options, parsed.options.to), 0
     if parsed.options.format in EXPORTERS:
-        return _to_files(parsed.options, *EXPORTERS[parsed.options.format])
+        return _to_files(parsed.options, *EXPORTERS[parsed.options.format]), 0
     return invocation_keeper().export(parsed)
 
 
-def _to_files(options: ExportOptions, module: str, usual_folder: str) -> int:
-    """Write the results in the files of another system, and return the exit code. Raises ConfigError, DataError,
+def _to_files(options: ExportOptions, module: str, usual_folder: str) -> list[Path]:
+    """Write the results in the files of another system, and return these. Raises ConfigError, DataError,
     UnknownNameError."""
     export = import_module(module).export
     if options.dest not in ([], [LOCAL]):
@@ -44,15 +61,17 @@ def _to_files(options: ExportOptions, module: str, usual_folder: str) -> int:
     places = _places(options)
     if options.dry_run:
         show_dry_run([("exports", folder, f"to {options.output_dir or usual_folder}") for folder, _ in places])
-        return 0
+        return []
+    written: list[Path] = []
     for folder, model in places:
         for path in export(folder, Path(options.output_dir or usual_folder), model=model):
             sys.stdout.write(f"{path}\n")
-    return 0
+            written.append(path)
+    return written
 
 
-def _to_tables(options: ExportOptions, form: TableFormat) -> int:
-    """Write tables of the results as files, and return the exit code. Raises ConfigError, DataError, StorageError."""
+def _to_tables(options: ExportOptions, form: TableFormat) -> list[Path]:
+    """Write tables of the results as files, and return these. Raises ConfigError, DataError, StorageError."""
     from newskills.view.analysis.files import file_names, write_tables
 
     if options.format is not None or options.dest:
@@ -61,14 +80,14 @@ def _to_tables(options: ExportOptions, form: TableFormat) -> int:
     target = Path(options.output_dir or TABLES)
     if options.dry_run:
         show_dry_run([("writes", target / name, "") for name in file_names(form)])
-        return 0
+        return []
     notes: list[str] = []
     written = write_tables(folders, form, target, notes)
     for note in notes:
         notice(note)
     for path in written:
         sys.stdout.write(f"{path}\n")
-    return 0
+    return written
 
 
 def _places(options: ExportOptions) -> list[tuple[Path, str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.base.errors import DataError
 from newskills.base.tables import print_table
@@ -43,8 +44,24 @@ class PushOptions(Struct, frozen=True, kw_only=True):
     message: Annotated[str, doc("message of the commit")] = "Upload with newskills"
 
 
+class Push(Struct, frozen=True, kw_only=True):
+    """Files for a repository of the hub, by their paths in it: `address` of the repository, and of the `commit`, empty
+    where nothing was sent."""
+
+    files: list[str]
+    address: str
+    commit: str = ""
+
+
 def run(parsed: Parsed[PushOptions]) -> int:
-    """Show what would be sent, and send it where that is told. Raises ConfigError, DataError, HttpError."""
+    """Show what would be sent, and send it where that is told; return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[PushOptions]) -> Push:
+    """Show what would be sent, and send it where that is told; return what it is. Raises ConfigError, DataError,
+    HttpError."""
     from newskills.exchange.hub.upload import parse_target, push_files
     from newskills.pipelines.results.pushed import PushSource, prepare
 
@@ -62,12 +79,13 @@ def run(parsed: Parsed[PushOptions]) -> int:
                 f"{counted(len(prepared.secrets), 'text')} of these files look like secrets, so nothing is sent.",
                 hint="Remove them, or if they are none: --allow_secrets",
             )
+        push = Push(files=[file.path for file in prepared.files], address=target.address)
         if not options.send:
             sys.stdout.write("Nothing was sent: this is a dry run. To send it, add --send.\n")
-            return 0
+            return push
         commit = push_files(target, prepared.files, is_public=options.public, message=options.message)
     sys.stdout.write(f"{commit}\n")
-    return 0
+    return replace(push, commit=commit)
 
 
 def _show(prepared: PreparedPush, target: HubTarget, options: PushOptions) -> None:

@@ -29,6 +29,7 @@ from newskills.models.tokenizer import make_tokenizer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.models import ModelChoice, choose_model
 from newskills.pipelines.options import ModelOptions
+from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.gateway_options import DEFAULT_TOKEN_ENV, GatewayKeys, GatewayOptions
 from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.run.gateway_server.model import LastingEndpoint
@@ -43,6 +44,14 @@ LARGEST_LIMIT = frozenset({"tokens_to_generate"})
 
 
 def run(parsed: Parsed[GatewayOptions]) -> int:
+    """Serve until it is stopped, and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
+    """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
+    ServerStartError."""
     options = parsed.options
     choice = choose_model(_model_options(options), parsed.overrides)
     left = Layer("left to programs", dict.fromkeys(LEFT_TO_PROGRAMS))
@@ -50,7 +59,7 @@ def run(parsed: Parsed[GatewayOptions]) -> int:
     if parsed.explain:
         for key, value, source in explain(resolved):
             sys.stdout.write(f"++{key} = {value}  ({source})\n")
-        return 0
+        return None
     keys = resolved.value
     token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
     check_reach(options.host, token, open_to_all=options.open)
@@ -75,7 +84,7 @@ def run(parsed: Parsed[GatewayOptions]) -> int:
             ("decides", ", ".join(sorted(forced)), "whatever programs say"),
         ]
         show_dry_run(steps)
-        return 0
+        return None
     with _server(choice, options, keys.server, settings.folder) as server:
         tokenizer = _tokenizer(server)
         limits = TaskLimits(
@@ -87,7 +96,7 @@ def run(parsed: Parsed[GatewayOptions]) -> int:
         backend = _backend(server, request.inference)
         prices = server.prices
 
-        async def serve() -> None:
+        async def serve() -> str:
             model = LastingEndpoint(
                 server,
                 keys.max_concurrent_requests,
@@ -109,10 +118,9 @@ def run(parsed: Parsed[GatewayOptions]) -> int:
                     keeps_replies=False,
                 )
 
-            await serve_gateway(model, make, settings, say=_say, tokenizer=tokenizer)
+            return await serve_gateway(model, make, settings, say=_say, tokenizer=tokenizer)
 
-        aio.run(serve)
-    return 0
+        return EndedService(aio.run(serve))
 
 
 def _model_options(options: GatewayOptions) -> ModelOptions:

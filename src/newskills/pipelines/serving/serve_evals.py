@@ -30,6 +30,7 @@ from newskills.pipelines.evaluation.jobs import prepare
 from newskills.pipelines.evaluation.options import EvalOptions, parse_words
 from newskills.pipelines.evaluation.specification import SPLIT, specification
 from newskills.pipelines.placement.cluster import target_cluster
+from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.serve_evals_options import ServeEvalsOptions
 from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.pipelines.submission.submit import submit_prepared
@@ -174,6 +175,14 @@ class EvalPlanner:
 
 
 def run(parsed: Parsed[ServeEvalsOptions]) -> int:
+    """Serve until it is stopped, and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
+    """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError,
+    UnknownNameError, AuthError, ServerStartError."""
     options = parsed.options
     planner = EvalPlanner(options)
     planner.check()
@@ -185,7 +194,7 @@ def run(parsed: Parsed[ServeEvalsOptions]) -> int:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
         steps = [("listens", f"{options.host}:{options.port or 'a free port'}", who(place.token))]
         show_dry_run([*steps, ("for each benchmark", shlex.join(["ns", "eval", *example]), "")])
-        return 0
+        return None
     journal = Journal(str(folder))
     limits = JobLimits(requests=options.max_concurrent_requests, attach_seconds=options.attach_seconds)
 
@@ -197,8 +206,7 @@ def run(parsed: Parsed[ServeEvalsOptions]) -> int:
             sys.stdout.flush()
 
     say(who(place.token))
-    aio.run(lambda: serve_until_stopped(planner, place, limits, say=say))
-    return 0
+    return EndedService(aio.run(lambda: serve_until_stopped(planner, place, limits, say=say)))
 
 
 def _judge_words(options: ServeEvalsOptions) -> list[str]:

@@ -21,6 +21,7 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.keys import keys_of
 from newskills.pipelines.notices import warn_of_hedges
+from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.serve_rewards_options import RewardKeys, ServeRewardsOptions
 from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.prompts.renderer import load_prompt
@@ -35,10 +36,18 @@ DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a vari
 
 
 def run(parsed: Parsed[ServeRewardsOptions]) -> int:
+    """Serve until it is stopped, and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[ServeRewardsOptions]) -> EndedService | None:
+    """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError,
+    UnknownNameError, AuthError, ServerStartError."""
     options = parsed.options
     keys = keys_of(RewardKeys, parsed)
     if keys is None:
-        return 0
+        return None
     source = _source(options, keys)
     count = _count(options.tokenizer)
     if keys.reward.judges:
@@ -56,10 +65,9 @@ def run(parsed: Parsed[ServeRewardsOptions]) -> int:
         show_dry_run(
             [*steps, *([("asks", keys.reward.judge.server.model, "the judge")] if keys.reward.judges else [])]
         )
-        return 0
+        return None
     _say(who(listening.token))
-    aio.run(lambda: serve_rewards(source, keys.reward, listening, say=_say, count=count))
-    return 0
+    return EndedService(aio.run(lambda: serve_rewards(source, keys.reward, listening, say=_say, count=count)))
 
 
 def _source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:

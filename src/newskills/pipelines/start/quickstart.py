@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from newskills.base.errors import ConfigError
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.config.command_line import Parsed
@@ -16,9 +18,11 @@ from newskills.models.serving.weights import known_weights
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.start.quickstart_options import QuickstartOptions
+from newskills.recipes.improve.loop import Improvement
 from newskills.recipes.improve.records import ROUNDS
 from newskills.recipes.lesson import LessonSpec, lesson, shortened
 from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
+from newskills.run.evaluate import EvaluationOutcome
 from newskills.run.planning.plan import RESULTS
 from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
@@ -40,8 +44,43 @@ REPORT = "evaluation"
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
 
+class QuickstartOutcome(Struct, frozen=True, kw_only=True):
+    """What the quickstart has made: `page`, the HTML page of the results; `improvement`, the rounds of training and the
+    model; or without a training `evaluation`."""
+
+    page: Path
+    improvement: Improvement | None = None
+    evaluation: EvaluationOutcome | None = None
+
+
 def run(parsed: Parsed[QuickstartOptions]) -> int:
     """Run the command and return the exit code. Raises ConfigError where the embedded model is not installed."""
+    try:
+        made = result(parsed)
+    except _UnfinishedError as unfinished:
+        sys.stderr.write(f"{unfinished.message}\n")
+        return unfinished.exit_code
+    except StoppedError as stopped:
+        print(stopped, flush=True)
+        return StoppedError.exit_code
+    except KeyboardInterrupt:
+        if not parsed.options.train:
+            raise
+        print("stopped; finished work is kept, run the same command to resume", flush=True)
+        return StoppedError.exit_code
+    if made is not None and made.improvement is not None:
+        out = Path(parsed.options.output_dir)
+        print(NEXT.format(activate=activation(), out=out, model=made.improvement.model))
+    return 0
+
+
+class _UnfinishedError(NewskillsError):
+    """An evaluation with work left."""
+
+
+def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
+    """Run the quickstart and return what it made; None for a dry run. Raises ConfigError where the embedded model is
+    not installed, StoppedError, NewskillsError where work is left."""
     options = parsed.options
     if missing := [module for module in NEEDS if find_spec(module) is None]:
         raise ConfigError(
@@ -58,17 +97,17 @@ def run(parsed: Parsed[QuickstartOptions]) -> int:
     )
     if options.dry_run:
         show_dry_run(_steps(spec))
-        return 0
+        return None
     evaluation = quickstart(spec, say=lambda text: print(text, flush=True))
     if evaluation.message:
-        sys.stderr.write(f"{evaluation.message}\n")
-    else:
-        _write_page(spec.output_dir)
-    return evaluation.exit_code
+        unfinished = _UnfinishedError(evaluation.message)
+        unfinished.exit_code = evaluation.exit_code
+        raise unfinished
+    return QuickstartOutcome(page=_write_page(spec.output_dir), evaluation=evaluation)
 
 
-def _lesson(options: QuickstartOptions) -> int:
-    """Run the whole loop, and return the exit code."""
+def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
+    """Run the whole loop, and return what it made."""
     if options.share > 1:
         raise ConfigError(
             f"--share={options.share:g} is more than all problems of the lesson.",
@@ -85,30 +124,22 @@ def _lesson(options: QuickstartOptions) -> int:
     )
     if options.dry_run:
         show_dry_run(_lesson_steps(spec))
-        return 0
+        return None
     require_train(
         "torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without these packages."
     )
-    try:
-        with ended_by_term():
-            _, improvement = lesson(spec, say=lambda text: print(text, flush=True))
-    except StoppedError as stopped:
-        print(stopped, flush=True)
-        return StoppedError.exit_code
-    except KeyboardInterrupt:
-        print("stopped; finished work is kept, run the same command to resume", flush=True)
-        return StoppedError.exit_code
-    _write_page(spec.output_dir)
-    print(NEXT.format(activate=activation(), out=spec.output_dir, model=improvement.model))
-    return 0
+    with ended_by_term():
+        _, improvement = lesson(spec, say=lambda text: print(text, flush=True))
+    return QuickstartOutcome(page=_write_page(spec.output_dir), improvement=improvement)
 
 
-def _write_page(folder: Path) -> None:
+def _write_page(folder: Path) -> Path:
     from newskills.view.documents.report import ReportOptions
     from newskills.view.documents.writing import write_report
 
     page, _ = write_report([folder], folder / REPORT, "Quickstart", ReportOptions())
     print(f"page      {page}")
+    return page
 
 
 def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:

@@ -34,8 +34,9 @@ class EvaluationServerSettings(Struct, frozen=True, kw_only=True):
 
 async def serve_until_stopped(
     planner: Planner, place: EvaluationServerSettings, limits: JobLimits, *, say: Callable[[str], None]
-) -> None:
-    """Serve until SIGINT or SIGTERM; then let requests in flight finish and save them; a second signal hurries.
+) -> str:
+    """Serve until SIGINT or SIGTERM; then let requests in flight finish and save them; a second signal hurries. Return
+    where it was.
 
     Raises ConfigError, LockedError where another server has the same root, StorageError, ServerStartError.
     """
@@ -63,3 +64,4 @@ async def serve_until_stopped(
         say("Stopping: requests in flight may finish, finished work is saved (again: stop now).")
         await jobs.close()
         await server.close(GRACE)
+    return server.url

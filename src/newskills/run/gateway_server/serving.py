@@ -49,8 +49,9 @@ async def serve_gateway(
     *,
     say: PrintLine,
     tokenizer: Tokenizer | None = None,
-) -> None:
-    """Serve until SIGINT or SIGTERM; then requests in work may finish, for 30 s, and a second signal ends them.
+) -> str:
+    """Serve until SIGINT or SIGTERM; then requests in work may finish, for 30 s, and a second signal ends them. Return
+    where it was.
 
     Raises ConfigError, DataError, LockedError where another gateway has the folder, StorageError, ServerStartError.
     """
@@ -81,6 +82,7 @@ async def serve_gateway(
         finally:
             await model.close()
             recorder.close()
+    return server.url
 
 
 def _show(url: str, settings: GatewaySettings, model: str, say: PrintLine) -> None:

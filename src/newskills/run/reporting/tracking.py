@@ -46,18 +46,24 @@ def check_tracking(environ: Mapping[str, str]) -> bool:
     return True
 
 
-def log_reports(tracking: Tracking, reports: Sequence[Report], outputs: Mapping[str, Path]) -> None:
-    """Log `<benchmark>/<mode>/<metric>` as summary values and, over k, as lines; `outputs`: file with samples."""
+def resume_run(tracking: Tracking) -> Any:
+    """Begin the run at Weights & Biases; one of the same name goes on."""
     import wandb
 
     run_id = "-".join(part for part in (tracking.name, tracking.group, tracking.project) if part)
-    run = wandb.init(
+    return wandb.init(
         project=tracking.project,
         name=tracking.name,
         group=tracking.group,
         id=run_id.replace("/", "-"),
         resume="allow",
     )
+
+
+def log_reports(tracking: Tracking, reports: Sequence[Report], outputs: Mapping[str, Path]) -> None:
+    """Log `<benchmark>/<mode>/<metric>` as summary values and, over k, as lines; `outputs`: file with samples."""
+
+    run = resume_run(tracking)
     for report in reports:
         for mode, metrics in report.modes.items():
             run.summary.update({f"{report.benchmark}/{mode}/{key}": value for key, value in _numbers(metrics)})

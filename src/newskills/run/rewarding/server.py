@@ -202,9 +202,9 @@ async def serve_rewards(
     *,
     say: PrintLine,
     count: Count | None = None,
-) -> None:
+) -> str:
     """Serve until SIGINT or SIGTERM; then requests in work may finish, for 30 s, and a second signal ends them at
-    once.
+    once. Return where it was.
 
     Raises ConfigError, UnknownNameError, AuthError (judge), SandboxError, ServerStartError.
     """
@@ -225,6 +225,7 @@ async def serve_rewards(
         say(_summary(app.tally))
     finally:
         await grader.close()
+    return server.url
 
 
 async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import ConfigError
-from newskills.run.reporting.tracking import Tracking
+from newskills.run.reporting.tracking import Tracking, resume_run
 from newskills.train.loops.stepping import OnStep, Progress
 
 TENSORBOARD = "tensorboard"
@@ -71,16 +71,7 @@ def _events(folder: Path) -> Iterator[OnStep]:
 
 @contextmanager
 def _run(tracking: Tracking) -> Iterator[OnStep]:
-    import wandb
-
-    run_id = "-".join(part for part in (tracking.name, tracking.group, tracking.project) if part)
-    run = wandb.init(
-        project=tracking.project,
-        name=tracking.name,
-        group=tracking.group,
-        id=run_id.replace("/", "-"),
-        resume="allow",
-    )
+    run = resume_run(tracking)
     try:
         yield lambda progress: run.log(dict(progress.metrics), step=progress.done)
     finally:

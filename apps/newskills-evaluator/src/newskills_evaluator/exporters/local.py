@@ -28,25 +28,27 @@ FORMATS = ("json", "csv")
 HEAD = ("Model Name", "Harness", "Task Name", "Executor", "Container", "Invocation ID", "Job ID")
 
 
-def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> None:
-    """Copy the artifacts of the results to a local folder, and write their scores where a format is set. Raises
-    ConfigError, DataError for a file that is no export, StorageError."""
+def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: PrintLine) -> list[Path]:
+    """Copy the artifacts of the results to a local folder, and write their scores where a format is set; return the
+    file with the scores, and the folder. Raises ConfigError, DataError for a file that is no export, StorageError."""
     kind = settings.get("format")
     if kind not in (None, *FORMATS):
         raise ConfigError(f"export.local.format is {' or '.join(FORMATS)}, not '{kind}'.")
     folder = Path(str(settings.get("output_dir") or FOLDER)).expanduser()
     for result in results:
         _copy(result, folder / result.invocation / result.job.id, logs=bool(settings.get("copy_logs")))
+    own = folder / results[0].invocation
+    written = [own.absolute()]
     if kind:
-        place = (
-            folder / results[0].invocation / str(settings.get("output_filename") or f"processed_results.{kind}")
-        )
+        place = own / str(settings.get("output_filename") or f"processed_results.{kind}")
         scores = {
             result.job.id: chosen_scores(result.scores, settings.get("log_metrics") or ()) for result in results
         }
         (_to_json if kind == "json" else _to_csv)(place, results, scores)
+        written.insert(0, place.absolute())
         say(f"scores of {len(results)} tasks: {place.absolute()}")
-    say(f"artifacts of {len(results)} tasks: {(folder / results[0].invocation).absolute()}")
+    say(f"artifacts of {len(results)} tasks: {own.absolute()}")
+    return written
 
 
 def _copy(result: Results, folder: Path, *, logs: bool) -> None:

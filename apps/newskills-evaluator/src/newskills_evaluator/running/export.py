@@ -23,25 +23,33 @@ from newskills_evaluator.running.invocations import invocation
 EXPORT = "export"
 
 
-def export_invocations(parsed: Parsed[ExportOptions]) -> int:
-    """Export the invocations, and return the exit code: 1 where an export failed. Raises UnknownNameError, ConfigError,
-    DataError, RemoteError."""
+def export_invocations(parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
+    """Export the invocations; return what was written on this machine, and how many exports failed. Raises
+    UnknownNameError, ConfigError, DataError, RemoteError."""
     options = parsed.options
     dests = options.dest or [LOCAL]
     for name in dests:
         DESTINATIONS.resolve(name)
     changes = _changes(parsed, dests)
+    written: list[Path] = []
     with tempfile.TemporaryDirectory(prefix="newskills-export-") as fetched:
-        failed = sum(_export_invocation(name, options, dests, changes, Path(fetched)) for name in options.id)
+        failed = sum(
+            _export_invocation(name, options, dests, changes, Path(fetched), written) for name in options.id
+        )
     if failed:
         sys.stderr.write(f"{failed} exports failed\n")
-    return 1 if failed else 0
+    return written, failed
 
 
 def _export_invocation(
-    name: str, options: ExportOptions, dests: Sequence[str], changes: Mapping[str, Row], fetched: Path
+    name: str,
+    options: ExportOptions,
+    dests: Sequence[str],
+    changes: Mapping[str, Row],
+    fetched: Path,
+    written: list[Path],
 ) -> int:
-    """Export the invocation `name`, and return how many destinations failed."""
+    """Export the invocation `name`; add what was written to `written`, and return how many destinations failed."""
     entries = invocation(name)
     settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
     if options.dry_run:
@@ -56,7 +64,7 @@ def _export_invocation(
         settings=settings,
         jobs=tuple(collect_finished(entry, os.environ, fetched) for entry in entries),
     )
-    return export_results(plan, os.environ, lambda text: print(printable(text), flush=True))
+    return export_results(plan, os.environ, lambda text: print(printable(text), flush=True), written)
 
 
 def model_of(config: Row | None) -> str:

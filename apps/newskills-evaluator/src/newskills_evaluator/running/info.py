@@ -17,6 +17,7 @@ from newskills.base.errors import DataError
 from newskills.base.tables import print_table
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
+from newskills.pipelines.invocations import Invocation
 from newskills.pipelines.options import doc
 from newskills_evaluator.running.invocations import invocation, print_jobs
 
@@ -37,7 +38,25 @@ class InfoOptions(Struct, frozen=True, kw_only=True):
     last: Annotated[int, Meta(ge=1, description="number of invocations to show if none is named")] = 20
 
 
+def result(parsed: Parsed[InfoOptions]) -> list[Invocation]:
+    """Return the invocation that is named, else the latest ones, the last first. Raises UnknownNameError,
+    ConfigError."""
+    from newskills_evaluator.invocations import Store
+    from newskills_evaluator.oversight import job_statuses
+    from newskills_evaluator.running.invocation import ended_invocation
+
+    options = parsed.options
+    if options.id is not None:
+        invocations = [invocation(options.id)]
+    else:
+        latest = reversed(Store(os.environ).invocations().values())
+        invocations = list(itertools.islice(latest, options.last))
+    statuses = [job_statuses(entries, os.environ) for entries in invocations]
+    return [ended_invocation(jobs, next((job.code for job in jobs if job.code), 0)) for jobs in statuses]
+
+
 def run(parsed: Parsed[InfoOptions]) -> int:
+    """Show the invocation that is named, else the latest ones, and return the exit code. Raises as `result`."""
     options = parsed.options
     if options.id is None:
         return _overview(options.last)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from newskills.pipelines.invocations import Invocation, InvocationTask
 from newskills_evaluator.invocations import InvocationJob
+from newskills_evaluator.masking import masked
 from newskills_evaluator.oversight import JobStatus
 
 
@@ -15,7 +16,7 @@ def submitted_invocation(entries: Sequence[InvocationJob]) -> Invocation:
     return ended_invocation([JobStatus(entry, "pending") for entry in entries], 0)
 
 
-def ended_invocation(jobs: Iterable[JobStatus], exit_code: int) -> Invocation:
+def ended_invocation(jobs: Sequence[JobStatus], exit_code: int) -> Invocation:
     """Return an invocation whose jobs have ended so."""
     tasks = [
         InvocationTask(
@@ -27,4 +28,5 @@ def ended_invocation(jobs: Iterable[JobStatus], exit_code: int) -> Invocation:
         )
         for job in jobs
     ]
-    return Invocation(id=tasks[0].job_id.rpartition(".")[0], tasks=tasks, exit_code=exit_code)
+    first = jobs[0].entry
+    return Invocation(id=first.invocation_id, tasks=tasks, exit_code=exit_code, config=masked(first.config or {}))

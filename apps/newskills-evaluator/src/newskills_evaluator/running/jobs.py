@@ -20,13 +20,12 @@ from newskills.config.command_line import Parsed
 from newskills.config.values import Text
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
-from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.script import Context, JobScript, ServerScript, server_secrets
-from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, OWN_CONTAINER
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills_evaluator.compile.compiler import CompileRequest, compile_config
 from newskills_evaluator.config import CompiledConfig, EvaluationTask
 from newskills_evaluator.running.options import HEALTH, NemoEvaluatorOptions
@@ -99,21 +98,9 @@ class EvaluatorScript(JobScript):
         return self._script(words, context, env=env, secrets=(*self.secrets, *keys))
 
 
-def run(parsed: Parsed[NemoEvaluatorOptions]) -> int:
-    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
-
-
-def result(parsed: Parsed[NemoEvaluatorOptions]) -> Experiment | None:
-    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
-    NewskillsError."""
-    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
-
-
 def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare one job for each task. Raises ConfigError, DataError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options = planned_options(parsed)
     main, judge = _endpoint(options, ""), _endpoint(options, "judge_")
     compiled = _compiled(options, main, parsed.overrides)
     paths = paths_of(cluster, options.main_container or OWN_CONTAINER, options)
@@ -123,6 +110,9 @@ def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> Pre
         _add(plan, task, options, (main, judge), f"{folder}/{task.folder}", paths)
     shown = {"tasks": " ".join(task.name for task in compiled.tasks), "writes": folder}
     return prepared(options.expname or "nemo-evaluator", plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)
 
 
 def _compiled(

@@ -33,7 +33,7 @@ class _StoreOfLauncher:
         entries = meant(name)
         return None if entries is None else _Jobs(entries)
 
-    def export(self, parsed: Parsed[ExportOptions]) -> int:
+    def export(self, parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
         from newskills_evaluator.running.export import export_invocations
 
         return export_invocations(parsed)

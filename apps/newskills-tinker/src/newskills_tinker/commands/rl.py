@@ -15,6 +15,7 @@ COMMAND = Command(
     options=TinkerOptions,
     config=TinkerRlConfig,
     run="newskills_tinker.running.trainings:run_rl",
+    result="newskills_tinker.running.trainings:train_rl",
     examples=(
         "ns tinker rl model_name=Qwen/Qwen3-8B log_dir=outputs/rl",
         "ns tinker rl model_name=models/tiny log_dir=rl dataset_name=problems.jsonl batch_size=8 group_size=8 "

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills_tinker.running.serving import ServeTinkerOptions, run
+from newskills_tinker.running.serving import ServeTinkerOptions, result, run
 
 COMMAND = Command(
     name="serve_tinker",
@@ -13,6 +13,7 @@ COMMAND = Command(
     "newskills[train] and protobuf.",
     options=ServeTinkerOptions,
     run=run,
+    result=result,
     examples=(
         "ns serve_tinker --model=smollm2 --output_dir=tinker-states",
         "ns serve_tinker --model=models/tiny --model_name=my/tiny --output_dir=states --port=9070 --threads=1",

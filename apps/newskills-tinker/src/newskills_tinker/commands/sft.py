@@ -15,6 +15,7 @@ COMMAND = Command(
     options=TinkerOptions,
     config=TinkerSftConfig,
     run="newskills_tinker.running.trainings:run_sft",
+    result="newskills_tinker.running.trainings:train_sft",
     examples=(
         "ns tinker sft model_name=Qwen/Qwen3-8B log_dir=outputs/cot",
         "ns tinker sft model_name=models/tiny log_dir=sft kind=tir dataset_name=pairs.jsonl batch_size=4",

@@ -18,6 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.token import Open, TokenFile, check_reach, token_of
 
 DEFAULT_TOKEN_ENV = "NEWSKILLS_TINKER_TOKEN"  # noqa: S105 - its name
@@ -46,6 +47,14 @@ class ServeTinkerOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ServeTinkerOptions]) -> int:
+    """Serve until it is stopped, and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[ServeTinkerOptions]) -> EndedService | None:
+    """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
+    ServerStartError."""
     options = parsed.options
     root = Path(options.output_dir).expanduser().absolute()
     token = _token(options, os.environ)
@@ -59,7 +68,7 @@ def run(parsed: Parsed[ServeTinkerOptions]) -> int:
                 ("writes", root, "training runs and their checkpoints"),
             ]
         )
-        return 0
+        return None
     require_train("torch", "safetensors", "tokenizers", "numpy")
     _require_protobuf()
     from newskills.run.training.examples import model_folder
@@ -73,8 +82,7 @@ def run(parsed: Parsed[ServeTinkerOptions]) -> int:
     for name in models:
         _say(f"model {name}")
     _say(_who(token))
-    aio.run(lambda: serve_until_stopped(models, engine, place, say=_say))
-    return 0
+    return EndedService(aio.run(lambda: serve_until_stopped(models, engine, place, say=_say)))
 
 
 def _require_protobuf() -> None:

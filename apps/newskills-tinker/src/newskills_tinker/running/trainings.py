@@ -16,10 +16,12 @@ from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.keys import keys_of
+from newskills.pipelines.training.service import ServiceTraining
 from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
 from newskills.train.loops.stopping import StoppedError, stop_on_signals
 from newskills_tinker.commands.options import TinkerOptions
 from newskills_tinker.recipes import rl, sft
+from newskills_tinker.recipes.run_folder import CHECKPOINTS, METRICS
 from newskills_tinker.recipes.settings import TinkerRlConfig, TinkerSftConfig
 
 SHOWN = ("reward/batch_mean", "train/accuracy", "loss/mean", "optim/lr", "time/total")
@@ -29,12 +31,33 @@ Learn = Callable[..., bool]
 
 def run_rl(parsed: Parsed[TinkerOptions]) -> int:
     """Train by reinforcement and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
-    return _run_to_end(parsed, TinkerRlConfig, rl.train_on_rewards, rl.plan_of)
+    return _exit_code(train_rl, parsed)
 
 
 def run_sft(parsed: Parsed[TinkerOptions]) -> int:
     """Fine-tune and return the exit code. Raises ConfigError for keys that are missing or do not fit."""
+    return _exit_code(train_sft, parsed)
+
+
+def train_rl(parsed: Parsed[TinkerOptions]) -> ServiceTraining | None:
+    """Train by reinforcement; return the training, None for a dry run. Raises as `_run_to_end`."""
+    return _run_to_end(parsed, TinkerRlConfig, rl.train_on_rewards, rl.plan_of)
+
+
+def train_sft(parsed: Parsed[TinkerOptions]) -> ServiceTraining | None:
+    """Fine-tune; return the training, None for a dry run. Raises as `_run_to_end`."""
     return _run_to_end(parsed, TinkerSftConfig, sft.fine_tune, sft.plan_of, sft.with_defaults)
+
+
+def _exit_code(
+    train: Callable[[Parsed[TinkerOptions]], ServiceTraining | None], parsed: Parsed[TinkerOptions]
+) -> int:
+    try:
+        train(parsed)
+    except StoppedError as stopped:
+        sys.stdout.write(f"{stopped}\n")
+        return StoppedError.exit_code
+    return 0
 
 
 def _run_to_end(
@@ -43,10 +66,10 @@ def _run_to_end(
     learn: Learn,
     plan: Callable[[S], str],
     completed: Callable[[S], S] = lambda config: config,
-) -> int:
-    """Read the keys, train, report how it ended, and return the exit code.
+) -> ServiceTraining | None:
+    """Read the keys, train, say where the checkpoints are, and return the training.
 
-    Raises ConfigError for keys that are missing or do not fit.
+    Raises ConfigError for keys that are missing or do not fit, StoppedError.
     """
     if missing := [
         name for name in ("model_name", "log_dir") if name not in parsed.overrides and not parsed.explain
@@ -54,7 +77,7 @@ def _run_to_end(
         raise ConfigError(f"{missing[0]} is missing: give {missing[0]}=…", hint="All keys: ns tinker rl --help")
     keys_set = keys_of(kind, parsed)
     if keys_set is None:
-        return 0
+        return None
     config = completed(keys_set)
     options = parsed.options
     if options.dry_run:
@@ -66,7 +89,7 @@ def _run_to_end(
                 ("writes", config.log_dir, plan(config)),
             ]
         )
-        return 0
+        return None
     from newskills.train.backends.tinker.client import TinkerClient, service_from
 
     service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
@@ -74,10 +97,16 @@ def _run_to_end(
     with TinkerClient(service) as client, stop_on_signals() as stop:
         whole = learn(client, config, rows, on_step=_row_printer(config), stop=stop)
     if not whole:
-        sys.stdout.write("stopped; run the same command to resume from the last checkpoint\n")
-        return StoppedError.exit_code
-    sys.stdout.write(f"{Path(config.log_dir) / 'checkpoints.jsonl'}\n")
-    return 0
+        raise StoppedError("stopped; run the same command to resume from the last checkpoint")
+    folder = Path(config.log_dir)
+    sys.stdout.write(f"{folder / CHECKPOINTS}\n")
+    last = list(read_rows(folder / CHECKPOINTS))[-1]
+    return ServiceTraining(
+        checkpoints=folder / CHECKPOINTS,
+        sampler_path=last.get("sampler_path", ""),
+        state_path=last.get("state_path", ""),
+        metrics=list(read_rows(folder / METRICS))[-1],
+    )
 
 
 def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> Path:

@@ -48,8 +48,9 @@ class TinkerServerSettings(Struct, frozen=True, kw_only=True):
 
 async def serve_until_stopped(
     models: Mapping[str, Path], engine: ModelEngine, place: TinkerServerSettings, *, say: Callable[[str], None]
-) -> None:
-    """Serve `models`, folders by name, until SIGINT or SIGTERM, and end after what is being worked on.
+) -> str:
+    """Serve `models`, folders by name, until SIGINT or SIGTERM, and end after what is being worked on; return where it
+    was.
 
     Raises DataError and ConfigError for a model that cannot be served, LockedError where another service has the same
     root, StorageError, ServerStartError.
@@ -70,6 +71,7 @@ async def serve_until_stopped(
         await stopped.wait()
         await server.close(GRACE)
         await queue.close()
+    return server.url
 
 
 def all_names(bases: Mapping[str, BaseModel]) -> dict[str, BaseModel]:

@@ -34,7 +34,7 @@ from newskills.launch.scripts.script import (
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import ClusterPaths, hardware
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env, sandbox_mounts
 from newskills.pipelines.training.foreign.options import RayOptions, RewardServices, TrainingOptions
 from newskills.prompts.official.table import official_folders
@@ -114,6 +114,12 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
     options: TrainingOptions
     paths: ClusterPaths
     name: str
+
+    @classmethod
+    def on(cls, cluster: ClusterConfig, options: TrainingOptions, container: str, name: str) -> TrainingPlacement:
+        """Return the placement on `cluster`; `container` and `name` are used where the options name no others."""
+        paths = paths_of(cluster, options.container or container, options)
+        return cls(options=options, paths=paths, name=options.expname or name)
 
     @property
     def cluster(self) -> ClusterConfig:

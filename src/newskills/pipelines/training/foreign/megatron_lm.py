@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import os
 
-from msgspec.structs import replace
-
 from newskills.base.plan import Word
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command
-from newskills.launch.experiments import Experiment
-from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.foreign.jobs import InsideScript, TrainingPlacement, torchrun
 from newskills.pipelines.training.foreign.options import MegatronLmOptions
 from newskills.train.pipelines import megatron_lm
@@ -27,26 +23,11 @@ NAME = "megatron-lm-train"
 VARIABLE = "MEGATRON_PATH"
 
 
-def run(parsed: Parsed[MegatronLmOptions]) -> int:
-    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
-
-
-def result(parsed: Parsed[MegatronLmOptions]) -> Experiment | None:
-    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
-    NewskillsError."""
-    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
-
-
 def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training. Raises ConfigError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options = planned_options(parsed)
     megatron_lm.check_entrypoint(options.entrypoint)
-    name = options.expname or NAME
-    placement = TrainingPlacement(
-        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
-    )
+    placement = TrainingPlacement.on(cluster, options, CONTAINER, NAME)
     trained = placement.run(placement.paths.path_in_job(options.megatron_model, "--megatron_model"))
     data = placement.paths.path_in_job(options.per_split_data_path, "--per_split_data_path")
     training = megatron_lm.MegatronLm(run=trained, tokenizer=placement.model(options.tokenizer_model), data=data)
@@ -68,4 +49,7 @@ def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepar
     outputs = [trained.output_dir, trained.model, data]
     plan.add(NAME, [group], outputs=tuple(outputs), makes=(trained.output_dir,), copies=options.dependent_jobs)
     shown = {"writes": trained.output_dir, "program": f"{root}/{options.entrypoint}", "data": data}
-    return prepared(name, plan, cluster, options, shown)
+    return prepared(placement.name, plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)

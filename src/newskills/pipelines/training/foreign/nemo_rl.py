@@ -16,13 +16,11 @@ from newskills.base.records import Row
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
-from newskills.launch.experiments import Experiment
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.average_script import AverageScript
 from newskills.pipelines.training.foreign.jobs import (
     HARVEST,
@@ -84,26 +82,11 @@ class Harvest(Struct, frozen=True, kw_only=True):
         return AverageScript(folders, self.target, [*folders, *removed])
 
 
-def run(parsed: Parsed[Any]) -> int:
-    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
-
-
-def result(parsed: Parsed[Any]) -> Experiment | None:
-    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
-    NewskillsError."""
-    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
-
-
 def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training, the conversion, and the average. Raises ConfigError, DataError."""
-    options: NemoRlOptions = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
+    options: NemoRlOptions = planned_options(parsed)
     judged = isinstance(options, GrpoOptions)
-    name = options.expname or ("grpo" if judged else "sft")
-    placement = TrainingPlacement(
-        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
-    )
+    placement = TrainingPlacement.on(cluster, options, CONTAINER, "grpo" if judged else "sft")
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
     check_lora(options, backend)
@@ -124,7 +107,10 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
         if training.graded:
             shown["reward"] = "the math grader"
     _add_harvest(plan, harvest, needs, placement, pairs=options.lora_rank is not None)
-    return prepared(name, plan, cluster, options, shown)
+    return prepared(placement.name, plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)
 
 
 def _harvest(

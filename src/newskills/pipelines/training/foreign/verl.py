@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Word
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, JobDict
-from newskills.launch.experiments import Experiment
-from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN
+from newskills.pipelines.submission.job_command import job_functions, planned_options
 from newskills.pipelines.submission.plan import Plan
 from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
-from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.pipelines.training.foreign.jobs import (
     HARVEST,
     InsideScript,
@@ -39,25 +35,10 @@ CONTAINER = "verl"
 PROMPT = "prompt.txt"
 
 
-def run(parsed: Parsed[PpoVerlOptions]) -> int:
-    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
-
-
-def result(parsed: Parsed[PpoVerlOptions]) -> Experiment | None:
-    """Submit for Python, and return the experiment; on this machine, once it has ended well. Raises
-    NewskillsError."""
-    return submit_and_wait(prepare(parsed, cluster_of(parsed.options)))
-
-
 def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """Prepare the training and the conversion. Raises ConfigError, DataError."""
-    options = parsed.options
-    if parsed.explain:
-        options = replace(options, dry_run=True)
-    name = options.expname or "ppo"
-    placement = TrainingPlacement(
-        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
-    )
+    options = planned_options(parsed)
+    placement = TrainingPlacement.on(cluster, options, CONTAINER, "ppo")
     model = placement.model(options.model)
     backend = backend_of(options, model, placement.paths)
     check_lora(options, backend)
@@ -71,7 +52,10 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedS
         _add_harvest(plan, trained, backend, target, job, placement, pairs=options.lora_rank is not None)
         shown["model"] = target
     shown["reward"] = "the math grader" if training.graded else "verl's own, chosen by data_source"
-    return prepared(name, plan, cluster, options, shown)
+    return prepared(placement.name, plan, cluster, options, shown)
+
+
+run, result = job_functions(prepare)
 
 
 def _training(
