@@ -16,7 +16,7 @@ from newskills.graders.math.grader import VERSION
 
 ONLY_LOOK = {
     *("doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"),
-    *("compare", "why", "samples", "query", "regrade", "report", "plan_eval", "kuberay"),
+    *("compare", "why", "samples", "query", "regrade", "report", "plan_eval", "kuberay", "judge_agreement"),
     "push",
 }
 """Commands that change nothing of the user's; a rehearsal is itself the trial of another command, those that look at
