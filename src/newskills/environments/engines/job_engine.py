@@ -62,8 +62,10 @@ class ContainerEngine:
     def lines(self) -> Docker:
         """The engine's command lines."""
         kind = Podman if self.is_podman else Docker
-        engine = ENGINES.get(self._engine)
-        return (engine if issubclass(engine, kind) else kind)(self.name, EnvironmentConfig())
+        made = ENGINES.get(self._engine)
+        if isinstance(made, type) and issubclass(made, kind):
+            kind = made
+        return kind(self.name, EnvironmentConfig())
 
     @cached_property
     def user(self) -> tuple[str, ...]:
@@ -142,7 +144,7 @@ class ContainerEngine:
             )
         return ()
 
-    def start(
+    def start_line(
         self,
         image: str,
         *,

@@ -109,7 +109,7 @@ class Containers(Processes):
             "contained",
             command.name,
             _name(folder, command),
-            *self.engine.start(
+            *self.engine.start_line(
                 image,
                 name=_name(folder, command),
                 folder=folder.path,
