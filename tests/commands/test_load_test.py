@@ -282,6 +282,15 @@ def test_from_python_and_a_dry_run(fake_server: FakeServerFactory, tmp_path: Pat
     assert [level.completed for level in result.levels] == [3, 3]
 
 
+def test_the_first_model_of_the_server_is_asked(fake_server: FakeServerFactory, tmp_path: Path) -> None:
+    server = fake_server(Script(models=("one", "two"), strict_model=True))
+    line = f"ns load_test --server_type=vllm --server_address={server.url} --concurrency=1 --num_requests=2 --json"
+    done = ns(line, cwd=tmp_path)
+    assert json.loads(done.stdout)["model"] == "one"
+    assert "asking one, the first that" in done.stderr
+    assert {record.body["model"] for record in server.records} == {"one"}
+
+
 def test_options_that_do_not_fit(tmp_path: Path) -> None:
     line = "ns load_test --server_type=vllm --server_address=http://127.0.0.1:9 --model=fake"
     for words, sentence in (

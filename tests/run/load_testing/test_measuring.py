@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.base.http._loopback import Play, always, events, loopback, response, run
 
-from newskills.base.errors import ConfigError, ConnectError
+from newskills.base.errors import ConfigError, ConnectError, StorageError
 from newskills.base.records import Inference, Message, Request, Row
 from newskills.base.store import AppendLog
 from newskills.models import make_model
@@ -99,6 +99,21 @@ def test_a_server_that_is_gone_ends_the_level(tmp_path: Path) -> None:
         (level,) = read_levels(tmp_path / f"{load.kind}.jsonl").values()
         assert GIVE_UP <= len(level.requests) < GIVE_UP + 8
         assert level.end is None
+
+
+def test_a_full_disk_ends_the_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, writes = AppendLog.write, itertools.count()
+
+    def write(log: AppendLog) -> None:
+        if next(writes) == 4:
+            raise StorageError("No space left on the device.")
+        whole(log)
+
+    monkeypatch.setattr(AppendLog, "write", write)
+    play = always(events(*ANTHROPIC, done=False))
+    with pytest.raises(StorageError, match="No space left"):
+        run(measure(play, "anthropic", tmp_path, LoadLevel(kind="concurrency", value=2, requests=1000)))
+    assert next(writes) < 12
 
 
 def test_a_setting_that_the_backend_refuses_ends_the_level(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from newskills.base.records import Row
 from newskills.base.store import AppendLog, locked, write_json
 from newskills.config.command_line import Parsed
 from newskills.models import check_inference
+from newskills.models.probe import served_models
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.json_output import print_json
 from newskills.pipelines.load_testing.options import LoadTestOptions
@@ -53,6 +54,7 @@ def run(parsed: Parsed[LoadTestOptions]) -> int:
 
 def result(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
     """Measure for Python, and return the figures; None where nothing was to be done. Raises NewskillsError."""
+    parsed = _with_model(parsed)
     options = parsed.options
     limits, levels = parse_limits(options.limits or ""), planned_levels(options)
     if options.find and not limits:
@@ -76,6 +78,19 @@ def result(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
             return test.test(choice, limits)
         finally:
             builder.close()
+
+
+def _with_model(parsed: Parsed[LoadTestOptions]) -> Parsed[LoadTestOptions]:
+    """Return the options with the first model that the server lists, where none is given. Raises TransportError,
+    AuthError, ServerError."""
+    options = parsed.options
+    if options.model or options.server_address is None or "server.model" in parsed.overrides or options.dry_run:
+        return parsed
+    names = served_models(options.server_address.split(",")[0])
+    if not names:
+        return parsed
+    notice(f"no --model: asking {names[0]}, the first that {options.server_address} serves")
+    return msgspec.structs.replace(parsed, options=replace(options, model=names[0]))
 
 
 def planned_levels(options: LoadTestOptions) -> list[LoadLevel]:

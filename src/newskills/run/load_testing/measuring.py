@@ -8,7 +8,7 @@ import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 
-from newskills.base.errors import ConfigError, ConnectError, HttpError
+from newskills.base.errors import ConfigError, ConnectError, HttpError, NewskillsError, StorageError
 from newskills.base.http.connection import EVENT_WATCH
 from newskills.base.protocols import Model
 from newskills.base.records import Reply, Request, Row
@@ -41,7 +41,7 @@ class LoadGenerator:
         self._in_flight = self._max_in_flight = 0
         self._failed_connections = 0
         self._numbers = iter(range(1 << 62))
-        self._gone: HttpError | ConfigError | None = None
+        self._broken: NewskillsError | None = None
 
     async def run(self, requests: Iterator[Request], workload: Row) -> MeasuredLevel:
         """Measure the level with the next of `requests`."""
@@ -57,8 +57,8 @@ class LoadGenerator:
             await (self._closed(requests) if load.kind == "concurrency" else self._open(requests))
         finally:
             gc.unfreeze()
-        if self._gone is not None:
-            raise self._gone
+        if self._broken is not None:
+            raise self._broken
         end = LevelEnd(
             level=load.name,
             seconds=round(time.perf_counter() - self._begin, DIGITS),
@@ -76,7 +76,7 @@ class LoadGenerator:
         async def worker() -> None:
             for request in requests:
                 now = time.perf_counter() - self._begin
-                if self._gone is not None or (self._load.seconds and now >= self._load.seconds):
+                if self._broken is not None or (self._load.seconds and now >= self._load.seconds):
                     return
                 await self._ask(request, now)
 
@@ -89,7 +89,7 @@ class LoadGenerator:
 
         async def gated(request: Request, due: float) -> None:
             async with gate:
-                if self._gone is None:
+                if self._broken is None:
                     await self._ask(request, due)
 
         async for due in self._arrivals():
@@ -103,7 +103,7 @@ class LoadGenerator:
                 return
             while (wait := self._begin + due - time.perf_counter()) > 0:  # timers may be a millisecond early
                 await asyncio.sleep(wait)
-            if self._gone is not None:
+            if self._broken is not None:
                 return
             yield due
 
@@ -127,7 +127,7 @@ class LoadGenerator:
         except HttpError as error:
             outcome = error
         except ConfigError as error:
-            self._gone = error
+            self._broken = error
             return
         finally:
             ended = time.perf_counter()
@@ -143,7 +143,10 @@ class LoadGenerator:
             **_outcome_fields(outcome, empty=events > 0 and not tokens),
         )
         self._requests.append(record)
-        self._write(record)
+        try:
+            self._write(record)
+        except StorageError as error:
+            self._broken = error
 
     def _write(self, record: LevelStart | MeasuredRequest | LevelEnd) -> None:
         if self._log is not None:
@@ -156,7 +159,7 @@ class LoadGenerator:
             return
         self._failed_connections += 1
         if self._failed_connections >= GIVE_UP:
-            self._gone = outcome
+            self._broken = outcome
 
 
 def _outcome_fields(outcome: Reply | HttpError, *, empty: bool) -> Row:
