@@ -2297,7 +2297,7 @@ def load_test(
     warmup: int = 0,
     seed: int = 0,
     limits: str | None = None,
-    find: Literal['rate', 'concurrency'] | None = None,
+    find: Literal['concurrency', 'rate'] | None = None,
     share: float = 0.95,
 ) -> LoadTest:
     """Measure an endpoint under load: time to first token, time per output token, inter-token and end-to-

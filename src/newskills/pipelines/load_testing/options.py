@@ -72,7 +72,7 @@ class LoadTestOptions(EndpointOptions, frozen=True, kw_only=True):
         doc("largest ttft, tpot, e2el of a request in milliseconds, for goodput: ttft:500,tpot:50", LIMITS),
     ] = None
     find: Annotated[
-        Literal["rate", "concurrency"] | None,
+        Literal["concurrency", "rate"] | None,
         doc("find the highest one at which --share is within --limits", LIMITS),
     ] = None
     share: Annotated[Share, doc("share of requests that must be within all --limits", LIMITS)] = 0.95
