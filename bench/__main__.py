@@ -40,6 +40,7 @@ LONG = (
     "harness_tasks",
     "isolation",
     "lines",
+    "load_test",
     "many",
     "memory",
     "mutation",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         info,
         judge_agreement,
         kto,
+        load_test,
         merge_chunks,
         merge_lora,
         mirror,
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from newskills.pipelines.training.service import ServiceTraining
     from newskills.recipes.improve.loop import Improvement
     from newskills.run.hosting.servers import EndedServer
+    from newskills.run.load_testing.result import LoadTest
     from newskills.run.planning.spec import RunResult
     from newskills.run.reporting.robustness import RobustnessSummary
     from newskills.run.reporting.summarize import Summary
@@ -138,6 +140,7 @@ OBJECTS = {
     "Improvement": "newskills.recipes.improve.loop",
     "Invocation": "newskills.pipelines.invocations",
     "JobState": "newskills.launch.states",
+    "LoadTest": "newskills.run.load_testing.result",
     "MergedChunks": "newskills.pipelines.data.merge_chunks",
     "MirrorFolder": "newskills.pipelines.data.mirror",
     "Model": "newskills._api.objects",
@@ -190,6 +193,7 @@ __all__ = [
     "Invocation",
     "JobState",
     "JudgeAgreement",
+    "LoadTest",
     "MergedChunks",
     "MirrorFolder",
     "Model",
@@ -238,6 +242,7 @@ __all__ = [
     "info",
     "judge_agreement",
     "kto",
+    "load_test",
     "merge_chunks",
     "merge_lora",
     "mirror",

@@ -141,6 +141,10 @@ LINES = {
         "ns gateway --server_type=vllm --server_address=http://host:8000 --model=m --port=0",
         "gateway.jsonl",
     ),
+    "load_test": (
+        "ns load_test --server_type=vllm --server_address=http://host:8000 --model=m --rate=1,2",
+        "200 requests, sent within 100 s",
+    ),
     "tinker_rl": ("ns tinker rl model_name=m log_dir=rl dataset_name=in.jsonl", "to train m, LoRA of rank 64"),
     "tinker_sft": ("ns tinker sft model_name=m log_dir=s dataset_name=pairs.jsonl", "3 epochs of 32 sequences"),
     "serve_tinker": ("ns serve_tinker --model=smollm2 --output_dir=states --port=0", "training runs"),

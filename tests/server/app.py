@@ -58,8 +58,9 @@ class ModelCall(Struct):
 
     @property
     def faults(self) -> list[Fault]:
-        facts = {"index": self.number, "sighting": self.sighting, "prompt": self.record.prompt}
-        return [fault for fault in self.script.faults if fault.holds(**facts, seed=self.script.seed)]
+        facts = {"index": self.number, "sighting": self.sighting, "in_flight": self.record.in_flight}
+        prompt, seed = self.record.prompt, self.script.seed
+        return [fault for fault in self.script.faults if fault.holds(**facts, prompt=prompt, seed=seed)]
 
 
 _ACCEPTING = 0.01

@@ -68,6 +68,7 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after             requests past the n-th
     first_per_prompt  the first n requests with the same prompt
     marker            the prompt contains this text
+    above             more than n requests are in flight
     share             this share of requests, drawn from the script's seed
     retry_after       value of that header: seconds; with `http_date` it is sent as a date that far away
     """
@@ -78,6 +79,7 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: int = 0
     first_per_prompt: int = 0
     marker: str = ""
+    above: int = 0
     share: float = 1.0
     status: int = 500
     message: str = ""
@@ -89,7 +91,7 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seconds: float = 0.0
     context_shape: str = "vllm"
 
-    def holds(self, *, index: int, sighting: int, prompt: str, seed: int) -> bool:
+    def holds(self, *, index: int, sighting: int, prompt: str, in_flight: int, seed: int) -> bool:
         """Whether request `index` (1-based), the `sighting`-th with its prompt, meets this fault."""
         return (
             (not self.every or index % self.every == 0)
@@ -97,6 +99,7 @@ class Fault(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             and index > self.after
             and (not self.first_per_prompt or sighting <= self.first_per_prompt)
             and self.marker in prompt
+            and in_flight > self.above
             and (self.share >= 1.0 or fraction(seed, index, prompt) < self.share)
         )
 
@@ -116,6 +119,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt_logprobs  whether the completions endpoint gives them where they are asked for, as vLLM does
     likely          token → log-probability of echoed tokens; others have a made-up one; the runner-up has −0.7
     rewards         text in the prompt → score that /classify, /score and /pooling give; 0 without one
+    pieces      events that the text of a stream comes in; 0: one for each token
     drafts          steps, drafted and accepted tokens of each reply, as vLLM reports speculative decoding per request
     tool_turns      the calls of the first, second, … turn of a conversation; after the last one the answer
     """
@@ -136,6 +140,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool_calls: tuple[dict[str, Any], ...] = ()
     echo: Literal["right", "ignored", "refused", "mangled"] = "right"
     prompt_logprobs: bool = False
+    pieces: int = 0
     drafts: tuple[int, int, int] | None = None
     likely: dict[str, float] = {}
     tool_turns: tuple[tuple[dict[str, Any], ...], ...] = ()

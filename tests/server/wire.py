@@ -177,7 +177,8 @@ def _deltas(endpoint: Endpoint, script: Script, body: Body, choice: Completion) 
     yield {"delta": {"role": "assistant", "content": ""}}
     if choice.reasoning:
         yield {"delta": {script.reasoning_key: choice.reasoning}}
-    for token in choice.tokens:
+    size = -(-len(choice.tokens) // (script.pieces or len(choice.tokens) or 1))
+    for token in ("".join(choice.tokens[at : at + size]) for at in range(0, len(choice.tokens), size or 1)):
         delta: Body = {"delta": {"content": token}}
         if body.get("logprobs"):
             delta["logprobs"] = chat_logprobs([token], body.get("top_logprobs") or 0)

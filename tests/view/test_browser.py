@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.view.browser import Browser, chromium
+from tests.view.load_tests import write_load_test
 from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.view.export import export
@@ -44,7 +45,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs with seeds, one benchmark of rich and hostile records, two trainings."""
+    """Two runs with seeds, one benchmark of rich and hostile records, two trainings, a load test."""
     root = tmp_path_factory.mktemp("results")
     benchmark(root / "base", "sums", [mixed(120, 5, shift=s) for s in range(4)])
     benchmark(root / "tuned", "sums", [mixed(120, 7, shift=s) for s in range(4)])
@@ -58,6 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_lines(
             root / "training" / name / "samples.jsonl", [{"step": 5, "problem": "2+2", "responses": responses}]
         )
+    write_load_test(root / "load", model=HOSTILE)
     return root
 
 
@@ -469,6 +471,21 @@ def _shares_are_scores(browser: Browser, address: str) -> None:
     assert "higher score" in browser.text()
 
 
+def test_a_load_test_has_a_table_and_plots(browser: Browser, page: str) -> None:
+    browser.open(f"{page}#/load")
+    browser.wait("document.querySelectorAll('main svg.plot').length === 6")
+    text = browser.text()
+    assert "Highest rate with 95.0 % of requests within ttft ≤ 300 ms: 2" in text
+    assert "rate=4" in text
+    # the second at 200 ms, the third at 400 ms for those that were answered
+    titles = browser.run(
+        "[...document.querySelectorAll('svg.plot title')].map((one) => one.textContent).join('|')"
+    )
+    assert "p50: 2 → 200" in titles
+    assert "within the limits: 4 → 0" in titles
+    assert browser.run("document.querySelectorAll('main table tbody tr').length") == 3
+
+
 def test_the_pages_fit_a_telephone(browser: Browser, page: str) -> None:
     browser.size(390, 844)
     for place in (
@@ -478,6 +495,7 @@ def test_the_pages_fit_a_telephone(browser: Browser, page: str) -> None:
         f"#/sample?{RICH}&file=0&number=1",
         "#/compare",
         "#/training",
+        "#/load",
     ):
         browser.open(page + place)
         assert browser.run("document.documentElement.scrollWidth <= window.innerWidth"), place
@@ -491,6 +509,7 @@ def test_names_and_roles_for_those_who_listen(browser: Browser, page: str) -> No
         f"#/sample?{RICH}&file=0&number=4",
         "#/compare",
         "#/training",
+        "#/load",
     ):
         browser.open(page + place)
         nameless = browser.run(
@@ -554,6 +573,7 @@ def test_pictures_for_the_documentation(
         "view-sample": (f"#/sample?{RICH}&file=0&number=0", 760),
         "view-comparison": ("#/compare?benchmark=sums&first=base&second=tuned", 700),
         "view-training": ("#/training", 560),
+        "view-load": ("#/load", 760),
     }
     names = ["gsm8k", "math-500", "ifeval", "mmlu-pro", "humaneval", "bfcl_v3"]
     many = checkpoints(tmp_path / "many", ("smollm2-1.7b-math", "smollm2-135m-math"), names)

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from tests.view.load_tests import write_load_test
 from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.base.errors import DataError, ServerStartError
@@ -292,6 +293,21 @@ def test_a_training_is_shown_with_its_samples(tmp_path: Path, shown: Callable[..
         {"text": "<end>", "before": -0.1, "after": -0.2},
     ]
     assert "Unknown training" in client.refused("training", ids="none")
+
+
+def test_load_tests_are_shown_and_broken_ones_are_notes(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    written = write_load_test(tmp_path / "tests/vllm")
+    (tmp_path / "tests/broken").mkdir()
+    (tmp_path / "tests/broken/load_test.json").write_text('{"levels": 3}')
+    client = shown(tmp_path / "tests")
+    assert client.get("overview")["load_tests"] == client.get("matrix")["load_tests"] == ["broken", "vllm"]
+    page = client.get("load_tests")
+    (test,) = page["tests"]
+    assert (test["id"], test["highest"]) == ("vllm", 2.0)
+    assert test["levels"][2]["errors"] == {"rate limit": 5}
+    assert test["levels"][0]["ttft_ms"]["p99"] == written.levels[0].ttft_ms.p99
+    assert len(page["notes"]) == 1
+    assert "broken/load_test.json cannot be read" in page["notes"][0]
 
 
 # ---- Bad input ------------------------------------------------------------------------------------------------------

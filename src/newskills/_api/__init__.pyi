@@ -29,6 +29,7 @@ from newskills.pipelines.training.methods.running import TrainingOutcome
 from newskills.pipelines.training.service import ServiceTraining
 from newskills.recipes.improve.loop import Improvement
 from newskills.run.hosting.servers import EndedServer
+from newskills.run.load_testing.result import LoadTest
 from newskills.run.planning.spec import RunResult
 from newskills.run.reporting.robustness import RobustnessSummary
 from newskills.run.reporting.summarize import Summary
@@ -2255,6 +2256,99 @@ def kto(
         `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
         problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
         None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def load_test(
+    ctx: Arguments | None = None,
+    *,
+    output_dir: str | Path = 'load-test',
+    rerun_done: bool = False,
+    json: bool = False,
+    dry_run: bool = False,
+    model: str | None = None,
+    server_type: str | None = None,
+    server_address: str | None = None,
+    server_gpus: int | None = None,
+    server_args: str = '',
+    server_timeout: float = 1800.0,
+    benchmarks: str | Sequence[str] | None = None,
+    input_file: str | Path | None = None,
+    input_tokens: int = 512,
+    output_tokens: int | None = None,
+    prefix_tokens: int = 0,
+    prefixes: int = 1,
+    length_spread: float = 0.0,
+    ignore_eos: bool | None = None,
+    concurrency: str | Sequence[int] | None = None,
+    rate: str | Sequence[float] | None = None,
+    burstiness: float = 1.0,
+    burst: int = 1,
+    num_requests: int | None = None,
+    seconds: float | None = None,
+    warmup: int = 0,
+    seed: int = 0,
+    limits: str | None = None,
+    find: Literal['concurrency', 'rate'] | None = None,
+    share: float = 0.95,
+) -> LoadTest:
+    """Measure an endpoint under load: time to first token, time per output token, inter-token and end-to-
+    end latency, throughput, errors, goodput under limits, as vllm bench serve defines them. Requests
+    are kept in flight (`concurrency`) or sent at a rate (`rate`); several values make a sweep, `find`
+    finds the highest one within `limits`. ++inference.*, ++prompt_config and ++server.* are those of ns
+    eval.
+
+    `ns load_test` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns load_test --help` lists them
+        output_dir: folder for the records; levels that it has are not measured again (default 'load-
+            test')
+        rerun_done: measure levels again that have been measured
+        json: print the result as JSON
+        dry_run: check everything and show what would be done; run nothing
+        model: name or path of the model
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_address: address of a running server, with or without /v1 (default: one is started, where
+            that is possible)
+        server_gpus: start a server for the model, on this many GPUs
+        server_args: more arguments for the engine, passed on unchanged
+        server_timeout: seconds to wait for a started server (default 1800.0)
+        benchmarks: send the prompts of these benchmarks, as ns eval would
+        input_file: send the prompts of this file: rows with messages, prompt, question or
+            ++prompt_config
+        input_tokens: without those: prompts of so many tokens, as the server counts them (default 512)
+        output_tokens: tokens of each reply at most (default: 128, or as the benchmark says)
+        prefix_tokens: tokens at the beginning of prompts that they share (default 0)
+        prefixes: number of different shared beginnings (default 1)
+        length_spread: draw lengths between (1 - this) and (1 + this) times theirs (default 0.0)
+        ignore_eos: generate all `output_tokens`, where the server can (default: for prompts of given
+            lengths)
+        concurrency: requests in flight: 1,8,64 (default: 1,4,16,64); with `rate`: the most in flight
+        rate: requests per second, however fast answers come: 1,2,4; inf: all at once
+        burstiness: gaps between requests: 1 = Poisson, below 1: burstier, above: evener, 0: even
+            (default 1.0)
+        burst: requests that arrive together (default 1)
+        num_requests: requests of each level (default: 200; with `concurrency` ten times that, at least
+            20)
+        seconds: send requests for that long; without `num_requests` as many as fit
+        warmup: requests before the first level, which are not counted (default 0)
+        seed: of prompts and arrivals (default 0)
+        limits: largest ttft, tpot, e2el of a request in milliseconds, for goodput: ttft:500,tpot:50
+        find: find the highest one at which `share` is within `limits`
+        share: share of requests that must be within all `limits` (default 0.95)
+
+    Returns:
+        `levels` with the figures of each load, `highest` load within the limits, `records`, the file
+        with a line for each request. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

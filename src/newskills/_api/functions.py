@@ -146,6 +146,12 @@ FUNCTIONS = {
         always=True,
     ),
     "kto": Function(command="kto", returns="TrainingOutcome", meaning=TRAINING, submits=True),
+    "load_test": Function(
+        command="load_test",
+        returns="LoadTest",
+        meaning="`levels` with the figures of each load, `highest` load within the limits, `records`, the file with "
+        "a line for each request.",
+    ),
     "merge_chunks": Function(
         command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
     ),

@@ -40,6 +40,7 @@ RESULTS = (
     "Improvement",
     "Invocation",
     "JobState",
+    "LoadTest",
     "MergedChunks",
     "MirrorFolder",
     "Model",

@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from newskills.base.stats import Z95, binomial_tail, mean_std, t_critical, t_two_sided
+from newskills.base.stats import Z95, binomial_tail, mean_std, quantile_of, t_critical, t_two_sided
 
 RESAMPLES = 2000
 Z80 = 0.8416212335729143
@@ -252,7 +252,7 @@ def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool)
     means = sorted(_resampled_means(weights, total, draw))
     level = Z95 if smoothed else critical * math.sqrt(total / (total - 1))
     tail = math.erfc(level / math.sqrt(2)) / 2
-    return _quantile_of(means, tail), _quantile_of(means, 1 - tail)
+    return quantile_of(means, tail), quantile_of(means, 1 - tail)
 
 
 def _resampled_means(weights: dict[float, float], total: int, draw: random.Random) -> list[float]:
@@ -278,12 +278,6 @@ def _drawn_sum(shares: Sequence[tuple[float, float]], total: int, draw: random.R
         if not total:
             break
     return drawn_sum
-
-
-def _quantile_of(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = min(int(place), len(ordered) - 2)
-    return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])
 
 
 def binomial(draw: random.Random, n: int, p: float) -> int:

@@ -48,6 +48,17 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
+def quantile_of(ordered: Sequence[float], share: float) -> float:
+    """Return the quantile of ascending values, between two of them in proportion (as `numpy.percentile` does).
+
+    >>> quantile_of([1.0, 2.0, 4.0], 0.75)
+    3.0
+    """
+    place = share * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 2)
+    return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])
+
+
 def wilson(share: float, n: float, critical: float = Z95) -> tuple[float, float]:
     """Return the score interval of a share of `n` (E. B. Wilson, JASA 22, 1927); never outside 0–1, not empty at 0
     or 1.

@@ -88,6 +88,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "serve": {
         "start_server": "serve a model in the foreground",
+        "load_test": "measure latency and throughput of an endpoint",
         "gateway": "put any program before any model, and record it",
         "sandbox": "run model-generated code in isolation",
         "serve_evals": "evaluate models during training, over HTTP",

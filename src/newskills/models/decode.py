@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from newskills.base.errors import ServerError
 from newskills.base.records import Drafts, Logprobs, ReplyTokens, Row, Usage
@@ -228,3 +229,55 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     return value
+
+
+DELTA_TYPES = frozenset(
+    {
+        "response.output_text.delta",
+        "response.reasoning_text.delta",
+        "response.reasoning_summary_text.delta",
+        "response.function_call_arguments.delta",
+        "content_block_delta",
+    }
+)
+"""Types of events with tokens in the responses API, and in Anthropic's."""
+DELTA_KEYS = ("content", "reasoning", "reasoning_content", "tool_calls", "function_call")
+
+
+class StreamedChoice(Struct):
+    delta: Row | None = None
+    text: str | None = None
+
+
+class StreamEvent(Struct):
+    choices: list[StreamedChoice] = []
+    candidates: list[Any] = []
+    type: Any = None
+
+
+_events = msgspec.json.Decoder(StreamEvent)
+
+
+def brings_tokens(event: bytes) -> bool:
+    """Return whether the data of an event of a stream holds what a model generated, in the wires of all backends.
+
+    The rules are those of vLLM 0.33.0 (`vllm/benchmarks/lib/endpoint_request_func.py`), from which the figures of load
+    tests take their meaning; `reasoning_content`, the name that other servers give to `reasoning`, counts as well.
+    """
+    try:
+        value = _events.decode(event)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    if value.choices:
+        delta = value.choices[0].delta
+        # on the completions endpoint, a token may be an empty text
+        return delta is None or _holds_tokens(delta)
+    return bool(value.candidates) or value.type in DELTA_TYPES
+
+
+def _holds_tokens(delta: Row) -> bool:
+    """Return whether a part of a chat reply holds tokens. One with a role and an empty text opens the reply; one with
+    an empty text alone is a token without one, such as a special token."""
+    if any(delta.get(key) for key in DELTA_KEYS):
+        return True
+    return delta.get("content") == "" and "role" not in delta

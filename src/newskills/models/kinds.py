@@ -39,6 +39,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     switch      whether requests hold arguments of the chat template, by which hybrid models are told not to think
     budget      path of the key that limits the tokens of thinking; empty: there is none
     token_ids   further keys of a request by which a reply tells the ids of its tokens
+    ignores_eos whether a request with `ignore_eos` gets all tokens that it asks for
     """
 
     extras: Extras = "changed"
@@ -55,6 +56,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     switch: bool = False
     budget: tuple[str, ...] = ()
     token_ids: tuple[str, ...] = ()
+    ignores_eos: bool = False
 
 
 class ModelProperties(Struct, frozen=True, kw_only=True):
@@ -88,7 +90,12 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
 
 _OPENAI = Dialect(extras="none", echoes=False, strict=True)
 _TRTLLM = Dialect(
-    extras="always", rendered="flag", tokenizer="prompt", token_ids=("return_token_ids",), switch=True
+    extras="always",
+    rendered="flag",
+    tokenizer="prompt",
+    token_ids=("return_token_ids",),
+    switch=True,
+    ignores_eos=True,
 )
 _VLLM = ModelProperties(dialect=msgspec.structs.replace(_TRTLLM, budget=("thinking_token_budget",)), queues=True)
 _ENDPOINT = "newskills.models.openai:make"
@@ -108,6 +115,7 @@ MODELS = DescribedRegistry(
                     tokenizer="prompt",
                     switch=True,
                     budget=("custom_params", "thinking_budget"),
+                    ignores_eos=True,
                 ),
                 queues=True,
             ),
@@ -137,6 +145,7 @@ MODELS = DescribedRegistry(
                     effort_in_template=True,
                     switch=True,
                     budget=("thinking_budget_tokens",),
+                    ignores_eos=True,
                 ),
             ),
         ),

@@ -24,6 +24,7 @@ SCRIPTS = (
     "sample.js",
     "comparison.js",
     "training.js",
+    "load_tests.js",
     "jobs.js",
     "app.js",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to see in the given folders: runs with their benchmarks, trainings, and what was passed over.
+"""What there is to see in the given folders: runs with their benchmarks, trainings, load tests, what was passed over.
 
 A run is a folder that holds benchmarks: in its `eval-results`, or directly in it. Files are only looked at by name and
 size, so that hundreds of runs are found in a moment.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.run.load_testing.result import SUMMARY as LOAD_TEST
 from newskills.run.reporting.results import NOT_BENCHMARKS, RESULTS, SEEDED, SEEDLESS, benchmark_name
 from newskills.view.folders import Folders
 
@@ -69,10 +70,12 @@ class Training(Struct, frozen=True, kw_only=True):
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """`state` changes when any file that is shown changes; `notes`: what was passed over, in sentences."""
+    """`state` changes when any file that is shown changes; `load_tests` are folders; `notes`: what was passed over, in
+    sentences."""
 
     runs: dict[str, Run]
     trainings: dict[str, Training]
+    load_tests: dict[str, Path]
     notes: list[str]
     state: str
 
@@ -85,6 +88,7 @@ class _Walk:
         self.digest = hashlib.blake2b(digest_size=8)
         self.results: dict[Path, list[BenchmarkFiles]] = {}
         self.trainings: list[Path] = []
+        self.load_tests: list[Path] = []
 
     def folder(self, folder: Path, depth: int) -> None:
         self.seen += 1
@@ -123,6 +127,8 @@ class _Walk:
         self.digest.update(own.digest())
         if METRICS_LINES in files:
             self.trainings.append(folder)
+        if LOAD_TEST in files:
+            self.load_tests.append(folder)
         outputs = tuple(_outputs(folder, files))
         if not outputs:
             return
@@ -154,7 +160,10 @@ def discover_all(folders: Folders) -> Catalog:
     trainings = {
         folders.name(folder): Training(id=folders.name(folder), folder=folder) for folder in walk.trainings
     }
-    return Catalog(runs=runs, trainings=trainings, notes=walk.notes, state=walk.digest.hexdigest())
+    load_tests = {folders.name(folder): folder for folder in walk.load_tests}
+    return Catalog(
+        runs=runs, trainings=trainings, load_tests=load_tests, notes=walk.notes, state=walk.digest.hexdigest()
+    )
 
 
 def _is_worth(entry: os.DirEntry[str]) -> bool:
@@ -170,7 +179,7 @@ def _is_output(name: str) -> bool:
 
 
 def _is_about_outputs(name: str) -> bool:
-    return name in (METRICS_LINES, "samples.jsonl", *FACTS) or name.endswith(RUN_STATE)
+    return name in (METRICS_LINES, LOAD_TEST, "samples.jsonl", *FACTS) or name.endswith(RUN_STATE)
 
 
 def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:

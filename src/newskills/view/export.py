@@ -25,6 +25,7 @@ from newskills.view.assets import LIBRARIES, asset, bundle
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
+from newskills.view.pages.load_tests import load_tests_page
 from newskills.view.pages.matrix import matrix
 from newskills.view.pages.overview import overview
 from newskills.view.pages.sample import media_bytes, sample_page
@@ -104,6 +105,7 @@ class _Writer:
             self._answer("overview", at, overview(self._library, benchmark=benchmark))
             self._comparisons(benchmark, [run["id"] for run in page["runs"] if benchmark in run["benchmarks"]])
         self._trainings(page["trainings"])
+        self._answer("load_tests", {}, load_tests_page(self._library))
         self._script("manifest", {"answers": self._answers, "samples": self._sets, "chunk": CHUNK})
         self._page()
 

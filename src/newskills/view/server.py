@@ -33,6 +33,7 @@ from newskills.view.library import Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
+from newskills.view.pages.load_tests import load_tests_page
 from newskills.view.pages.matrix import differences_to, matrix
 from newskills.view.pages.overview import overview
 from newskills.view.pages.sample import media_bytes, sample_page
@@ -160,6 +161,7 @@ PAGES: dict[str, Answer] = {
     ),
     "training": lambda library, query: training_page(library, query.text("ids").split("|")),
     "rollouts": lambda library, query: rollouts(library, query.text("id"), query.number("step")),
+    "load_tests": lambda library, query: load_tests_page(library),
     "jobs": lambda library, query: jobs_page(),
     "experiment": lambda library, query: experiment_page(query.text("name")),
     "log": lambda library, query: log_page(query.text("name"), query.text("job"), query.text("command")),

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from newskills.base.errors import ConfigError, ConnectError, RedirectError, TransportError
 from newskills.base.http.connection import (
+    EVENT_WATCH,
     Connection,
     Headers,
     HttpResponse,
@@ -109,6 +110,7 @@ class HttpClient:
                 connection = await self._replace(connection)
                 response = await connection.send_streaming(data, timeout)
             self._refuse_redirect(response.status, response.headers)
+            response.watch = EVENT_WATCH.get()
             yield response
             if not response.complete:
                 connection.abort()

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import select
+import time
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 import httptools
@@ -20,12 +22,18 @@ import httptools
 from newskills.base.errors import HttpError, RequestTimeoutError, TransportError
 
 Headers = list[tuple[bytes, bytes]]
+EventWatch = Callable[[float, bytes], None]
+"""Gets `time.perf_counter()` when the last byte of a server-sent event came, and the event's data."""
+EVENT_WATCH: ContextVar[EventWatch | None] = ContextVar("event watch", default=None)
+"""What the streams that a task reads tell of their events."""
 
 HEAD_ALLOWANCE = 1 << 20
 """Bytes that status line, headers and chunk framing may add to a body."""
 STREAM_BUFFER = 1 << 20
 """Unread bytes of a streamed body at which reading pauses."""
 USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
+WATCHED_BATCH = 1 << 13
+"""Unread bytes of a watched stream at which its reader is woken."""
 TLS_ALERT = b"\x15\x03"
 DIGITS = 12
 """Of a length that is read here."""
@@ -83,13 +91,18 @@ class HttpResponse:
 
 
 class StreamedResponse:
-    """A response whose body is read while it arrives; reading pauses while `STREAM_BUFFER` bytes wait."""
+    """A response whose body is read while it arrives; reading pauses while `STREAM_BUFFER` bytes wait.
+
+    `watch` is told when events came, which are then read in batches: reading some should not delay others.
+    """
 
     def __init__(self, connection: Connection, status: int, headers: Headers) -> None:
         self.status, self.headers = status, headers
         self.complete = False
+        self.watch: EventWatch | None = None
         self._connection = connection
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[tuple[float, bytes]] = deque()
+        self._arrived = 0.0
         self._waiting = 0
         self._error: HttpError | None = None
         self._wake: asyncio.Future[None] | None = None
@@ -98,7 +111,7 @@ class StreamedResponse:
         """Yield pieces of the body. Raises TransportError, RequestTimeoutError."""
         while True:
             while self._chunks:
-                chunk = self._chunks.popleft()
+                self._arrived, chunk = self._chunks.popleft()
                 self._waiting -= len(chunk)
                 if not self._chunks:
                     self._connection.resume()
@@ -122,10 +135,10 @@ class StreamedResponse:
             if line.startswith(b"data:"):
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
             elif not line and data:
-                yield b"\n".join(data)
+                yield self._watched(b"\n".join(data))
                 data.clear()
         if data:
-            yield b"\n".join(data)
+            yield self._watched(b"\n".join(data))
 
     async def _lines(self) -> AsyncIterator[bytes]:
         rest: list[bytes] = []
@@ -141,15 +154,21 @@ class StreamedResponse:
             yield last.removesuffix(b"\r")
 
     def feed(self, chunk: bytes) -> None:
-        self._chunks.append(chunk)
+        self._chunks.append((time.perf_counter(), chunk))
         self._waiting += len(chunk)
         if self._waiting > STREAM_BUFFER:
             self._connection.pause()
-        self._notify()
+        if self.watch is None or self._waiting > WATCHED_BATCH:
+            self._notify()
 
     def finish(self, error: HttpError | None = None) -> None:
         self.complete, self._error = error is None, error
         self._notify()
+
+    def _watched(self, event: bytes) -> bytes:
+        if self.watch is not None:
+            self.watch(self._arrived, event)
+        return event
 
     def _notify(self) -> None:
         if self._wake is not None and not self._wake.done():

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,17 +22,16 @@ from newskills.config.layers import Layer, explain, resolve
 from newskills.gateway.form import ToolChoice
 from newskills.gateway.tasks import Backend, GatewayTask, TaskLimits
 from newskills.models import MODELS, check_inference, make_model
-from newskills.models.config import ServerConfig, key_of, without_keys
+from newskills.models.config import ServerConfig, without_keys
 from newskills.models.tokenizer import make_tokenizer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.models import ModelChoice, choose_model
-from newskills.pipelines.options import ModelOptions
 from newskills.pipelines.serving.ended import EndedService
+from newskills.pipelines.serving.endpoint import served
 from newskills.pipelines.serving.gateway_options import DEFAULT_TOKEN_ENV, GatewayKeys, GatewayOptions
 from newskills.pipelines.serving.token import check_reach, token_of, who
 from newskills.run.gateway_server.model import LastingEndpoint
 from newskills.run.gateway_server.serving import GatewaySettings, serve_gateway
-from newskills.run.hosting.servers import running_server
 
 LEFT_TO_PROGRAMS = ("inference.temperature", "inference.top_p", "inference.random_seed")
 USUALLY_FORCED = frozenset({"reasoning_effort"})
@@ -53,7 +50,7 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
     ServerStartError."""
     options = parsed.options
-    choice = choose_model(_model_options(options), parsed.overrides)
+    choice = choose_model(options.model_options(), parsed.overrides)
     left = Layer("left to programs", dict.fromkeys(LEFT_TO_PROGRAMS))
     resolved = resolve(GatewayKeys, [left, choice.layer, Layer("command line", parsed.overrides)])
     if parsed.explain:
@@ -85,7 +82,7 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
         ]
         show_dry_run(steps)
         return None
-    with _server(choice, options, keys.server, settings.folder) as server:
+    with served(choice.host, keys.server, settings.folder, options.server_timeout) as server:
         tokenizer = _tokenizer(server)
         limits = TaskLimits(
             requests=options.max_requests,
@@ -121,17 +118,6 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
             return await serve_gateway(model, make, settings, say=_say, tokenizer=tokenizer)
 
         return EndedService(aio.run(serve))
-
-
-def _model_options(options: GatewayOptions) -> ModelOptions:
-    def listed(value: object) -> list[object]:
-        return [] if value is None else [value]
-
-    chosen: Row = {
-        name: listed(getattr(options, name)) for name in ("model", "server_type", "server_address", "server_gpus")
-    }
-    arguments = [options.server_args] if options.server_args else []
-    return ModelOptions(**chosen, server_args=arguments, server_timeout=options.server_timeout)
 
 
 def _request(keys: GatewayKeys, options: GatewayOptions) -> Request:
@@ -183,20 +169,6 @@ def _backend(server: ServerConfig, inference: Inference) -> Backend:
         return keys
 
     return Backend(choice=choice, blocks=properties.blocks)
-
-
-@contextlib.contextmanager
-def _server(
-    choice: ModelChoice, options: GatewayOptions, server: ServerConfig, folder: Path
-) -> Iterator[ServerConfig]:
-    """Yield the endpoint; a server is started for it where it has none. Raises ServerStartError."""
-    if choice.host is None:
-        yield server
-        return
-    key = key_of(server, os.environ)[0] or secrets.token_hex(16)
-    with running_server(choice.host, folder / "server.log", options.server_timeout, key=key) as started:
-        own_key = {"api_key": started.key} if started.key else {}
-        yield msgspec.structs.replace(server, base_url=started.base_url, model=started.model_name, **own_key)
 
 
 def _tokenizer(server: ServerConfig) -> Tokenizer | None:

@@ -10,9 +10,9 @@ from msgspec import Meta, Struct
 from newskills.base.records import Inference
 from newskills.models.config import ServerConfig
 from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.serving.endpoint import EndpointOptions
 from newskills.pipelines.serving.token import Open, TokenFile
 
-SERVER = {"group": "model"}
 LIMITS = {"group": "limits of each task"}
 DEFAULT_TOKEN_ENV = "NEWSKILLS_GATEWAY_TOKEN"  # noqa: S105 - its name
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -20,22 +20,7 @@ AtLeastZero = Annotated[int, Meta(ge=0)]
 Amount = Annotated[float, Meta(ge=0)]
 
 
-class GatewayOptions(Struct, frozen=True, kw_only=True):
-    model: Annotated[str | None, doc("name or path of the model", SERVER)] = None
-    server_type: Annotated[
-        str | None,
-        doc("openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …", SERVER),
-    ] = None
-    server_address: Annotated[
-        str | None,
-        doc(
-            "address of a running server, with or without /v1 (default: one is started, where that is possible)",
-            SERVER,
-        ),
-    ] = None
-    server_gpus: Annotated[int | None, doc("start a server for the model, on this many GPUs", SERVER)] = None
-    server_args: Annotated[str, doc("more arguments for the engine, passed on unchanged", SERVER)] = ""
-    server_timeout: Annotated[float, doc("seconds to wait for a started server", SERVER)] = 1800.0
+class GatewayOptions(EndpointOptions, frozen=True, kw_only=True):
     output_dir: Annotated[str, doc("folder for the records; an earlier gateway's are continued")] = "gateway"
     host: Annotated[str, doc("address to listen on; 0.0.0.0 = all of this machine")] = "127.0.0.1"
     port: Annotated[Port, doc("port to listen on; 0 = a free one")] = 9080

@@ -77,6 +77,7 @@ def matrix(library: Library) -> Row:
         "runs": runs,
         "pending": summaries.pending,
         "trainings": sorted(catalog.trainings),
+        "load_tests": sorted(catalog.load_tests),
         "notes": catalog.notes,
     }
 

@@ -46,6 +46,7 @@ def overview(library: Library, *, run: str = "", benchmark: str = "") -> Row:
         "benchmarks": sorted({name for each in runs for name in each["benchmarks"]}),
         "differences": differences(library, [catalog.runs[each["id"]] for each in runs], benchmark),
         "trainings": sorted(catalog.trainings),
+        "load_tests": sorted(catalog.load_tests),
         "notes": catalog.notes,
     }
 

@@ -5,14 +5,15 @@ import { benchmarkPage } from "./benchmark.js";
 import { comparisonPage } from "./comparison.js";
 import { h, replace } from "./dom.js";
 import { jobPage, jobsPage } from "./jobs.js";
+import { loadTestsPage } from "./load_tests.js";
 import { overviewPage, scoresPage } from "./overview.js";
 import { samplePage } from "./sample.js";
 import { samplesPage } from "./samples.js";
 import { trainingPage } from "./training.js";
 
-const PAGES = { "": overviewPage, scores: scoresPage, benchmark: benchmarkPage, samples: samplesPage, sample: samplePage, compare: comparisonPage, training: trainingPage, jobs: jobsPage, job: jobPage };
-const NAV = [["", "Overview", "o"], ["compare", "Compare", "c"], ["training", "Training", "t"], ["jobs", "Jobs", "b"]];
-const KEYS = [["j, k", "next, previous sample or row"], ["Enter", "open the row"], ["u", "up: back to the list"], ["/", "search"], ["r", "rendered or raw text"], ["g o, g c, g t, g b", "overview, compare, training, jobs"], ["?", "these keys"]];
+const PAGES = { "": overviewPage, scores: scoresPage, benchmark: benchmarkPage, samples: samplesPage, sample: samplePage, compare: comparisonPage, training: trainingPage, load: loadTestsPage, jobs: jobsPage, job: jobPage };
+const NAV = [["", "Overview", "o"], ["compare", "Compare", "c"], ["training", "Training", "t"], ["load", "Load", "l"], ["jobs", "Jobs", "b"]];
+const KEYS = [["j, k", "next, previous sample or row"], ["Enter", "open the row"], ["u", "up: back to the list"], ["/", "search"], ["r", "rendered or raw text"], ["g o, g c, g t, g l, g b", "overview, compare, training, load tests, jobs"], ["?", "these keys"]];
 const LOOK_EVERY = 2500;
 const LOOK_SOON = 700;
 

@@ -18,12 +18,13 @@ export async function overviewPage(context, parameters) {
       h("p", { class: "quiet" }, all.folders.join(", ")),
       matrixPart(context, all, parameters),
       all.trainings.length ? trainings(all.trainings) : null,
+      loadTests(all.load_tests),
       notes(all.notes),
     ];
   }
   const page = await get("overview", {});
   const { runs } = page;
-  if (!runs.length && !page.trainings.length) return [h("h1", {}, "Nothing to see yet"), empty(page)];
+  if (!runs.length && !page.trainings.length && !page.load_tests.length) return [h("h1", {}, "Nothing to see yet"), empty(page)];
   return [
     h("h1", {}, "Overview"),
     h("p", { class: "quiet" }, page.folders.join(", ")),
@@ -31,6 +32,7 @@ export async function overviewPage(context, parameters) {
     ...page.benchmarks.map((name) => section(name, runs.filter((run) => run.benchmarks[name]))),
     differences(page),
     page.trainings.length ? trainings(page.trainings) : null,
+    loadTests(page.load_tests),
     notes(page.notes),
   ];
 }
@@ -123,6 +125,10 @@ function trainings(names) {
   return h("section", { class: "card" }, h("h2", {}, "Trainings"),
     h("ul", { class: "plain" }, names.map((name) => h("li", {}, h("a", { href: link("training", { ids: name }) }, name)))),
     names.length > 1 ? h("p", {}, h("a", { href: link("training", { ids: names.slice(0, 8).join("|") }) }, "all of them in one plot")) : null);
+}
+
+function loadTests(names) {
+  return names.length ? h("section", { class: "card" }, h("h2", {}, "Load tests"), h("p", {}, h("a", { href: "#/load" }, names.join(", ")))) : null;
 }
 
 export function notes(list) {
