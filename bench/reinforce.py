@@ -6,7 +6,7 @@ SmolLM2-135M-Instruct is fine-tuned once a task, until the rule of `bench.reinfo
 seed is a run with the defaults of `ns grpo`, but for lengths. Greedy answers to 400 held-out problems are measured
 before, on the way and after. Every cell (task, trainer, seed) is a file: what is done is not done again, and what was
 stopped goes on where it was. Seeds come one after the other, so that each is on all tasks before the next begins.
-`--write-docs` draws docs/training-curves.svg and puts the table of what is done into docs/training.md.
+`--write-docs` draws docs/training-curves.svg and puts the table of what is done into docs/grpo-signal.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from newskills.train.trainers import Trainer, make_trainer
 from newskills.train.verbs import Datum
 
 STEPS, EVERY, TOKENS = 20, 10, 16
-PAGE, PICTURE = ROOT / "docs/training.md", ROOT / "docs/training-curves.svg"
+PAGE, PICTURE = ROOT / "docs/grpo-signal.md", ROOT / "docs/training-curves.svg"
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"
 SHOWN = ("loss", "reward", "eval_correct")
 

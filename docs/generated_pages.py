@@ -129,6 +129,8 @@ def _option_rows(options: Iterable[Leaf], mark: str = "--") -> list[tuple[str, .
         flags = [leaf.extra["short"]] if "short" in leaf.extra else []
         flags.append(leaf.path.upper() if leaf.extra.get("positional") else f"{mark}{leaf.path}")
         choices = [] if leaf.is_bool else leaf.type_name.replace(" | null", "").replace(" ", "").split("|")
+        several = [re.fullmatch(r"list\[(\w+)\]", choice) for choice in choices]
+        choices = [f"{match[1]} …" if match else choice for match, choice in zip(several, choices, strict=True)]
         if leaf.required:
             default = "**required**"
         else:
@@ -153,7 +155,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def _text(text: str) -> str:
     """Return plain text as Markdown, with options and code in a monospaced font."""
     parts = re.split(r"(`[^`]*`)", text)
-    plain = re.compile(r"(?<![\w`-])(--[a-z]\w[\w=-]*|\+\+[a-z][\w.=*]*|\[[\w, {}:…]+\]|\{[^}]*\})")
+    plain = re.compile(
+        r"(?<![\w`-])((?:--[a-z][\w=-]*|\+\+[a-z][\w.=*]*)(?:\{[^}]*\})?|\[[\w, {}:…]+\]|\{[^}]*\})"
+    )
     return "".join(
         part if part.startswith("`") else plain.sub(r"`\1`", html.escape(part, quote=False).replace("*", "\\*"))
         for part in parts

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from newskills.commands.loading import load
+from newskills.commands.table import command_names, overview
+
 ROOT = Path(__file__).parents[2]
 RULES = tomllib.loads((Path(__file__).parent / "prose.toml").read_text(encoding="utf-8"))
 LONGEST: dict[str, int] = RULES["longest_sentence"]
@@ -73,6 +76,12 @@ def test_sentences_are_short(name: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_words_are_those_of_the_field(name: str) -> None:
     assert phrases_in((ROOT / name).read_text(encoding="utf-8")) == {}
+
+
+def test_help_uses_the_words_of_the_field() -> None:
+    helps = {name: load(name).help(full=True) for name in command_names()} | {"": overview()}
+    texts = {name: " ".join(re.sub(r"(--|\+\+)[\w.]+", "OPTION", text).split()) for name, text in helps.items()}
+    assert {name: phrases for name, text in texts.items() if (phrases := phrases_in(text))} == {}
 
 
 def test_long_sentences_and_odd_phrases_are_seen() -> None:

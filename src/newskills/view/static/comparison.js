@@ -45,7 +45,7 @@ export async function comparisonPage(context, parameters) {
   await fill(list, at, filter, words, flips.slice(from * ROWS, (from + 1) * ROWS));
   return [...head, sentence(page), page.progress < 1 ? h("p", { class: "note" }, `Records are being indexed: ${percent(100 * page.progress)}.`) : null,
     h("div", { class: "grid" }, counts(page, at), stories(page, at, filter)), settings(page),
-    h("section", {}, h("h2", {}, plural(flips.length, page.change === "verdict" ? "flip" : "change"), filter.direction ? `, ${words[filter.direction]}` : "", filter.story ? `, ${STORY_WORDS[filter.story]}` : "",
+    h("section", {}, h("h2", {}, plural(flips.length, page.change === "verdict" ? "changed problem" : "change"), filter.direction ? `, ${words[filter.direction]}` : "", filter.story ? `, ${STORY_WORDS[filter.story]}` : "",
       filter.direction || filter.story ? [" ", h("a", { class: "button plain", href: link("compare", at) }, "all")] : null),
     page.gains + page.losses > page.flips.length ? h("p", { class: "note" }, `The ${count(page.flips.length)} largest are listed.`) : null,
     list, pager(at, filter, from, Math.ceil(flips.length / ROWS)))];
@@ -143,7 +143,7 @@ async function side(context, at, words, flip, around) {
       : diff && !context.whole ? changed(diff, kind) : rich(full(page), { raw: context.raw }));
   return [
     h("h1", {}, words[flip.direction], " ", h("small", {}, visible(left.id || ""), flip.change === words[flip.direction] ? "" : ` ${flip.change}`)),
-    h("nav", { class: "pager", "aria-label": "Neighbours" }, h("a", { class: "button plain", href: around.up }, "All flips (u)"),
+    h("nav", { class: "pager", "aria-label": "Neighbours" }, h("a", { class: "button plain", href: around.up }, "All changes (u)"),
       around.previous ? h("a", { class: "button plain", href: around.previous }, "Previous (k)") : h("span", { class: "button plain off" }, "Previous (k)"), h("span", { class: "quiet" }, around.place),
       around.next ? h("a", { class: "button plain", href: around.next }, "Next (j)") : h("span", { class: "button plain off" }, "Next (j)"),
       h("button", { type: "button", "aria-pressed": String(Boolean(context.whole)), on: { click: () => context.toggleWhole() } }, context.whole ? "Show differences" : "Rendered")),
