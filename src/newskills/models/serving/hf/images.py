@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversations with images, for vision-language models: their processor makes token ids and pixels of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+from typing import Any
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.models.decode import image_url_of
+from newskills.models.serving.hf.loading import LoadedModel
+from newskills.models.serving.hf.protocol import Prompt
+
+
+def images_of(message: Row) -> list[Row]:
+    """Return the parts of a message that are images."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return [part for part in parts if isinstance(part, dict) and part.get("type") == "image_url"]
+
+
+def image_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Prompt:
+    """Return the prompt of a conversation with images. Raises DataError for a model that sees none, and for images
+    that cannot be read."""
+    if loaded.processor is None:
+        raise DataError("This model takes no images.")
+    turns = [{**message, "content": _parts(message.get("content"))} for message in messages]
+    try:
+        made = loaded.processor.apply_chat_template(
+            turns, tokenize=True, return_dict=True, return_tensors="pt", **settings
+        )
+    except DataError:
+        raise
+    except (
+        Exception
+    ) as error:  # a template or a processor may raise anything, and says itself what it does not take
+        raise DataError(f"The model's processor does not take this conversation: {error}.") from error
+    inputs = {name: value for name, value in made.items() if name not in ("input_ids", "attention_mask")}
+    return Prompt(ids=made["input_ids"][0].tolist(), inputs=inputs)
+
+
+def _parts(content: Any) -> list[Row]:
+    if isinstance(content, str) or content is None:
+        return [{"type": "text", "text": content or ""}]
+    return [
+        {"type": "image", "image": _opened(part)} if part.get("type") == "image_url" else part for part in content
+    ]
+
+
+def _opened(part: Row) -> Any:
+    from PIL import Image, UnidentifiedImageError
+
+    url = image_url_of(part)
+    if not isinstance(url, str) or not url.startswith("data:"):
+        raise DataError("Images must be sent in the request (data:image/…;base64,…): this server fetches nothing.")
+    try:
+        return Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2], validate=True))).convert("RGB")
+    except (binascii.Error, UnidentifiedImageError, OSError) as error:
+        raise DataError(f"An image of the request cannot be read: {error}.") from error
