@@ -51,7 +51,9 @@ metric_list: [{metric: exact_match}]
 def bench(options: Options) -> Iterator[Line]:
     for module in ("lm_eval", "torch", "transformers", "xllamacpp"):
         if find_spec(module) is None:
-            raise BenchError(f"{module} is not installed here: pip install -e '.[transformers,lm-eval,train,local]'")
+            raise BenchError(
+                f"{module} is not installed here: pip install -e '.[transformers,lm-eval,train,local]'"
+            )
     with scratch() as folder:
         model = weights(folder)
         for name, full in ROWS.items():
@@ -73,7 +75,16 @@ def bench(options: Options) -> Iterator[Line]:
 def weights(folder: Path) -> Path:
     """Convert the embedded model to a folder of transformers."""
     target = folder / "smollm2"
-    run([NS, "convert", "--input_model=smollm2", f"--output_model={target}", "--convert_from=gguf", "--convert_to=hf"])
+    run(
+        [
+            NS,
+            "convert",
+            "--input_model=smollm2",
+            f"--output_model={target}",
+            "--convert_from=gguf",
+            "--convert_to=hf",
+        ]
+    )
     return target
 
 
@@ -87,7 +98,9 @@ def write_task(folder: Path, name: str, rows: int) -> None:
             f"She has {boxes * each} pencils and gives away {away}, so {number} pencils are left."
             for number in (left, left + 2, boxes + each, abs(left - each))
         ]
-        question = f"Question: Maria has {boxes} boxes with {each} pencils each and gives {away} away. What is left?"
+        question = (
+            f"Question: Maria has {boxes} boxes with {each} pencils each and gives {away} away. What is left?"
+        )
         place = draw.randrange(4)
         texts[0], texts[place] = texts[place], texts[0]
         choices = texts
@@ -102,13 +115,26 @@ def write_task(folder: Path, name: str, rows: int) -> None:
 
 
 def ours(folder: Path, name: str, model: Path) -> Done:
-    argv = [NS, "eval", f"--benchmarks=lm-eval:{folder / f'bench_{name}.yaml'}", "--server_type=transformers"]
+    argv: list[str | Path] = [
+        NS,
+        "eval",
+        f"--benchmarks=lm-eval:{folder / f'bench_{name}.yaml'}",
+        "--server_type=transformers",
+    ]
     argv += [f"--model={model}", f"--output_dir={folder / f'ours-{name}'}"]
     return run(argv, env=environment(folder), cwd=folder)
 
 
 def theirs(folder: Path, name: str, model: Path) -> Done:
-    argv = [Path(sys.executable).with_name("lm_eval"), "--model", "hf", "--device", "cpu", "--batch_size", str(BATCH)]
+    argv = [
+        Path(sys.executable).with_name("lm_eval"),
+        "--model",
+        "hf",
+        "--device",
+        "cpu",
+        "--batch_size",
+        str(BATCH),
+    ]
     argv += ["--model_args", f"pretrained={model},dtype=float32", "--tasks", f"bench_{name}", "--log_samples"]
     argv += ["--include_path", folder, "--output_path", folder / f"theirs-{name}"]
     return run(argv, env=environment(folder), cwd=folder)
@@ -126,7 +152,7 @@ def replies_of(path: Path, field: str) -> dict[str, list[Any]]:
 
 
 def largest_difference(mine: dict[str, list[Any]], its: dict[str, list[Any]]) -> float:
-    """Return the largest difference of log-probabilities. Raises BenchError where they are not close, or texts differ."""
+    """Return the largest difference of log-probabilities. Raises BenchError for one that is not close, or for texts."""
     if mine.keys() != its.keys():
         raise BenchError(f"{len(mine)} rows here, {len(its)} there")
     largest = 0.0

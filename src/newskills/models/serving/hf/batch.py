@@ -14,8 +14,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import DynamicCache
 
 from newskills.models.serving.hf.choosing import choose, likeliest
+from newskills.models.serving.hf.prefixes import MeasuredPrompt, PrefixCache, layer_tensors
 from newskills.models.serving.hf.sequences import Sampling, TokenSequence
 
 TOLERANCE = {torch.float32: 1e-3}
@@ -33,9 +35,20 @@ class Forward:
         self._cache = "cache" if "cache" in taken else "past_key_values"
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in taken else {}
 
-    def whole(self, ids: Tensor) -> Tensor:
-        """Return the logits of all places of [sequences, length]."""
-        logits: Tensor = self.model(input_ids=ids, use_cache=False).logits
+    def whole(self, ids: Tensor, cache: Any = None, shared: Sequence[int] = ()) -> Tensor:
+        """Return the logits of all places of [sequences, length], which follow the `shared` tokens of each in the
+        cache."""
+        settings: dict[str, Any] = (
+            {"use_cache": False} if cache is None else {self._cache: cache, "use_cache": True}
+        )
+        if width := max(shared, default=0):
+            rows = [[0] * (width - count) + [1] * (count + ids.shape[1]) for count in shared]
+            mask = torch.tensor(rows, device=self.device)
+            positions = torch.tensor(shared, device=self.device)[:, None] + torch.arange(
+                ids.shape[1], device=self.device
+            )
+            settings |= {"attention_mask": mask, "position_ids": positions}
+        logits: Tensor = self.model(input_ids=ids, **settings).logits
         return logits
 
     def next(self, ids: Tensor, mask: Tensor, cache: Any) -> Tensor:
@@ -52,8 +65,6 @@ class Batch:
 
     def __init__(self, forward: Forward, sequences: Sequence[TokenSequence]) -> None:
         """Read the sequences, and choose one more token for each."""
-        from transformers import DynamicCache
-
         self._forward = forward
         self.sequences = list(sequences)
         # Without the model's settings all layers keep all tokens, also those that look at a window only: joined
@@ -120,15 +131,33 @@ class Batch:
         return torch.tensor(choose(logits, self.sequences), device=self.mask.device)[:, None]
 
 
-def measure(forward: Forward, sequences: Sequence[TokenSequence]) -> None:
-    """Measure the prompts of the sequences, and choose one more token for each."""
-    longest = max(len(sequence.ids) for sequence in sequences)
-    rows = [sequence.ids + [0] * (longest - len(sequence.ids)) for sequence in sequences]
-    logits = forward.whole(torch.tensor(rows, device=forward.device))
-    ends = [len(sequence.ids) - 1 for sequence in sequences]
-    for place, sequence in enumerate(sequences):
-        before = logits[place, : ends[place]]
-        sequence.prompt_values = likeliest(before, sequence.ids[1:], sequence.top or 0) if ends[place] else []
+def measure(forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None) -> None:
+    """Measure the prompts of the sequences, and choose one more token for each; what a `kept` prompt has in common with
+    them is not computed again. None: the model's keys and values cannot be joined."""
+    if kept is None:
+        prompts: list[tuple[MeasuredPrompt | None, int]] = [(None, 0)] * len(sequences)
+    else:
+        prompts = [kept.shared(sequence) for sequence in sequences]
+    shared = [count for _, count in prompts]
+    fresh = [sequence.ids[count:] for sequence, count in zip(sequences, shared, strict=True)]
+    longest = max(map(len, fresh))
+    ids = torch.tensor([part + [0] * (longest - len(part)) for part in fresh], device=forward.device)
+    cache = None if kept is None else DynamicCache()
+    width = max(shared)
+    if cache is not None and width:
+        example = next(prompt for prompt, _ in prompts if prompt is not None)
+        for layer in range(len(example.layers)):
+            cache.update(*layer_tensors(prompts, layer), layer)
+    logits = forward.whole(ids, cache, shared)
+    ends = [len(part) - 1 for part in fresh]
+    for row, (sequence, (prompt, count)) in enumerate(zip(sequences, prompts, strict=True)):
+        before = prompt.values[:count] if prompt is not None else []
+        new = likeliest(logits[row, : ends[row]], fresh[row][1:], sequence.top or 0) if ends[row] else []
+        sequence.prompt_values = [*before, *new]
+        if kept is not None:
+            columns = slice(width - count, width + len(fresh[row]))
+            layers = [(each.keys[row, :, columns], each.values[row, :, columns]) for each in _layers(cache)]
+            kept.keep(sequence, count, layers)
     choose(logits[torch.arange(len(ends)), torch.tensor(ends)].float(), sequences)
 
 

@@ -12,7 +12,7 @@ A model whose joined batches are not exact (`check_joining`), and requests with 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 
@@ -21,6 +21,7 @@ from newskills.base.errors import NewskillsError, boundary
 from newskills.models.serving.hf.batch import Batch, Forward, check_joining, measure
 from newskills.models.serving.hf.generating import generate
 from newskills.models.serving.hf.loading import LoadedModel
+from newskills.models.serving.hf.prefixes import PrefixCache
 from newskills.models.serving.hf.sequences import TokenSequence
 
 SHARE_FREE = 0.25
@@ -63,6 +64,7 @@ class Engine:
         self._closed = False
         with torch.inference_mode():
             self._token_bytes = self._joining()
+        self._kept = PrefixCache(limits.cache_bytes // 2, self._token_bytes) if self._token_bytes else None
         if not self._token_bytes:
             say("This model's batches cannot be joined exactly: a batch is generated to its end before the next.")
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -98,9 +100,12 @@ class Engine:
         with self._wake:
             while not (self._arrived or self._waiting or self._batch or self._closed):
                 self._wake.wait()
-            self._waiting += self._arrived
-            self._arrived.clear()
+            arrived, self._arrived = self._arrived, []
             closed = self._closed
+        for sequence in arrived:
+            if sequence.measured and self._kept is not None:
+                sequence.shared = self._kept.shared(sequence)[1]
+        self._waiting += arrived
         self._waiting = [sequence for sequence in self._waiting if not sequence.cancelled]
         if self._batch is not None:
             self._keep([sequence for sequence in self._batch.sequences if not sequence.cancelled])
@@ -124,14 +129,14 @@ class Engine:
             self._attempt(self._next_together(alike), self._generate)
 
     def _next_together(self, candidates: list[TokenSequence], room: int | None = None) -> list[TokenSequence]:
-        """Return the one that waits longest, and others of about its length, as many as are computed at once."""
+        """Return the one that waits longest, and others with about as much work, as many as are computed at once."""
         if not candidates:
             return []
         oldest, others = candidates[0], candidates[1:]
-        others.sort(key=lambda each: abs(each.length - oldest.length))
-        together, longest, shortest = [oldest], oldest.length, oldest.length
+        others.sort(key=lambda each: abs(each.work - oldest.work))
+        together, longest, shortest = [oldest], oldest.work, oldest.work
         for each in others:
-            longest_now, shortest_now = max(longest, each.length), min(shortest, each.length)
+            longest_now, shortest_now = max(longest, each.work), min(shortest, each.work)
             too_wide = (
                 len(together) + 1
             ) * longest_now > self._limits.tokens or shortest_now < ALIKE * longest_now
@@ -177,6 +182,8 @@ class Engine:
             for sequence in sequences:
                 sequence.end(error)
             return
+        if self._kept is not None:
+            self._kept.clear()
         free_memory()
         if len(sequences) > 1 or self._batch is not None:
             self._limits.sequences = max(1, min(self._limits.sequences, len(sequences)) // 2)
@@ -193,7 +200,7 @@ class Engine:
             )
 
     def _measure(self, sequences: list[TokenSequence]) -> None:
-        measure(self._forward, sequences)
+        measure(self._forward, sequences, self._kept)
         for sequence in sequences:
             if not self._ended(sequence):
                 sequence.measured = False

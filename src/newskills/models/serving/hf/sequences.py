@@ -39,6 +39,7 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     stop          texts that end it
     top           log-probabilities of so many likeliest tokens are wanted beside the chosen one's; None: none at all
     measured      log-probabilities of the prompt's own tokens are wanted, too
+    shared        tokens of the prompt that need not be computed, as far as is foreseen
     inputs        what the processor of a vision-language model made of images, and of the ids around them
     on_end        called in the engine's thread when it has ended, or failed
     generated     ids of the new tokens, the one that ended it among them
@@ -55,6 +56,7 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     stop: tuple[str, ...] = ()
     top: int | None = None
     measured: bool = False
+    shared: int = 0
     inputs: Row = {}
     cancelled: bool = False
     generated: list[int] = []
@@ -73,6 +75,11 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     def length(self) -> int:
         """Number of tokens so far."""
         return len(self.ids) + len(self.generated)
+
+    @property
+    def work(self) -> int:
+        """Number of tokens that have to be computed to go on."""
+        return self.length - self.shared
 
     @property
     def all_ids(self) -> list[int]:
