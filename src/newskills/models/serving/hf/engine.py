@@ -17,7 +17,7 @@ from collections.abc import Callable
 import torch
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import NewskillsError, boundary
+from newskills.base.errors import NewskillsError, guard
 from newskills.models.serving.hf.batch import Batch, Forward, check_joining, measure
 from newskills.models.serving.hf.generating import generate
 from newskills.models.serving.hf.loading import LoadedModel
@@ -63,7 +63,9 @@ class Engine:
         self._steps = 0
         self._closed = False
         with torch.inference_mode():
-            self._token_bytes = self._joining()
+            # the model's own code may refuse the cache in many ways
+            bytes_held = guard(lambda: check_joining(self._forward, loaded.vocabulary))
+        self._token_bytes = bytes_held if isinstance(bytes_held, int) else 0
         self._kept = PrefixCache(limits.cache_bytes // 2, self._token_bytes) if self._token_bytes else None
         if not self._token_bytes:
             say("This model's batches cannot be joined exactly: a batch is generated to its end before the next.")
@@ -82,13 +84,6 @@ class Engine:
             self._closed = True
             self._wake.notify()
         self._thread.join()
-
-    def _joining(self) -> int:
-        try:
-            return check_joining(self._forward, self._loaded.vocabulary)
-        except Exception as error:  # noqa: BLE001 - the model's own code, which may refuse a cache in many ways
-            boundary(error)
-            return 0
 
     def _run(self) -> None:
         with torch.inference_mode():
@@ -121,7 +116,7 @@ class Engine:
         plain = [each for each in self._waiting if not each.measured]
         joinable = [each for each in plain if self._token_bytes and not each.inputs]
         whole = [each for each in plain if not self._token_bytes or each.inputs]
-        if joinable and self._lets_in():
+        if joinable and self._lets_in(joinable[0]):
             self._attempt(self._next_together(joinable, self._room()), self._begin)
         elif whole and self._batch is None:
             images = bool(whole[0].inputs)
@@ -132,7 +127,8 @@ class Engine:
         """Return the one that waits longest, and others with about as much work, as many as are computed at once."""
         if not candidates:
             return []
-        oldest, others = candidates[0], candidates[1:]
+        oldest = candidates[0]
+        others = [] if oldest.alone else [each for each in candidates[1:] if not each.alone]
         others.sort(key=lambda each: abs(each.work - oldest.work))
         together, longest, shortest = [oldest], oldest.work, oldest.work
         for each in others:
@@ -146,9 +142,11 @@ class Engine:
             together.append(each)
         return together
 
-    def _lets_in(self) -> bool:
+    def _lets_in(self, oldest: TokenSequence) -> bool:
         if self._batch is None:
             return True
+        if oldest.alone or self._batch.sequences[0].alone:
+            return False
         room = self._room()
         return room > 0 and (room >= SHARE_FREE * self._limits.sequences or self._steps >= MOST_STEPS_WAITING)
 
@@ -166,29 +164,35 @@ class Engine:
         taken = {id(sequence) for sequence in sequences}
         self._waiting = [sequence for sequence in self._waiting if id(sequence) not in taken]
         lengths = [len(sequence.generated) for sequence in sequences]
+        together = len(sequences) + (len(self._batch.sequences) if self._batch is not None else 0)
         try:
             work(sequences)
         except Exception as error:  # noqa: BLE001 - whatever the model's own code raises answers these requests
-            self._failed(sequences, lengths, error)
+            self._failed(sequences, lengths, error, together)
 
-    def _failed(self, sequences: list[TokenSequence], lengths: list[int], error: Exception) -> None:
-        """Let the sequences wait again, with as many new tokens as `lengths` say, or tell those who wait for them."""
+    def _failed(self, sequences: list[TokenSequence], lengths: list[int], error: Exception, together: int) -> None:
+        """Let the sequences wait again, with as many new tokens as `lengths` say, or tell those who wait for them;
+        `together`: how many were in memory at once."""
         for sequence, length in zip(sequences, lengths, strict=True):
             if not sequence.finish:
                 del sequence.generated[length:], sequence.values[length:]
         sequences = [sequence for sequence in sequences if not sequence.finish]
         if not is_out_of_memory(error):
-            boundary(error)
+            if together == 1:
+                sequences[0].end(error)
             for sequence in sequences:
-                sequence.end(error)
+                sequence.alone = True  # one of them must not make the others fail
+            self._waiting = [*sequences, *self._waiting] if together > 1 else self._waiting
             return
         if self._kept is not None:
             self._kept.clear()
         free_memory()
-        if len(sequences) > 1 or self._batch is not None:
-            self._limits.sequences = max(1, min(self._limits.sequences, len(sequences)) // 2)
+        if together > 1:
+            self._limits.sequences = max(1, min(self._limits.sequences, together) // 2)
             self._limits.tokens = max(1, self._limits.tokens // 2)
-            self._say(f"Out of memory: {self._limits.sequences} requests at once from now on.")
+            self._say(
+                f"Out of memory: at most {self._limits.sequences} of {together} requests at once from now on."
+            )
             self._waiting = [*sequences, *self._waiting]
             return
         for sequence in sequences:
@@ -209,10 +213,15 @@ class Engine:
     def _begin(self, sequences: list[TokenSequence]) -> None:
         batch = Batch(self._forward, sequences)
         self._steps = 0
-        if self._batch is None:
-            self._batch = batch
-        else:
-            self._batch.join(batch)
+        before, self._batch = self._batch, batch
+        if before is not None:
+            try:
+                before.join(batch)
+            except Exception:
+                self._batch = None  # half joined: all of them are read again
+                self._waiting = [*before.sequences, *self._waiting]
+                raise
+            self._batch = before
         self._drop_ended()
 
     def _generate(self, sequences: list[TokenSequence]) -> None:
@@ -226,7 +235,7 @@ class Engine:
             batch.step()
         except Exception as error:  # noqa: BLE001 - as in `_attempt`
             self._batch = None
-            self._failed(batch.sequences, lengths, error)
+            self._failed(batch.sequences, lengths, error, len(lengths))
             return
         self._steps += 1
         self._drop_ended()

@@ -39,6 +39,7 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     stop          texts that end it
     top           log-probabilities of so many likeliest tokens are wanted beside the chosen one's; None: none at all
     measured      log-probabilities of the prompt's own tokens are wanted, too
+    alone         it is computed without others, since a batch with it has failed
     shared        tokens of the prompt that need not be computed, as far as is foreseen
     inputs        what the processor of a vision-language model made of images, and of the ids around them
     on_end        called in the engine's thread when it has ended, or failed
@@ -56,6 +57,7 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     stop: tuple[str, ...] = ()
     top: int | None = None
     measured: bool = False
+    alone: bool = False
     shared: int = 0
     inputs: Row = {}
     cancelled: bool = False
