@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.measure import NS, BenchError, Done, Line, Options, run, scratch
 
-ROWS = {"choices": 100, "letters": 100, "replies": 48}
+ROWS = {"choices": 50, "letters": 50, "replies": 32}
 CLOSE = 1e-3
 BATCH = 16
 SHOWN = "lm_eval --model hf"

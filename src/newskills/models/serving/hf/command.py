@@ -52,7 +52,7 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
     if folder is None and not is_hub_name(spec.model):
         raise DataError(
             f"There is no folder {spec.model}, and it is no name on the Hugging Face hub.",
-            hint="A .gguf file is served by --server_type=llamacpp." if spec.model.endswith(".gguf") else "",
+            hint="--server_type=llamacpp serves .gguf files and smollm2; ns convert makes a folder of them.",
         )
     if folder is None:
         say(f"Looking for {spec.model} on the Hugging Face hub ...")

@@ -23,7 +23,7 @@ def images_of(message: Row) -> list[Row]:
 
 
 def image_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Prompt:
-    """Return the prompt of a conversation with images. Raises DataError for a model that sees none, and for images
+    """Return the prompt of a conversation that may have images. Raises DataError for a model that sees none, and for images
     that cannot be read."""
     if loaded.processor is None:
         raise DataError("This model takes no images.")
@@ -38,7 +38,8 @@ def image_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Pro
         Exception
     ) as error:  # a template or a processor may raise anything, and says itself what it does not take
         raise DataError(f"The model's processor does not take this conversation: {error}.") from error
-    inputs = {name: value for name, value in made.items() if name not in ("input_ids", "attention_mask")}
+    seen = any(images_of(message) for message in messages)
+    inputs = {name: value for name, value in made.items() if seen and name not in ("input_ids", "attention_mask")}
     return Prompt(ids=made["input_ids"][0].tolist(), inputs=inputs)
 
 

@@ -220,21 +220,18 @@ def chat_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Prom
     """
     from newskills.models.serving.hf.images import image_prompt, images_of
 
-    templated = (
-        loaded.processor if loaded.processor is not None and loaded.processor.chat_template else loaded.tokenizer
-    )
+    sees = loaded.processor is not None and loaded.processor.chat_template
+    templated = loaded.processor if sees else loaded.tokenizer
     if not templated.chat_template:
         raise ConfigError(
             "This model has no chat template: it is a base model.",
             hint="Set ++inference.endpoint_type=text with a prompt made for base models, or load an instruct model.",
         )
-    if any(images_of(message) for message in messages):
+    if sees or any(images_of(message) for message in messages):
         return image_prompt(messages, loaded, settings)
     plain = [{**message, "content": _joined(message.get("content"))} for message in messages]
     try:
-        text: str = loaded.tokenizer.apply_chat_template(
-            plain, tokenize=False, chat_template=templated.chat_template, **settings
-        )
+        text: str = loaded.tokenizer.apply_chat_template(plain, tokenize=False, **settings)
     except Exception as error:  # a template may raise anything, and says itself what it does not take
         raise DataError(f"The chat template does not take this conversation: {error}.") from error
     return Prompt(ids=loaded.tokenizer.encode(text, add_special_tokens=False))
