@@ -126,15 +126,8 @@ def ours(folder: Path, name: str, model: Path) -> Done:
 
 
 def theirs(folder: Path, name: str, model: Path) -> Done:
-    argv = [
-        Path(sys.executable).with_name("lm_eval"),
-        "--model",
-        "hf",
-        "--device",
-        "cpu",
-        "--batch_size",
-        str(BATCH),
-    ]
+    argv: list[str | Path] = [Path(sys.executable).with_name("lm_eval"), "--model", "hf", "--device", "cpu"]
+    argv += ["--batch_size", str(BATCH)]
     argv += ["--model_args", f"pretrained={model},dtype=float32", "--tasks", f"bench_{name}", "--log_samples"]
     argv += ["--include_path", folder, "--output_path", folder / f"theirs-{name}"]
     return run(argv, env=environment(folder), cwd=folder)

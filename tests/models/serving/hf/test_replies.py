@@ -131,19 +131,21 @@ def test_a_token_that_ends_the_reply_is_no_text(folder: Path) -> None:
         assert reply["usage"]["completion_tokens"] == ids.tolist().index(int(ids[4])) + 1
 
 
-def test_too_little_memory_halves_the_batch_and_changes_no_reply(folder: Path) -> None:
+def test_too_little_memory_halves_the_batch_and_changes_no_reply(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a device that has room for two sequences, then for none."""
     with served(folder) as place:
         wanted = [alone(place, prompt, 24) for prompt in PROMPTS]
         forward, room = place.engine._forward, 2
         real = forward.next
 
-        def crowded(ids: torch.Tensor, *more: Any) -> torch.Tensor:
+        def crowded(ids: Any, *more: Any) -> Any:
             if ids.shape[0] > room:
                 raise torch.OutOfMemoryError("full")
             return real(ids, *more)
 
-        forward.next = crowded  # type: ignore[method-assign]
+        monkeypatch.setattr(forward, "next", crowded)
         assert place.texts(*(body(prompt, 24) for prompt in PROMPTS)) == wanted
         assert place.limits.sequences <= 2
         assert place.lines[0].startswith("Out of memory: at most ")
@@ -245,19 +247,19 @@ def test_logits_that_are_no_numbers_are_never_an_answer(folder: Path) -> None:
         assert "not finite" in reply["error"]
 
 
-def test_a_request_that_fails_takes_no_other_with_it(folder: Path) -> None:
+def test_a_request_that_fails_takes_no_other_with_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model fails wherever one token is in the batch."""
     with served(folder) as place:
         bad = place.loaded.tokenizer.encode("It is 42")[-1]
         forward = place.engine._forward
         real = forward.next
 
-        def choosy(ids: torch.Tensor, *more: Any) -> torch.Tensor:
+        def choosy(ids: Any, *more: Any) -> Any:
             if (ids == bad).any():
                 raise ValueError("no 42 here")
             return real(ids, *more)
 
-        forward.next = choosy  # type: ignore[method-assign]
+        monkeypatch.setattr(forward, "next", choosy)
         prompts = [prompt for prompt in PROMPTS if bad not in place.loaded.tokenizer.encode(prompt)]
         replies = place.ask(*(body(prompt, 3) for prompt in (*prompts[:2], "It is 42", *prompts[2:])))
     statuses = [status for status, _ in replies]

@@ -14,7 +14,7 @@ import torch
 from tests.harness.endpoint import make_tokenizer
 
 from newskills.base.http.messages import HttpRequest
-from newskills.models.serving.hf.engine import Engine, EngineLimits
+from newskills.models.serving.hf.engine import BatchEngine, EngineLimits
 from newskills.models.serving.hf.loading import LoadedModel, load
 from newskills.models.serving.hf.options import ServerOptions
 from newskills.models.serving.hf.server import ModelServer
@@ -55,7 +55,7 @@ class Served:
     def __init__(self, loaded: LoadedModel, limits: EngineLimits) -> None:
         self.loaded, self.limits = loaded, limits
         self.lines: list[str] = []
-        self.engine = Engine(loaded, limits, self.lines.append)
+        self.engine = BatchEngine(loaded, limits, self.lines.append)
         self.server = ModelServer(loaded, self.engine, "tiny", "")
 
     def ask(self, *bodies: dict[str, Any], path: str = "/v1/completions") -> list[tuple[int, dict[str, Any]]]:

@@ -50,7 +50,7 @@ class EngineLimits:
         self.sequences, self.tokens, self.cache_bytes = sequences, tokens, cache_bytes
 
 
-class Engine:
+class BatchEngine:
     """Computes sequences in a thread of its own, from `submit` to the `on_end` of each."""
 
     def __init__(self, loaded: LoadedModel, limits: EngineLimits, say: PrintLine) -> None:

@@ -79,15 +79,15 @@ def packed(ids: list[int]) -> bytes:
     return array("I", ids).tobytes()
 
 
-def common(one: bytes, other: bytes, least: int = 0) -> int:
+def common(ids: bytes, other: bytes, least: int = 0) -> int:
     """Return how many tokens two packed prompts have in common at their beginning; 0 where not more than `least`."""
     begin = (least + 1) * _WIDTH
-    if one[:begin] != other[:begin]:
+    if ids[:begin] != other[:begin]:
         return 0
-    low, high = least, min(len(one), len(other)) // _WIDTH
+    low, high = least, min(len(ids), len(other)) // _WIDTH
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low * _WIDTH : middle * _WIDTH] == other[low * _WIDTH : middle * _WIDTH]:
+        if ids[low * _WIDTH : middle * _WIDTH] == other[low * _WIDTH : middle * _WIDTH]:
             low = middle
         else:
             high = middle - 1

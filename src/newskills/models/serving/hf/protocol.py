@@ -11,9 +11,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.models.serving.hf.loading import LoadedModel
+from newskills.models.serving.hf.prompts import EncodedPrompt, chat_prompt
 from newskills.models.serving.hf.sequences import Likeliest, Sampling, TokenSequence
 
 
@@ -67,14 +68,6 @@ class DetokenizeBody(Struct, kw_only=True, forbid_unknown_fields=True):
     tokens: list[int]
 
 
-class Prompt(Struct, frozen=True, kw_only=True):
-    """Token ids, the text where it was one, and what a processor made of images."""
-
-    ids: list[int]
-    text: str | None = None
-    inputs: Row = {}
-
-
 def sampling_of(body: CompletionBody) -> Sampling:
     """Return how tokens are chosen; what was not sent is off, as vLLM's own defaults are."""
     return Sampling(
@@ -87,7 +80,7 @@ def sampling_of(body: CompletionBody) -> Sampling:
     )
 
 
-def sequence_of(body: CompletionBody, prompt: Prompt, loaded: LoadedModel, on_end: Any) -> TokenSequence:
+def sequence_of(body: CompletionBody, prompt: EncodedPrompt, loaded: LoadedModel, on_end: Any) -> TokenSequence:
     """Return the sequence that `body` asks for. Raises DataError for one that does not fit the model."""
     chat = body.messages is not None
     size, room = len(prompt.ids), loaded.context - len(prompt.ids)
@@ -134,7 +127,9 @@ def text_of(sequence: TokenSequence, body: CompletionBody, loaded: LoadedModel) 
     return text
 
 
-def reply_of(sequence: TokenSequence, prompt: Prompt, body: CompletionBody, loaded: LoadedModel, name: str) -> Row:
+def reply_of(
+    sequence: TokenSequence, prompt: EncodedPrompt, body: CompletionBody, loaded: LoadedModel, name: str
+) -> Row:
     """Return the body of the reply."""
     text = text_of(sequence, body, loaded)
     choice: Row = {"index": 0, "finish_reason": sequence.finish, "stop_reason": sequence.stopped_by or None}
@@ -157,7 +152,9 @@ def reply_of(sequence: TokenSequence, prompt: Prompt, body: CompletionBody, load
     return reply
 
 
-def _text_logprobs(sequence: TokenSequence, prompt: Prompt, body: CompletionBody, loaded: LoadedModel) -> Row:
+def _text_logprobs(
+    sequence: TokenSequence, prompt: EncodedPrompt, body: CompletionBody, loaded: LoadedModel
+) -> Row:
     made = loaded.pieces(sequence.all_ids, len(sequence.ids))
     tokens, values = made, list[Likeliest | None](sequence.values)
     if body.echo:
@@ -176,7 +173,7 @@ def _text_logprobs(sequence: TokenSequence, prompt: Prompt, body: CompletionBody
     return {"tokens": tokens, "token_logprobs": numbers, "top_logprobs": top}
 
 
-def _prompt_pieces(prompt: Prompt, body: CompletionBody, loaded: LoadedModel) -> list[str]:
+def _prompt_pieces(prompt: EncodedPrompt, body: CompletionBody, loaded: LoadedModel) -> list[str]:
     """Return the text of each token; together they spell the prompt. Of the tokens of one sign, the first has it."""
     if prompt.text is None:
         return loaded.pieces(prompt.ids)
@@ -190,7 +187,9 @@ def _prompt_pieces(prompt: Prompt, body: CompletionBody, loaded: LoadedModel) ->
     return pieces
 
 
-def _chat_logprobs(sequence: TokenSequence, prompt: Prompt, body: CompletionBody, loaded: LoadedModel) -> Row:
+def _chat_logprobs(
+    sequence: TokenSequence, prompt: EncodedPrompt, body: CompletionBody, loaded: LoadedModel
+) -> Row:
     made = loaded.pieces(sequence.all_ids, len(sequence.ids))
     content = []
     for token, value in zip(made, sequence.values, strict=True):
@@ -199,7 +198,7 @@ def _chat_logprobs(sequence: TokenSequence, prompt: Prompt, body: CompletionBody
     return {"content": content}
 
 
-def prompt_of(body: CompletionBody, loaded: LoadedModel) -> Prompt:
+def prompt_of(body: CompletionBody, loaded: LoadedModel) -> EncodedPrompt:
     """Return the prompt of a request as token ids. Raises DataError, ConfigError as `chat_prompt` does."""
     if body.messages is not None:
         ending = {
@@ -208,45 +207,9 @@ def prompt_of(body: CompletionBody, loaded: LoadedModel) -> Prompt:
         }
         return chat_prompt(body.messages, loaded, {**body.chat_template_kwargs, **ending})
     if isinstance(body.prompt, list):
-        return Prompt(ids=body.prompt)
+        return EncodedPrompt(ids=body.prompt)
     text = body.prompt or ""
-    return Prompt(ids=loaded.tokenizer.encode(text, add_special_tokens=body.add_special_tokens), text=text)
-
-
-def chat_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Prompt:
-    """Return the prompt of a conversation by the model's chat template.
-
-    Raises ConfigError where there is none, DataError for what the template or the model does not take.
-    """
-    from newskills.models.serving.hf.images import image_prompt, images_of
-
-    sees = loaded.processor is not None and loaded.processor.chat_template
-    templated = loaded.processor if sees else loaded.tokenizer
-    if not templated.chat_template:
-        raise ConfigError(
-            "This model has no chat template: it is a base model.",
-            hint="Set ++inference.endpoint_type=text with a prompt made for base models, or load an instruct model.",
-        )
-    if sees or any(images_of(message) for message in messages):
-        return image_prompt(messages, loaded, settings)
-    plain = [{**message, "content": _joined(message.get("content"))} for message in messages]
-    try:
-        text: str = loaded.tokenizer.apply_chat_template(plain, tokenize=False, **settings)
-    except Exception as error:  # a template may raise anything, and says itself what it does not take
-        raise DataError(f"The chat template does not take this conversation: {error}.") from error
-    return Prompt(ids=loaded.tokenizer.encode(text, add_special_tokens=False))
-
-
-def _joined(content: Any) -> Any:
-    """Return the text of a message whose content is a list of parts."""
-    if not isinstance(content, list):
-        return content
-    for part in content:
-        if not isinstance(part, dict) or part.get("type") != "text":
-            raise DataError(
-                f"A part of the type {part.get('type') if isinstance(part, dict) else part!r} cannot be read."
-            )
-    return "\n".join(part.get("text", "") for part in content)
+    return EncodedPrompt(ids=loaded.tokenizer.encode(text, add_special_tokens=body.add_special_tokens), text=text)
 
 
 def decode(body: bytes, kind: type[Any]) -> Any:

@@ -31,15 +31,14 @@ from newskills.base.http.server import ServerLimits, serve
 from newskills.base.http.stopping import stop_signals
 from newskills.models.kinds import TRANSFORMERS_KEY
 from newskills.models.serving.cpus import usable_cores
-from newskills.models.serving.hf.engine import Engine, EngineLimits, MemoryExhaustedError
+from newskills.models.serving.hf.engine import BatchEngine, EngineLimits, MemoryExhaustedError
 from newskills.models.serving.hf.loading import LoadedModel, load
 from newskills.models.serving.hf.options import DEFAULT_BATCH, DEFAULT_BATCH_ON_GPU, ServerOptions, parse
+from newskills.models.serving.hf.prompts import EncodedPrompt, chat_prompt
 from newskills.models.serving.hf.protocol import (
     CompletionBody,
     DetokenizeBody,
-    Prompt,
     TokenizeBody,
-    chat_prompt,
     decode,
     prompt_of,
     reply_of,
@@ -57,7 +56,7 @@ SHARE_OF_MEMORY = 0.5
 class ModelServer:
     """Answers requests by the engine's work."""
 
-    def __init__(self, loaded: LoadedModel, engine: Engine, name: str, key: str) -> None:
+    def __init__(self, loaded: LoadedModel, engine: BatchEngine, name: str, key: str) -> None:
         self._loaded, self._engine, self._name, self._key = loaded, engine, name, key
 
     async def answer(self, request: HttpRequest) -> Response:
@@ -94,7 +93,7 @@ class ModelServer:
         sequence = await self._computed(body, prompt)
         return json_response(await asyncio.to_thread(reply_of, sequence, prompt, body, self._loaded, self._name))
 
-    async def _computed(self, body: CompletionBody, prompt: Prompt) -> TokenSequence:
+    async def _computed(self, body: CompletionBody, prompt: EncodedPrompt) -> TokenSequence:
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
 
@@ -146,7 +145,7 @@ async def run(options: ServerOptions) -> None:
     """Serve until SIGTERM or SIGINT. Raises NewskillsError."""
     loaded = load(options)
     name = options.alias or options.model
-    engine = Engine(loaded, limits_of(options, loaded), print_line)
+    engine = BatchEngine(loaded, limits_of(options, loaded), print_line)
     server = ModelServer(loaded, engine, name, os.environ.get(TRANSFORMERS_KEY, "").strip())
     listening = await serve(server.answer, options.host, options.port, limits=ServerLimits(body=BODY_BYTES))
     stop, _ = stop_signals()
