@@ -96,6 +96,11 @@ def test_a_folder_without_a_tokenizer_is_refused_before_a_process_starts(copy: P
     ("model", "arguments", "sentence"),
     [
         ("folder", ["--revision=v2"], "is a folder, which has no revisions"),
+        ("folder", ["--quantization=4bit"], "--quantization=4bit needs a GPU"),
+        ("folder", ["--quantization", "8bit"], "--quantization=8bit needs a GPU"),
+        ("folder", ["--quantization", "2bit"], "invalid choice: '2bit'"),
+        ("folder", ["--adapters=x"], "unrecognized arguments: --adapters=x. It has --help, --model"),
+        ("folder", ["--adapter=empty"], "is no adapter of PEFT"),
         ("nowhere/at/all", [], "There is no folder nowhere/at/all"),
         ("weights.gguf", [], "--server_type=llamacpp"),
         ("newskills-tests/no-such-model", ["--revision", "v2"], "could not be downloaded"),
@@ -107,16 +112,11 @@ def test_what_is_no_model_is_refused_before_a_process_starts(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
     place = {"folder": str(folder), "empty": str(tmp_path / "empty")}.get(model, model)
     with pytest.raises(NewskillsError) as caught:
         prepare(ServeSpec(model=place, server_type="transformers", extra_args=arguments), print)
     assert sentence in str(caught.value)
-
-
-@pytest.mark.parametrize("bits", ["4bit", "8bit"])
-def test_bits_are_refused_on_a_cpu(folder: Path, bits: Any) -> None:
-    with pytest.raises(ConfigError, match=f"--quantization={bits} needs a GPU"):
-        load(ServerOptions(model=str(folder), quantization=bits))
 
 
 def test_gpus_that_are_not_there_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.kinds import TRANSFORMERS_KEY
-from newskills.models.serving.hf.options import folder_of
-from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words, told
+from newskills.models.serving.hf.options import check_adapter, folder_of, parse
+from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words
 
 PACKAGES = ("torch", "transformers", "accelerate", "peft")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
@@ -47,7 +47,9 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
             f"--server_type=transformers needs {', '.join(missing)}, which this environment does not have.",
             hint="Run: pip install 'newskills[transformers]' (without a GPU, install torch from its CPU index first).",
         )
-    revision = told(spec, "--revision")
+    options = parse(["--model", spec.model, "--gpus", str(spec.num_gpus), *spec.extra_args])
+    if options.adapter:
+        check_adapter(options.adapter)
     folder = folder_of(spec.model)
     if folder is None and not is_hub_name(spec.model):
         raise DataError(
@@ -56,12 +58,9 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
         )
     if folder is None:
         say(f"Looking for {spec.model} on the Hugging Face hub ...")
-        hub_folder(
-            spec.model, MODEL_FILES, "Give the folder of a model, or check name, --revision and network.", revision
-        )
+        hint = "Give the folder of a model, or check name, --revision and network."
+        hub_folder(spec.model, MODEL_FILES, hint, options.revision or None)
         return
-    if revision:
-        raise ConfigError(f"{folder} is a folder, which has no revisions: leave out --revision.")
     if not (folder / "config.json").is_file():
         raise DataError(f"{folder} is no model of transformers: it has no config.json.")
     if not any((folder / name).is_file() for name in TOKENIZERS):

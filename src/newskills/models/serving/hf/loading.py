@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.models.serving.hf.options import ServerOptions
+from newskills.models.serving.hf.options import ServerOptions, check_adapter
 
 PREFIX = 5
 """Tokens in front of a token that are decoded with it: alone, some tokenizers take off its blank."""
@@ -115,8 +113,8 @@ def _guarded(options: ServerOptions, what: str, load_part: Any, settings: dict[s
 
 
 def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
-    """Return the arguments of `from_pretrained` for dtype, bits and devices. Raises ConfigError for bits that do not
-    run here."""
+    """Return the arguments of `from_pretrained` for dtype, bits and devices. Raises ConfigError for GPUs
+    that are not there."""
     on_gpu = options.gpus > 0
     if on_gpu and not torch.cuda.is_available():
         raise ConfigError(
@@ -132,7 +130,6 @@ def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
         dtype = torch.float32
     settings: dict[str, Any] = {"dtype": dtype}
     if options.quantization != "none":
-        _check_quantization(options)
         from transformers import BitsAndBytesConfig
 
         four = options.quantization == "4bit"
@@ -153,25 +150,12 @@ def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
     return settings
 
 
-def _check_quantization(options: ServerOptions) -> None:
-    if options.gpus == 0:
-        raise ConfigError(
-            f"--quantization={options.quantization} needs a GPU: bitsandbytes computes there only.",
-            hint="Leave it out or use --dtype=bfloat16; --server_type=llamacpp serves quantised files on a CPU.",
-        )
-    if find_spec("bitsandbytes") is None:
-        raise ConfigError(
-            f"--quantization={options.quantization} needs bitsandbytes.", hint="pip install bitsandbytes"
-        )
-
-
 def _with_adapter(model: Any, options: ServerOptions) -> Any:
     """Return the model with the adapter. Raises DataError for an adapter that belongs to another model."""
     from peft import PeftConfig, PeftModel
 
     adapter = options.adapter
-    if Path(adapter).is_dir() and not (Path(adapter) / "adapter_config.json").is_file():
-        raise DataError(f"{adapter} is no adapter of PEFT: it has no adapter_config.json.")
+    check_adapter(adapter)
     try:
         config: Any = PeftConfig.from_pretrained(adapter)
         if config.is_prompt_learning:

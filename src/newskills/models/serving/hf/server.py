@@ -160,10 +160,10 @@ def _devices(options: ServerOptions) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Load and serve."""
-    options = parse(argv)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(usable_cores())
     try:
+        options = parse(argv)
         aio.run(lambda: run(options))
     except NewskillsError as error:
         print_line(str(error))
