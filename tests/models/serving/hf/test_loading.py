@@ -101,6 +101,7 @@ def test_a_folder_without_a_tokenizer_is_refused_before_a_process_starts(copy: P
         ("folder", ["--quantization", "2bit"], "invalid choice: '2bit'"),
         ("folder", ["--adapters=x"], "unrecognized arguments: --adapters=x. It has --help, --model"),
         ("folder", ["--adapter=empty"], "is no adapter of PEFT"),
+        ("folder", ["--adapter=missing"], "There is no folder missing with an adapter"),
         ("nowhere/at/all", [], "There is no folder nowhere/at/all"),
         ("weights.gguf", [], "--server_type=llamacpp"),
         ("newskills-tests/no-such-model", ["--revision", "v2"], "could not be downloaded"),

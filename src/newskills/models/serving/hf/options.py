@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
+from newskills.models.hub import is_hub_name
 
 Quantization = Literal["none", "4bit", "8bit"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -93,8 +94,11 @@ def parse(argv: Sequence[str] | None = None) -> ServerOptions:
 
 
 def check_adapter(name: str) -> None:
-    """Raise DataError for a folder that is no adapter."""
-    if (folder := folder_of(name)) is not None and not (folder / "adapter_config.json").is_file():
+    """Raise DataError for what is no adapter: neither a folder with one, nor a name on the hub."""
+    folder = folder_of(name)
+    if folder is None and not is_hub_name(name):
+        raise DataError(f"There is no folder {name} with an adapter, and it is no name on the Hugging Face hub.")
+    if folder is not None and not (folder / "adapter_config.json").is_file():
         raise DataError(f"{folder} is no adapter of PEFT: it has no adapter_config.json.")
 
 
