@@ -80,6 +80,33 @@ def test_an_echo_spells_the_prompt_and_measures_it(llama: Served) -> None:
             assert tops == pytest.approx(best, abs=1e-4)
 
 
+def test_examples_that_prompts_share_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = "Question: What is 1 + 1? Answer: 2\n\nQuestion: What is 2 + 2? Answer: 4\n\n" * 2
+    prompts = [f"{examples}Question: What is {number} + {number}? Answer:" for number in range(10, 14)]
+    with served(folder) as place:
+        wanted = [alone(place, prompt, 12) for prompt in prompts]
+        place.texts(body(prompts[0], 1))
+        forward, counts = place.engine._forward, list[int]()
+        real = forward.read
+
+        def counted(ids: Any, *more: Any) -> Any:
+            counts.append(ids.numel())
+            return real(ids, *more)
+
+        monkeypatch.setattr(forward, "read", counted)
+        assert place.texts(*(body(prompt, 12) for prompt in prompts)) == wanted
+        whole = sum(len(place.loaded.tokenizer.encode(prompt)) for prompt in prompts)
+        assert sum(counts) < whole / 2
+        counts.clear()
+        measured = [
+            reply for _, reply in place.ask(*(body(prompt, 1, echo=True, logprobs=1) for prompt in prompts))
+        ]
+        assert counts[0] > whole / 4, "what was read for a reply has no log-probabilities"
+        for prompt, reply in zip(prompts, measured, strict=True):
+            values = reply["choices"][0]["logprobs"]["token_logprobs"][1:-1]
+            assert values == pytest.approx(values_of(place, place.loaded.tokenizer.encode(prompt)), abs=1e-4)
+
+
 def test_seeds_give_the_same_whatever_is_beside_them(llama: Served) -> None:
     drawn = body("The quick", 20, temperature=1.0, top_k=50, top_p=0.9, min_p=0.01, repetition_penalty=1.1)
     (one,) = llama.texts({**drawn, "seed": 5})
@@ -138,14 +165,17 @@ def test_too_little_memory_halves_the_batch_and_changes_no_reply(
     with served(folder) as place:
         wanted = [alone(place, prompt, 24) for prompt in PROMPTS]
         forward, room = place.engine._forward, 2
-        real = forward.next
 
-        def crowded(ids: Any, *more: Any) -> Any:
-            if ids.shape[0] > room:
-                raise torch.OutOfMemoryError("full")
-            return real(ids, *more)
+        def crowded(real: Any) -> Any:
+            def run(ids: Any, *more: Any) -> Any:
+                if ids.shape[0] > room:
+                    raise torch.OutOfMemoryError("full")
+                return real(ids, *more)
 
-        monkeypatch.setattr(forward, "next", crowded)
+            return run
+
+        monkeypatch.setattr(forward, "next", crowded(forward.next))
+        monkeypatch.setattr(forward, "read", crowded(forward.read))
         assert place.texts(*(body(prompt, 24) for prompt in PROMPTS)) == wanted
         assert place.limits.sequences <= 2
         assert place.lines[0].startswith("Out of memory: at most ")
@@ -252,14 +282,14 @@ def test_a_request_that_fails_takes_no_other_with_it(folder: Path, monkeypatch: 
     with served(folder) as place:
         bad = place.loaded.tokenizer.encode("It is 42")[-1]
         forward = place.engine._forward
-        real = forward.next
+        real = forward.read
 
         def choosy(ids: Any, *more: Any) -> Any:
             if (ids == bad).any():
                 raise ValueError("no 42 here")
             return real(ids, *more)
 
-        monkeypatch.setattr(forward, "next", choosy)
+        monkeypatch.setattr(forward, "read", choosy)
         prompts = [prompt for prompt in PROMPTS if bad not in place.loaded.tokenizer.encode(prompt)]
         replies = place.ask(*(body(prompt, 3) for prompt in (*prompts[:2], "It is 42", *prompts[2:])))
     statuses = [status for status, _ in replies]

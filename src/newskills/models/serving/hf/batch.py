@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes of the model over several sequences: prompts measured, prompts read, one more token for each.
+"""Passes of the model over several sequences: prompts read or measured, one more token for each.
 
-Sequences that are read stand at the right end of their rows, and keys and values of theirs can be dropped from a batch
-and joined with another's: what has ended leaves at once, what waits comes in. Those that are measured stand at the left
-end, so that nothing but their own tokens is before them, and no mask is needed.
+What is read stands at the left end of its row, behind the keys and values of a kept prompt that begins alike: nothing
+but its own tokens is before it. What is continued stands at the right end, so that one column takes all next tokens.
+Rows can be dropped from a batch and joined with another's: what has ended leaves at once, what waits comes in.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor
 from transformers import DynamicCache
 
 from newskills.models.serving.hf.choosing import choose, likeliest
-from newskills.models.serving.hf.prefixes import MeasuredPrompt, PrefixCache, layer_tensors
+from newskills.models.serving.hf.prefixes import KeptPrompt, PrefixCache, layer_tensors
 from newskills.models.serving.hf.sequences import Sampling, TokenSequence
 
 TOLERANCE = {torch.float32: 1e-3}
@@ -33,28 +34,29 @@ class Forward:
         self.device: torch.device = model.get_input_embeddings().weight.device
         taken = inspect.signature(model.forward).parameters
         self._cache = "cache" if "cache" in taken else "past_key_values"
-        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in taken else {}
+        self._picks = "logits_to_keep" in taken and type(model).__module__.startswith("transformers.")
 
-    def whole(self, ids: Tensor, cache: Any = None, shared: Sequence[int] = ()) -> Tensor:
-        """Return the logits of all places of [sequences, length], which follow the `shared` tokens of each in the
-        cache."""
+    def read(self, ids: Tensor, cache: Any, shared: Sequence[int], places: Sequence[int] | None = None) -> Tensor:
+        """Return the logits of [sequences, length], which follow the `shared` tokens of each in the cache (None: no
+        cache); only those of `places`, where some are named."""
         settings: dict[str, Any] = (
             {"use_cache": False} if cache is None else {self._cache: cache, "use_cache": True}
         )
-        if width := max(shared, default=0):
+        if width := max(shared):
             rows = [[0] * (width - count) + [1] * (count + ids.shape[1]) for count in shared]
-            mask = torch.tensor(rows, device=self.device)
-            positions = torch.tensor(shared, device=self.device)[:, None] + torch.arange(
-                ids.shape[1], device=self.device
-            )
-            settings |= {"attention_mask": mask, "position_ids": positions}
+            columns = torch.arange(ids.shape[1], device=self.device)
+            settings["attention_mask"] = torch.tensor(rows, device=self.device)
+            settings["position_ids"] = torch.tensor(shared, device=self.device)[:, None] + columns
+        index = None if places is None else torch.tensor(places, device=self.device)
+        if index is not None and self._picks:
+            settings["logits_to_keep"] = index
         logits: Tensor = self.model(input_ids=ids, **settings).logits
-        return logits
+        return logits if index is None or self._picks else logits[:, index]
 
     def next(self, ids: Tensor, mask: Tensor, cache: Any) -> Tensor:
         """Return the logits of the last place [sequences, vocabulary] in float32; `cache` grows by the `ids`."""
         positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        settings = {self._cache: cache, "use_cache": True, **self._last_only}
+        settings = {self._cache: cache, "use_cache": True}
         out = self.model(input_ids=ids, attention_mask=mask, position_ids=positions, **settings)
         logits: Tensor = out.logits[:, -1].float()
         return logits
@@ -63,19 +65,23 @@ class Forward:
 class Batch:
     """Sequences that are continued together; `cache` has keys and values of all tokens but the last of each."""
 
-    def __init__(self, forward: Forward, sequences: Sequence[TokenSequence]) -> None:
+    def __init__(self, forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None) -> None:
         """Read the sequences, and choose one more token for each."""
         self._forward = forward
         self.sequences = list(sequences)
         # Without the model's settings all layers keep all tokens, also those that look at a window only: joined
         # sequences have different lengths.
-        self.cache: Any = DynamicCache()
+        cache: Any = DynamicCache()
+        reading = read(forward, sequences, kept, cache, everywhere=False)
+        if kept is not None:
+            keep_prompts(kept, sequences, reading, cache)
         longest = max(sequence.length for sequence in sequences)
-        rows = [[0] * (longest - sequence.length) + sequence.all_ids for sequence in sequences]
         masks = [[0] * (longest - sequence.length) + [1] * sequence.length for sequence in sequences]
         self.mask = torch.tensor(masks, device=forward.device)
-        ids = torch.tensor(rows, device=forward.device)
-        self._last = self._chosen(forward.next(ids, self.mask, self.cache))
+        for layer in _layers(cache):
+            layer.keys, layer.values = (_at_right(value, reading, longest) for value in (layer.keys, layer.values))
+        self.cache = cache
+        self._last = self._chosen(reading.ends)
 
     @property
     def width(self) -> int:
@@ -131,49 +137,89 @@ class Batch:
         return torch.tensor(choose(logits, self.sequences), device=self.mask.device)[:, None]
 
 
-def measure(forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None) -> None:
-    """Measure the prompts of the sequences, and choose one more token for each; what a `kept` prompt has in common with
-    them is not computed again. None: the model's keys and values cannot be joined."""
-    if kept is None:
-        prompts: list[tuple[MeasuredPrompt | None, int]] = [(None, 0)] * len(sequences)
-    else:
+class Reading(Struct, frozen=True, eq=False):
+    """What a pass over prompts gave.
+
+    logits   of all new tokens [sequences, tokens, vocabulary], or empty
+    ends     of the last token of each, in float32
+    prompts  what each has in common with a kept prompt, and how many tokens that are
+    fresh    the other tokens
+    """
+
+    logits: Tensor
+    ends: Tensor
+    prompts: list[tuple[KeptPrompt | None, int]]
+    fresh: list[list[int]]
+
+    def columns(self, row: int) -> slice:
+        """Return where the keys and values of a sequence stand."""
+        width = max(count for _, count in self.prompts)
+        return slice(width - self.prompts[row][1], width + len(self.fresh[row]))
+
+
+def read(
+    forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None, cache: Any, *, everywhere: bool
+) -> Reading:
+    """Read all tokens of the sequences into `cache` (None: into nothing); what they have in common with a `kept` prompt
+    is not computed again. `everywhere`: logits of all new tokens are wanted."""
+    prompts: list[tuple[KeptPrompt | None, int]] = [(None, 0)] * len(sequences)
+    if kept is not None:
         prompts = [kept.shared(sequence) for sequence in sequences]
     shared = [count for _, count in prompts]
-    fresh = [sequence.ids[count:] for sequence, count in zip(sequences, shared, strict=True)]
+    fresh = [sequence.all_ids[count:] for sequence, count in zip(sequences, shared, strict=True)]
     longest = max(map(len, fresh))
     ids = torch.tensor([part + [0] * (longest - len(part)) for part in fresh], device=forward.device)
-    cache = None if kept is None else DynamicCache()
-    width = max(shared)
-    if cache is not None and width:
-        example = next(prompt for prompt, _ in prompts if prompt is not None)
+    if max(shared):
+        example = next(prompt for prompt, count in prompts if prompt is not None and count)
         for layer in range(len(example.layers)):
             cache.update(*layer_tensors(prompts, layer), layer)
-    logits = forward.whole(ids, cache, shared)
-    ends = [len(part) - 1 for part in fresh]
-    for row, (sequence, (prompt, count)) in enumerate(zip(sequences, prompts, strict=True)):
+    lasts = [len(part) - 1 for part in fresh]
+    places = sorted(set(lasts))
+    logits = forward.read(ids, cache, shared, None if everywhere else places)
+    at = lasts if everywhere else [places.index(last) for last in lasts]
+    ends = logits[torch.arange(len(at)), torch.tensor(at)].float()
+    return Reading(logits, ends, prompts, fresh)
+
+
+def keep_prompts(kept: PrefixCache, sequences: Sequence[TokenSequence], reading: Reading, cache: Any) -> None:
+    """Keep the prompts that were read into `cache`, for others that begin alike."""
+    for row, sequence in enumerate(sequences):
+        start = reading.columns(row).start
+        columns = slice(start, start + len(sequence.ids))
+        layers = [(layer.keys[row, :, columns], layer.values[row, :, columns]) for layer in _layers(cache)]
+        kept.keep(sequence, reading.prompts[row][1], layers)
+
+
+def measure(forward: Forward, sequences: Sequence[TokenSequence], kept: PrefixCache | None) -> None:
+    """Measure the prompts of the sequences, and choose one more token for each; `kept` None: keep nothing."""
+    cache = None if kept is None else DynamicCache()
+    reading = read(forward, sequences, kept, cache, everywhere=True)
+    for row, (sequence, new) in enumerate(zip(sequences, reading.fresh, strict=True)):
+        prompt, count = reading.prompts[row]
         before = prompt.values[:count] if prompt is not None else []
-        new = likeliest(logits[row, : ends[row]], fresh[row][1:], sequence.top or 0) if ends[row] else []
-        sequence.prompt_values = [*before, *new]
-        if kept is not None:
-            columns = slice(width - count, width + len(fresh[row]))
-            layers = [(each.keys[row, :, columns], each.values[row, :, columns]) for each in _layers(cache)]
-            kept.keep(sequence, count, layers)
-    choose(logits[torch.arange(len(ends)), torch.tensor(ends)].float(), sequences)
+        logits = reading.logits[row, : len(new) - 1]
+        sequence.prompt_values = [
+            *before,
+            *(likeliest(logits, new[1:], sequence.top or 0) if len(new) > 1 else []),
+        ]
+    if kept is not None:
+        keep_prompts(kept, sequences, reading, cache)
+    choose(reading.ends, sequences)
 
 
 def check_joining(forward: Forward, vocabulary: int) -> int:
-    """Return the bytes of keys and values of a token, where the model continues joined sequences exactly as it reads
-    each of them alone; 0 where it does not, or cannot."""
-    prompts = [
-        [(7 * place + start) % vocabulary for place in range(length)] for start, length in ((3, 11), (5, 4))
-    ]
-    batches = [Batch(forward, [_probe(prompt)]) for prompt in prompts]
+    """Return the bytes of keys and values of a token, where the model continues joined sequences, one of which begins
+    with a kept prompt, exactly as it reads each of them alone; 0 where it does not. Raises what the model raises."""
+    prompts = [[(7 * place + 3) % vocabulary for place in range(length)] for length in (11, 6)]
+    prompts[1] += [1, 2, 3]  # it shares its beginning with the other
+    kept = PrefixCache(1 << 20, 1)
+    batches = [Batch(forward, [_probe(prompt)], kept) for prompt in prompts]
     batches[0].join(batches[1])
     joined = batches[0]
     joined.mask = torch.nn.functional.pad(joined.mask, (0, 1), value=1)
     logits = forward.next(joined._last, joined.mask, joined.cache)
     for row, sequence in zip(logits, joined.sequences, strict=True):
-        alone = forward.whole(torch.tensor([sequence.all_ids], device=forward.device))[0, -1].float()
+        alone = forward.read(torch.tensor([sequence.all_ids], device=forward.device), None, [0])[0, -1].float()
         limit = TOLERANCE.get(forward.model.dtype, LOOSE) * float(alone.std())
         if float((row - alone).abs().max()) > limit:
             return 0
@@ -186,3 +232,12 @@ def _probe(ids: list[int]) -> TokenSequence:
 
 def _layers(cache: Any) -> list[Any]:
     return [layer for layer in cache.layers if layer.is_initialized]
+
+
+def _at_right(value: Tensor, reading: Reading, width: int) -> Tensor:
+    """Return keys or values with the tokens of each sequence at the right end of `width` columns."""
+    moved = value.new_zeros(value.shape[0], value.shape[1], width, value.shape[3])
+    for row in range(value.shape[0]):
+        own = value[row, :, reading.columns(row)]
+        moved[row, :, width - own.shape[1] :] = own
+    return moved

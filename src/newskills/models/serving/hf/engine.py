@@ -66,7 +66,7 @@ class BatchEngine:
             # the model's own code may refuse the cache in many ways
             bytes_held = guard(lambda: check_joining(self._forward, loaded.vocabulary))
         self._token_bytes = bytes_held if isinstance(bytes_held, int) else 0
-        self._kept = PrefixCache(limits.cache_bytes // 2, self._token_bytes) if self._token_bytes else None
+        self._kept = PrefixCache(limits.cache_bytes // 4, self._token_bytes) if self._token_bytes else None
         if not self._token_bytes:
             say("This model's batches cannot be joined exactly: a batch is generated to its end before the next.")
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -98,7 +98,7 @@ class BatchEngine:
             arrived, self._arrived = self._arrived, []
             closed = self._closed
         for sequence in arrived:
-            if sequence.measured and self._kept is not None:
+            if self._kept is not None and not sequence.inputs:
                 sequence.shared = self._kept.shared(sequence)[1]
         self._waiting += arrived
         self._waiting = [sequence for sequence in self._waiting if not sequence.cancelled]
@@ -211,7 +211,7 @@ class BatchEngine:
                 self._waiting.insert(0, sequence)
 
     def _begin(self, sequences: list[TokenSequence]) -> None:
-        batch = Batch(self._forward, sequences)
+        batch = Batch(self._forward, sequences, self._kept)
         self._steps = 0
         before, self._batch = self._batch, batch
         if before is not None:

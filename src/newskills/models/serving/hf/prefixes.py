@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beginnings of prompts that were measured, with keys and values: continuations of one context, and questions after the
-same examples, are computed from where they differ."""
+"""Prompts that were read, with keys and values: continuations of one context, and questions after the same examples,
+are computed from where they differ."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FEWEST_NEW = 8
 _WIDTH = array("I").itemsize
 
 
-class MeasuredPrompt(Struct, frozen=True, eq=False):
-    """A prompt with the log-probabilities of its tokens but the first, and keys and values of each layer, [heads,
-    tokens, size]."""
+class KeptPrompt(Struct, frozen=True, eq=False):
+    """A prompt with keys and values of each layer, [heads, tokens, size]; one that was measured also with the
+    log-probabilities of its tokens but the first, and of the `top` likeliest there."""
 
     ids: bytes
     top: int | None
@@ -40,30 +40,30 @@ class PrefixCache:
     def __init__(self, most_bytes: int, token_bytes: int) -> None:
         self._most_tokens = most_bytes // token_bytes if token_bytes else 0
         self._tokens = 0
-        self._kept: OrderedDict[bytes, MeasuredPrompt] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, int | None], KeptPrompt] = OrderedDict()
 
-    def shared(self, sequence: TokenSequence) -> tuple[MeasuredPrompt | None, int]:
+    def shared(self, sequence: TokenSequence) -> tuple[KeptPrompt | None, int]:
         """Return the kept prompt with the longest common beginning, and how many of its tokens need not be computed
-        again: all but the last common one, whose logits measure the next."""
-        ids = packed(sequence.ids)
+        again: all but the last common one, whose logits are needed."""
+        ids = packed(sequence.all_ids)
         best, longest = None, 1
         for prompt in self._kept.values():
-            if prompt.top == sequence.top and (length := common(ids, prompt.ids, longest)) > longest:
+            if _serves(prompt, sequence) and (length := common(ids, prompt.ids, longest)) > longest:
                 best, longest = prompt, length
         if best is not None:
-            self._kept.move_to_end(best.ids)
+            self._kept.move_to_end((best.ids, best.top))
         return best, longest - 1
 
     def keep(self, sequence: TokenSequence, shared: int, layers: list[tuple[Tensor, Tensor]]) -> None:
-        """Keep a prompt that has been measured, unless one is kept that is nearly the same."""
+        """Keep a prompt that has been read, unless one is kept that is nearly the same."""
         size = len(sequence.ids)
         if size - shared < FEWEST_NEW or size > self._most_tokens:
             return
-        ids = packed(sequence.ids)
-        if ids in self._kept:
+        ids, top = packed(sequence.ids), sequence.top if sequence.measured else None
+        if (ids, top) in self._kept:
             return
         copies = [(keys.clone(), values.clone()) for keys, values in layers]
-        self._kept[ids] = MeasuredPrompt(ids, sequence.top, sequence.prompt_values, copies)
+        self._kept[ids, top] = KeptPrompt(ids, top, sequence.prompt_values, copies)
         self._tokens += size
         while self._tokens > self._most_tokens or len(self._kept) > MOST_KEPT:
             self._tokens -= self._kept.popitem(last=False)[1].size
@@ -72,6 +72,11 @@ class PrefixCache:
         """Forget everything, for its memory."""
         self._kept.clear()
         self._tokens = 0
+
+
+def _serves(prompt: KeptPrompt, sequence: TokenSequence) -> bool:
+    """Return whether all is kept of the prompt that the sequence wants."""
+    return not sequence.measured or prompt.top == sequence.top
 
 
 def packed(ids: list[int]) -> bytes:
@@ -94,7 +99,7 @@ def common(ids: bytes, other: bytes, least: int = 0) -> int:
     return low
 
 
-def layer_tensors(prompts: list[tuple[MeasuredPrompt | None, int]], layer: int) -> tuple[Tensor, Tensor]:
+def layer_tensors(prompts: list[tuple[KeptPrompt | None, int]], layer: int) -> tuple[Tensor, Tensor]:
     """Return keys and values of a layer, [prompts, heads, tokens, size]: the shared tokens of each at the right end."""
     width = max(shared for _, shared in prompts)
     example: Any = next(prompt for prompt, _ in prompts if prompt is not None)
