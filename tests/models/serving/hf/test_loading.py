@@ -126,6 +126,14 @@ def test_gpus_that_are_not_there_are_refused(folder: Path, monkeypatch: pytest.M
         load(ServerOptions(model=str(folder), gpus=2))
 
 
+def test_weights_that_do_not_fit_into_memory_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = (folder / "model.safetensors").stat().st_size
+    monkeypatch.setattr("newskills.models.serving.hf.loading.memory_left", lambda: (size - 1, size))
+    with pytest.raises(ConfigError, match="GB of memory in torch"):
+        load(ServerOptions(model=str(folder)))
+    load(ServerOptions(model=str(folder), dtype="bfloat16"))
+
+
 def test_weights_of_another_model_are_refused(copy: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 3}))

@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="no torch here: pip install 'newskills[transformers]'")
 pytest.importorskip("transformers", reason="no transformers here: pip install 'newskills[transformers]'")
 
-from tests.models.serving.hf.tiny_models import Served, body, failing, save_llama, save_model, served  # noqa: E402
+from tests.models.serving.hf.tiny_models import Served, body, save_llama, save_model, served  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PROMPTS = [
@@ -185,13 +185,27 @@ def test_too_little_memory_halves_the_batch_and_changes_no_reply(
         assert "needs more memory than there is" in reply["error"]
 
 
-def test_a_join_that_fails_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("change", ["join", "keep"])
+def test_a_change_of_the_batch_that_fails_loses_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
     from newskills.models.serving.hf.batch import Batch
 
+    limits = [24 - number for number in range(len(PROMPTS))]
     with served(folder) as place:
-        wanted = [alone(place, prompt, 24) for prompt in PROMPTS]
-        monkeypatch.setattr(Batch, "join", failing(Batch.join, 1, torch.OutOfMemoryError("full")))
-        assert place.texts(*(body(prompt, 24) for prompt in PROMPTS)) == wanted
+        wanted = [alone(place, prompt, limit) for prompt, limit in zip(PROMPTS, limits, strict=True)]
+        real, failures = getattr(Batch, change), list[str]()
+
+        def once(batch: Batch, other: Any) -> None:
+            changes = change == "join" or len(other) < len(batch.sequences)
+            if changes and len(batch.sequences) > 1 and not failures:
+                failures.append(change)
+                raise torch.OutOfMemoryError("full")
+            real(batch, other)
+
+        monkeypatch.setattr(Batch, change, once)
+        assert place.texts(*(body(prompt, limit) for prompt, limit in zip(PROMPTS, limits, strict=True))) == wanted
+        assert failures
 
 
 def test_keys_and_values_stay_within_their_memory(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,16 +87,3 @@ def served(
 def body(prompt: str | list[int], tokens: int = 12, **more: Any) -> dict[str, Any]:
     fixed = {"temperature": 0.0, "seed": 0, "skip_special_tokens": False}
     return {"prompt": prompt, "max_tokens": tokens, **fixed, **more}
-
-
-def failing(work: Callable[..., Any], times: int, error: Exception) -> Callable[..., Any]:
-    """`work` that raises `error` the first `times` it is called."""
-    left = [times]
-
-    def run(*words: Any, **named: Any) -> Any:
-        if left[0]:
-            left[0] -= 1
-            raise error
-        return work(*words, **named)
-
-    return run

@@ -87,8 +87,25 @@ class BatchEngine:
 
     def _run(self) -> None:
         with torch.inference_mode():
-            while self._take_arrived():
-                self._turn()
+            while True:
+                try:
+                    if not self._take_arrived():
+                        return
+                    self._turn()
+                except Exception as error:  # noqa: BLE001 - no error may end the thread that all requests wait for
+                    self._abandon(error)
+
+    def _abandon(self, error: Exception) -> None:
+        """Give up the batch, whose state nobody knows: its sequences are read again. Without one, all have failed."""
+        batch, self._batch = self._batch, None
+        if batch is not None:
+            self._failed(
+                batch.sequences, [len(each.generated) for each in batch.sequences], error, len(batch.sequences)
+            )
+            return
+        for sequence in self._waiting:
+            sequence.end(error)
+        self._waiting = []
 
     def _take_arrived(self) -> bool:
         """Wait until there is something to do. Returns whether the engine goes on."""
@@ -114,14 +131,20 @@ class BatchEngine:
         if batch is not None:
             self._step(batch)
         plain = [each for each in self._waiting if not each.measured]
-        joinable = [each for each in plain if self._token_bytes and not each.inputs]
-        whole = [each for each in plain if not self._token_bytes or each.inputs]
-        if joinable and self._lets_in(joinable[0]):
-            self._attempt(self._next_together(joinable, self._room()), self._begin)
-        elif whole and self._batch is None:
-            images = bool(whole[0].inputs)
-            alike = [each for each in whole if bool(each.inputs) == images]
+        if not plain:
+            return
+        oldest = plain[0]
+        if self._joins(oldest):
+            if self._lets_in(oldest):
+                joinable = [each for each in plain if self._joins(each)]
+                self._attempt(self._next_together(joinable, self._room()), self._begin)
+        elif self._batch is None:
+            alike = [each for each in plain if not self._joins(each) and bool(each.inputs) == bool(oldest.inputs)]
             self._attempt(self._next_together(alike), self._generate)
+
+    def _joins(self, sequence: TokenSequence) -> bool:
+        """Return whether the sequence may join a batch of others."""
+        return self._token_bytes > 0 and not sequence.inputs
 
     def _next_together(self, candidates: list[TokenSequence], room: int | None = None) -> list[TokenSequence]:
         """Return the one that waits longest, and others with about as much work, as many as are computed at once."""
@@ -133,10 +156,12 @@ class BatchEngine:
         together, longest, shortest = [oldest], oldest.work, oldest.work
         for each in others:
             longest_now, shortest_now = max(longest, each.work), min(shortest, each.work)
-            too_wide = (
-                len(together) + 1
-            ) * longest_now > self._limits.tokens or shortest_now < ALIKE * longest_now
-            if too_wide or len(together) >= (room or self._limits.sequences):
+            too_large = (len(together) + 1) * longest_now > self._limits.tokens
+            if (
+                too_large
+                or shortest_now < ALIKE * longest_now
+                or len(together) >= (room or self._limits.sequences)
+            ):
                 break
             longest, shortest = longest_now, shortest_now
             together.append(each)
@@ -177,12 +202,15 @@ class BatchEngine:
             if not sequence.finish:
                 del sequence.generated[length:], sequence.values[length:]
         sequences = [sequence for sequence in sequences if not sequence.finish]
+        if not sequences:
+            return
         if not is_out_of_memory(error):
-            if together == 1:
+            if together == 1 or sequences[0].alone:
                 sequences[0].end(error)
+                return
             for sequence in sequences:
                 sequence.alone = True  # one of them must not make the others fail
-            self._waiting = [*sequences, *self._waiting] if together > 1 else self._waiting
+            self._waiting = [*sequences, *self._waiting]
             return
         if self._kept is not None:
             self._kept.clear()

@@ -10,7 +10,8 @@ import torch
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.models.serving.hf.options import ServerOptions, check_adapter
+from newskills.models.serving.hf.options import ServerOptions, check_adapter, folder_of
+from newskills_sandbox.memory import memory_left
 
 PREFIX = 5
 """Tokens in front of a token that are decoded with it: alone, some tokenizers take off its blank."""
@@ -62,15 +63,12 @@ def load(options: ServerOptions) -> LoadedModel:
         options, "no tokenizer that can be loaded", transformers.AutoTokenizer.from_pretrained, where
     )
     sees = type(config) in transformers.AutoModelForImageTextToText._model_mapping
-    if (
-        not sees
-        and type(config) not in transformers.AutoModelForCausalLM._model_mapping
-        and not options.trust_remote_code
-    ):
+    writes = sees or type(config) in transformers.AutoModelForCausalLM._model_mapping
+    if not writes and not options.trust_remote_code:
         raise ConfigError(
             f"{options.model} is no causal or vision-language model for transformers {transformers.__version__} "
             f"(model_type {config.model_type}).",
-            hint="A model with code of its own needs --server_args=--trust_remote_code.",
+            hint="A model with code of its own needs --server_args=--trust-remote-code.",
         )
     kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
     model, report = _guarded(
@@ -128,6 +126,8 @@ def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
     dtype: Any = options.dtype if options.dtype == "auto" else getattr(torch, options.dtype)
     if options.dtype == "auto" and not on_gpu:
         dtype = torch.float32
+    if not on_gpu:
+        _check_memory(options, config, dtype)
     settings: dict[str, Any] = {"dtype": dtype}
     if options.quantization != "none":
         from transformers import BitsAndBytesConfig
@@ -148,6 +148,20 @@ def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
             "max_memory": {n: torch.cuda.mem_get_info(n)[0] for n in range(options.gpus)},
         }
     return settings
+
+
+def _check_memory(options: ServerOptions, config: Any, dtype: Any) -> None:
+    """Raise ConfigError where the weights of a folder are larger than what is free: the system would kill us."""
+    folder = folder_of(options.model)
+    stored_bytes = 0 if folder is None else sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    stored_dtype = config.dtype or torch.float32
+    needed = stored_bytes * dtype.itemsize // stored_dtype.itemsize
+    free, _ = memory_left()
+    if needed > free:
+        raise ConfigError(
+            f"{options.model} takes {needed / 1e9:.1f} GB of memory in {dtype}; {free / 1e9:.1f} GB are free here.",
+            hint="Use --dtype=bfloat16, GPUs, or quantised weights with --server_type=llamacpp.",
+        )
 
 
 def _with_adapter(model: Any, options: ServerOptions) -> Any:

@@ -45,6 +45,7 @@ from newskills.models.serving.hf.protocol import (
     sequence_of,
 )
 from newskills.models.serving.hf.sequences import TokenSequence
+from newskills_sandbox.memory import memory_left
 
 BODY_BYTES = 256 << 20
 LOGITS_BYTES = 1 << 30
@@ -134,7 +135,7 @@ def limits_of(options: ServerOptions, loaded: LoadedModel) -> EngineLimits:
         free = min(torch.cuda.mem_get_info(number)[0] for number in range(options.gpus))
         logits = int(free * SHARE_OF_MEMORY / 2)
     else:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        free, _ = memory_left()
         logits = LOGITS_BYTES
     usual = DEFAULT_BATCH_ON_GPU if options.gpus else DEFAULT_BATCH
     tokens = logits // (loaded.vocabulary * 8)  # float32, once for the model and once for their logarithms
