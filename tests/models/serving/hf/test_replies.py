@@ -234,6 +234,24 @@ def test_a_model_that_cannot_join_batches_is_generated_batch_by_batch(tmp_path: 
         )
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_rounding_is_no_reason_against_joining(folder: Path, dtype: str) -> None:
+    with served(folder, dtype=dtype) as place:
+        assert not place.lines
+        assert place.texts(body("The quick"))
+
+
+def test_a_model_that_takes_padding_for_text_is_found_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its replies would depend on what is beside them."""
+    from newskills.models.serving.hf.batch import Forward
+
+    real = Forward.next
+    monkeypatch.setattr(Forward, "next", lambda self, ids, mask, cache: real(self, ids, mask * 0 + 1, cache))
+    for dtype in ("float32", "bfloat16"):
+        with served(folder, dtype=dtype) as place:
+            assert "cannot be joined exactly" in place.lines[0]
+
+
 def test_a_window_of_attention_is_kept(tmp_path: Path) -> None:
     """Mistral's layers look back 8 tokens; prompts are longer."""
     from transformers import MistralConfig

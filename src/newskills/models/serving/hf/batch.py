@@ -22,8 +22,9 @@ from newskills.models.serving.hf.prefixes import KeptPrompt, PrefixCache, layer_
 from newskills.models.serving.hf.sequences import Sampling, TokenSequence
 
 TOLERANCE = {torch.float32: 1e-3}
-LOOSE = 0.1
-"""Differences of logits that rounding explains, as a share of their standard deviation."""
+LOOSE = 0.3
+"""Differences of logits that rounding explains, as a share of their spread (standard deviation). On SmolLM2-135M:
+3e-6 in float32, 0.002 in float16, 0.09 in bfloat16; 0.96 with one token too many in sight."""
 
 
 class Forward:
@@ -220,8 +221,8 @@ def check_joining(forward: Forward, vocabulary: int) -> int:
     logits = forward.next(joined._last, joined.mask, joined.cache)
     for row, sequence in zip(logits, joined.sequences, strict=True):
         alone = forward.read(torch.tensor([sequence.all_ids], device=forward.device), None, [0])[0, -1].float()
-        limit = TOLERANCE.get(forward.model.dtype, LOOSE) * float(alone.std())
-        if float((row - alone).abs().max()) > limit:
+        difference = float((row - alone).std() / alone.std())
+        if not difference <= TOLERANCE.get(forward.model.dtype, LOOSE):
             return 0
     return joined.bytes_per_token()
 
