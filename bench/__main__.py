@@ -38,6 +38,7 @@ LONG = (
     "analysis",
     "growth",
     "harness_tasks",
+    "hf",
     "isolation",
     "lines",
     "load_test",

@@ -257,7 +257,8 @@ async def aevaluate(
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
         model: name or path of the model (ns generate with `generation_module`: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -439,7 +440,8 @@ async def agenerate(
         preprocess_cmd: your shell command to run before the generation
         postprocess_cmd: your shell command to run after each finished (and merged) seed
         model: name or path of the model (ns generate with `generation_module`: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -1295,7 +1297,8 @@ def evaluate(
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
         model: name or path of the model (ns generate with `generation_module`: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -1555,7 +1558,8 @@ def generate(
         preprocess_cmd: your shell command to run before the generation
         postprocess_cmd: your shell command to run after each finished (and merged) seed
         model: name or path of the model (ns generate with `generation_module`: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -2674,7 +2678,8 @@ def nemo_gym_rollouts(
         log_dir: folder for the logs (default: with the results, or the job's folder)
         dry_run: check everything and show what would be done; run nothing
         model: name or path of the model (ns generate with --generation_module: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -3636,7 +3641,8 @@ def robust_eval(
         prompt_set_config: prompts of each benchmark: name of a prompt set, or YAML of benchmark or its
             usual prompt: [{prompt_config, extract_regex}, …] (default 'robustness/prompt_set_config')
         model: name or path of the model (ns generate with `generation_module`: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -3791,7 +3797,8 @@ def run_cmd(
         num_tasks: processes of the command per node (default 1)
         get_random_port: use any free port for the server (the default)
         model: name or path of the model (ns generate with --generation_module: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model
@@ -4455,7 +4462,8 @@ def start_server(
         extra_chat_args: settings of the chat page: ++port, ++host, ++system_message, ++temperature,
             ++top_p, ++tokens_to_generate
         model: name or path of the model (ns generate with --generation_module: of several models)
-        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
+        server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic,
+            …
         server_address: address of a running server, with or without /v1
         server_gpus: start a server for the model, on this many GPUs per node
         server_nodes: nodes per model

@@ -20,7 +20,7 @@ def is_hub_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and not name.endswith(".gguf")
 
 
-def hub_folder(name: str, files: Sequence[str], hint: str) -> Path:
+def hub_folder(name: str, files: Sequence[str], hint: str, revision: str | None = None) -> Path:
     """Return the folder with the `files` (patterns) of the model `name`, fetched where the cache lacks them.
 
     Raises ConfigError, with `hint`, where the hub does not give them, or a library is missing.
@@ -33,7 +33,9 @@ def hub_folder(name: str, files: Sequence[str], hint: str) -> Path:
             f"{name} must come from the Hugging Face hub.", hint="Run: pip install 'newskills[hf]'"
         ) from error
     try:
-        return Path(snapshot_download(name, allow_patterns=list(files), ignore_patterns=list(IGNORED)))
+        return Path(
+            snapshot_download(name, revision=revision, allow_patterns=list(files), ignore_patterns=list(IGNORED))
+        )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         cause = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise ConfigError(

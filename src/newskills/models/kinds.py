@@ -19,6 +19,9 @@ from newskills.base.registry import DescribedRegistry
 LLAMACPP_KEY = "NEWSKILLS_LLAMACPP_KEY"
 """Variable with the key of our own llama.cpp server: the server asks for it, clients send it."""
 
+TRANSFORMERS_KEY = "NEWSKILLS_TRANSFORMERS_KEY"
+"""The same of our own server for models of transformers."""
+
 Extras = Literal["none", "always", "explicit", "changed"]
 
 
@@ -147,6 +150,14 @@ MODELS = DescribedRegistry(
                     budget=("thinking_budget_tokens",),
                     ignores_eos=True,
                 ),
+            ),
+        ),
+        "transformers": (
+            _ENDPOINT,
+            ModelProperties(
+                server_key=TRANSFORMERS_KEY,
+                dialect=msgspec.structs.replace(_TRTLLM, tools=False, stream=False, effort_in_template=True),
+                queues=True,
             ),
         ),
         "generic": (_ENDPOINT, ModelProperties(dialect=Dialect())),

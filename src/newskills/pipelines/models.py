@@ -153,9 +153,9 @@ def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
     gpus = _first(options.server_gpus)
     if gpus is None and elsewhere and not _on_cpu(kind):
         raise ConfigError("Give --server_gpus: the number of GPUs per node (0 = none).")
-    return _spec(
-        options, kind, options.model[0], (0 if _on_cpu(kind) else visible_gpus()) if gpus is None else gpus
-    )
+    if gpus is None:
+        gpus = _usual_gpus(kind, elsewhere=elsewhere) if _on_cpu(kind) else visible_gpus()
+    return _spec(options, kind, options.model[0], gpus)
 
 
 def _check_single(options: ModelOptions) -> None:
@@ -180,6 +180,11 @@ def _on_cpu(kind: str) -> bool:
     return kind in SERVERS and SERVERS.properties(kind).on_cpu
 
 
+def _usual_gpus(kind: str, *, elsewhere: bool = False) -> int:
+    """Return how many GPUs a server that needs none uses, where nobody says it."""
+    return visible_gpus() if SERVERS.properties(kind).takes_gpus and not elsewhere else 0
+
+
 def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
     gpus = _first(options.server_gpus)
     if kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
@@ -189,7 +194,7 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
             )
         return None
     if _on_cpu(kind):
-        return _spec(options, kind, model, gpus or 0)
+        return _spec(options, kind, model, _usual_gpus(kind) if gpus is None else gpus)
     if gpus is None:
         gpus = visible_gpus()
         if not gpus:
@@ -205,7 +210,9 @@ def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str,
     """Return the server of a job. The GPUs of a cluster's node are not known here; jobs of this machine get all of its
     GPUs."""
     named = "server.host" in overrides or "server.port" in overrides
-    if kind not in SERVERS or named or options.server_gpus or _on_cpu(kind):
+    if kind in SERVERS and not named and _on_cpu(kind):
+        return _spec(options, kind, model, _first(options.server_gpus) or 0)
+    if kind not in SERVERS or named or options.server_gpus:
         return _host(options, overrides, kind, model)
     gpus = visible_gpus() if cluster_of(options).properties.this_machine else 0
     if not gpus:
@@ -245,6 +252,7 @@ def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
         num_nodes=_first(options.server_nodes) or 1,
         extra_args=[word for text in options.server_args for word in shlex.split(text)],
         entrypoint=_first(options.server_entrypoint),
+        slots=SERVERS.properties(kind).slots,
     )
 
 

@@ -113,7 +113,7 @@ class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
     ] = []
     server_type: Annotated[
         list[str],
-        doc("openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …", SERVER),
+        doc("openai, vllm, sglang, trtllm, megatron, llamacpp, transformers, gemini, anthropic, …", SERVER),
     ] = []
     server_address: Annotated[list[str], doc("address of a running server, with or without /v1", SERVER)] = []
     server_gpus: Annotated[list[int], doc("start a server for the model, on this many GPUs per node", SERVER)] = []

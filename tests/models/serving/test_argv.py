@@ -30,6 +30,12 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
         "PY -m newskills.models.serving.llamacpp_server --model M --alias M --host 127.0.0.1 --port 8000 "
         "--slots 16",
     ),
+    (
+        "transformers",
+        {"num_gpus": 2, "extra_args": ["--adapter", "A"]},
+        "PY -m newskills.models.serving.hf.server --model M --alias M --host 127.0.0.1 --port 8000 --gpus 2 "
+        "--adapter A",
+    ),
     ("vllm", {"num_gpus": 8}, f"{VLLM} {AT} --tensor-parallel-size 8"),
     ("vllm", {}, f"{VLLM} {AT}"),
     ("vllm_multimodal", {"num_gpus": 2}, f"{VLLM} {AT} --tensor-parallel-size 2"),
@@ -198,6 +204,7 @@ def test_services_cannot_be_started(kind: str) -> None:
         ("vllm", {"port": 0}, "not a port"),
         ("vllm", {"num_nodes": 0}, "at least 1"),
         ("llamacpp", {"num_nodes": 2}, "one node"),
+        ("transformers", {"num_nodes": 2}, "one node"),
         ("llamacpp", {"num_gpus": 1}, "on the CPU"),
         ("generic", {}, "--server_entrypoint"),
         ("generic", {"entrypoint": "a 'b"}, "split into words"),

@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.registry import DescribedRegistry, load_function
 from newskills.models.kinds import MODELS
-from newskills.models.serving.spec import ServeCommand, ServeSpec
+from newskills.models.serving.spec import DEFAULT_SLOTS, ServeCommand, ServeSpec
 
 __all__ = [
     "OWN_CONTAINER",
@@ -31,7 +31,9 @@ __all__ = [
 class ServerProperties(Struct, frozen=True, kw_only=True):
     """What is particular about a server that newskills starts.
 
-    on_cpu        it needs no GPU, and answers `ServeSpec.slots` requests at once
+    on_cpu        it needs no GPU, and answers `slots` requests at once
+    takes_gpus    it uses those of this machine all the same, unless told otherwise
+    slots         requests that it answers at once, or puts in an order of its own
     serves_file   the weights are one .gguf file, not a folder
     loopback      it listens on this machine only, unless a host is given
     joins_by_ray  its one process reaches the other nodes through Ray
@@ -42,6 +44,8 @@ class ServerProperties(Struct, frozen=True, kw_only=True):
     """
 
     on_cpu: bool = False
+    takes_gpus: bool = False
+    slots: int = DEFAULT_SLOTS
     serves_file: bool = False
     loopback: bool = False
     joins_by_ray: bool = False
@@ -66,6 +70,17 @@ SERVERS = DescribedRegistry(
                 container=OWN_CONTAINER,
                 packages=("xllamacpp", "gguf"),
                 prepare="newskills.models.serving.llamacpp:prepare",
+            ),
+        ),
+        "transformers": (
+            "newskills.models.serving.hf.command:make",
+            ServerProperties(
+                on_cpu=True,
+                takes_gpus=True,
+                slots=128,
+                loopback=True,
+                container=OWN_CONTAINER,
+                prepare="newskills.models.serving.hf.command:prepare",
             ),
         ),
         "vllm": ("newskills.models.serving.vllm:make", _BY_RAY),

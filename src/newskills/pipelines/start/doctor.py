@@ -30,6 +30,10 @@ EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "tools": (("mcp",), "MCP servers as tools"),
     "train": (("torch", "safetensors", "tokenizers"), "training in this process"),
     "trl": (("trl", "transformers", "peft"), "SFT and GRPO with TRL, on GPUs"),
+    "transformers": (
+        ("torch", "transformers", "accelerate", "peft"),
+        "models of transformers, on this machine's CPU or GPUs",
+    ),
     "tinker": (("tinker",), "training over the Tinker API, and a service of it"),
     "instructions": (
         ("langdetect", "emoji", "syllapy", "jsonschema"),

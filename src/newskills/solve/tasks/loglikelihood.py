@@ -183,7 +183,7 @@ def _require_logprobs(reply: Reply, model: Model) -> Logprobs:
         raise BadRequestError(
             f"The server of {model.name} returns no log-probabilities of the prompt (completions with "
             "echo and logprobs), which the solver loglikelihood needs.",
-            hint="vLLM and SGLang return them; llama.cpp does not.",
+            hint="vLLM, SGLang and --server_type=transformers return them; llama.cpp does not.",
         )
     return reply.logprobs
 
