@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,9 @@ torch = pytest.importorskip("torch", reason="no torch here: pip install 'newskil
 pytest.importorskip("transformers", reason="no transformers here: pip install 'newskills[transformers]'")
 
 from tests.models.serving.hf.tiny_models import Served, body, save_llama, save_model, served  # noqa: E402
+
+from newskills.base.http.messages import HttpRequest  # noqa: E402
+from newskills.models.serving.hf.prefixes import PrefixCache  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PROMPTS = [
@@ -105,6 +111,35 @@ def test_examples_that_prompts_share_are_read_once(folder: Path, monkeypatch: py
         for prompt, reply in zip(prompts, measured, strict=True):
             values = reply["choices"][0]["logprobs"]["token_logprobs"][1:-1]
             assert values == pytest.approx(values_of(place, place.loaded.tokenizer.encode(prompt)), abs=1e-4)
+
+
+def test_contexts_are_kept_until_their_last_continuation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight documents with three continuations each, asked one after the other; memory for three documents."""
+    contexts = [f"{number} What is it? " * 6 for number in range(8)]
+    with served(folder, sequences=1) as place:
+        sizes = [len(place.loaded.tokenizer.encode(context)) for context in contexts]
+        place.engine._kept = PrefixCache(3 * max(sizes) + 20, 1)
+        counts: list[int] = []
+        real = place.engine._forward.read
+
+        def counted(ids: Any, *more: Any) -> Any:
+            counts.append(ids.numel())
+            time.sleep(0.05)  # as of a real model: the next continuation comes meanwhile
+            return real(ids, *more)
+
+        monkeypatch.setattr(place.engine._forward, "read", counted)
+
+        async def one_after_the_other(context: str) -> None:
+            for continuation in ("yes", "no", "42"):
+                content = json.dumps(body(f"{context}{continuation}", 1, echo=True, logprobs=1)).encode()
+                reply = await place.server.answer(HttpRequest("POST", "/v1/completions", "", {}, content))
+                assert reply.status == 200
+
+        async def all_documents() -> None:
+            await asyncio.gather(*map(one_after_the_other, contexts))
+
+        asyncio.run(all_documents())
+    assert sum(counts) < 1.6 * sum(sizes)
 
 
 def test_seeds_give_the_same_whatever_is_beside_them(llama: Served) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread that computes: which sequences come into a batch, when, and what leaves it.
 
-Sequences that wait are taken by their age, together with those of about the same length. What has ended leaves its
+Sequences that wait are taken by their age, together with those of about the same work. What has ended leaves its
 batch at once, and what waits joins it, so that nobody waits for the longest reply of a batch. Where the memory does
 not suffice, half as many are computed at once from then on; what they have so far is kept.
 
@@ -30,6 +30,8 @@ MOST_STEPS_WAITING = 8
 """… or after so many steps, whatever is free."""
 ALIKE = 0.75
 """Prompts shorter than this part of the longest in their batch wait for others: what fills them up costs time."""
+TURNS_OF_THE_OLDEST = 4
+"""Each so many batches of measured prompts begin with the one that waits longest, the others with the least work."""
 STOP_TAIL = 8
 """Tokens before a stop text that are decoded with it, since a token may be part of a sign."""
 
@@ -60,13 +62,13 @@ class BatchEngine:
         self._arrived: list[TokenSequence] = []
         self._waiting: list[TokenSequence] = []
         self._batch: Batch | None = None
-        self._steps = 0
+        self._steps = self._turns = 0
         self._closed = False
         with torch.inference_mode():
             # the model's own code may refuse the cache in many ways
             bytes_held = guard(lambda: check_joining(self._forward, loaded.vocabulary))
         self._token_bytes = bytes_held if isinstance(bytes_held, int) else 0
-        self._kept = PrefixCache(limits.cache_bytes // 4, self._token_bytes) if self._token_bytes else None
+        self._kept = PrefixCache(limits.cache_bytes // 2, self._token_bytes) if self._token_bytes else None
         if not self._token_bytes:
             say("This model's batches cannot be joined exactly: a batch is generated to its end before the next.")
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -124,9 +126,13 @@ class BatchEngine:
         return not closed
 
     def _turn(self) -> None:
-        measured = self._next_together([each for each in self._waiting if each.measured])
+        measured = [each for each in self._waiting if each.measured]
         if measured:
-            self._attempt(measured, self._measure)
+            self._turns += 1
+            if self._turns % TURNS_OF_THE_OLDEST:
+                # what is nearly known goes first, while its beginning is kept; the sort keeps the order of age
+                measured.sort(key=lambda each: each.work)
+            self._attempt(self._next_together(measured), self._measure)
         batch = self._batch
         if batch is not None:
             self._step(batch)
@@ -147,13 +153,13 @@ class BatchEngine:
         return self._token_bytes > 0 and not sequence.inputs
 
     def _next_together(self, candidates: list[TokenSequence], room: int | None = None) -> list[TokenSequence]:
-        """Return the one that waits longest, and others with about as much work, as many as are computed at once."""
+        """Return the first one, and others with about as much work, as many as are computed at once."""
         if not candidates:
             return []
-        oldest = candidates[0]
-        others = [] if oldest.alone else [each for each in candidates[1:] if not each.alone]
-        others.sort(key=lambda each: abs(each.work - oldest.work))
-        together, longest, shortest = [oldest], oldest.work, oldest.work
+        first = candidates[0]
+        others = [] if first.alone else [each for each in candidates[1:] if not each.alone]
+        others.sort(key=lambda each: abs(each.work - first.work))
+        together, longest, shortest = [first], first.work, first.work
         for each in others:
             longest_now, shortest_now = max(longest, each.work), min(shortest, each.work)
             too_large = (len(together) + 1) * longest_now > self._limits.tokens
