@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.launch.gym_programs import make_gym
+from tests.launch.gym_programs import NEW, OLD, make_gym
 
 from newskills.base.errors import NewskillsError
 from newskills.launch.declarative import Command, CommandGroup, Pipeline
@@ -19,10 +19,10 @@ from newskills.launch.scripts.script import BaseJobScript, ServerScript
 SERVED = Path(__file__).parents[1] / "commands/served.py"
 
 
-@pytest.fixture
-def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of NeMo Gym, and in it what its programs were told."""
-    folder, programs = make_gym(tmp_path)
+@pytest.fixture(params=[NEW, OLD], ids=["gym", "ng"])
+def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A folder of NeMo Gym, and in it what its programs were told: today's and those of before."""
+    folder, programs = make_gym(tmp_path, request.param)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     monkeypatch.chdir(tmp_path)
