@@ -81,6 +81,13 @@ def test_repeats_become_seeds_and_rewards_partial_credit(tmp_path: Path) -> None
     assert made.seeds[0][0]["finish_reason"] == "length"
 
 
+def test_files_of_seeds_become_seeds(tmp_path: Path) -> None:
+    for seed in (2, 5):
+        write(tmp_path / f"run/rollouts-rs{seed}.jsonl", [rollout(0, 0, seed == 5)])
+    made = only(tmp_path / "run")
+    assert {seed: rows[0]["is_correct"] for seed, rows in made.seeds.items()} == {2: False, 5: True}
+
+
 def test_rollouts_that_name_no_task_are_repeats_where_they_ask_the_same(tmp_path: Path) -> None:
     rows = [rollout(task, 0, task) for task in (0, 1, 0)]
     for row in rows:

@@ -7,10 +7,11 @@ unscored. Conversations are those of the responses; `ng_trajectory` adds the one
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,6 +35,7 @@ FORMAT = "nemo-gym"
 FAILURES, INPUTS = "_failures", "_materialized_inputs"
 TASK, RESPONSE, OURS = "responses_create_params", "response", "newskills_row"
 TASK_INDEX, ROLLOUT_INDEX, FAILURE = "_ng_task_index", "_ng_rollout_index", "_ng_failure_class"
+_SEED = re.compile(r"-rs(\d+)$")
 _LONGEST = 1 << 26
 """Bytes of a first line."""
 _PROTOCOL = ResponsesProtocol()
@@ -46,7 +48,7 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the rollouts of a run as the records of its agents' tasks. Raises DataError: none there, broken rows, two
     different rollouts of one task and repeat."""
-    records: dict[str, list[tuple[int | None, Row]]] = {}
+    records: dict[str, list[tuple[_Repeat, Row]]] = {}
     expected: dict[str, list[str]] = {}
     models: dict[str, set[str]] = {}
     notes: list[str] = []
@@ -54,7 +56,8 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
         inputs = list(_beside(file, INPUTS, notes))
         for row in _rollouts(file, {row.get(TASK_INDEX): row for row in inputs}, notes):
             name = _benchmark(row, file)
-            records.setdefault(name, []).append((row.get(ROLLOUT_INDEX), _record(row, notes)))
+            repeat = _Repeat(_seed_of(file), row.get(ROLLOUT_INDEX) or 0)
+            records.setdefault(name, []).append((repeat, _record(row, notes)))
             model = object_or_empty(row.get(RESPONSE)).get("model")
             models.setdefault(name, set()).update([model] if isinstance(model, str) else [])
         for row in inputs:
@@ -64,13 +67,33 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     imported = []
     for name, pairs in records.items():
         own = [*notes] if not imported else []
-        if {seed for seed, _ in pairs} <= {0, None}:
-            pairs = [(None, record) for _, record in pairs]
-        seeds = by_seed(name, pairs, own, expected.get(name, ()))
+        numbers = _numbered({repeat for repeat, _ in pairs})
+        numbered = ((numbers[repeat], record) for repeat, record in pairs)
+        seeds = by_seed(name, numbered, own, expected.get(name, ()))
         facts = {"model": next(iter(models[name])) if len(models[name]) == 1 else None}
         origin = origin_of(FORMAT, source.path, facts)
         imported.append(ImportedBenchmark(benchmark=name, seeds=seeds, origin=origin, notes=own))
     return imported
+
+
+class _Repeat(NamedTuple):
+    """`seed`: that of the file's name, as `ns nemo_gym_rollouts` gives it; `index`: among those of the file."""
+
+    seed: int | None
+    index: int
+
+
+def _seed_of(file: Path) -> int | None:
+    seed = _SEED.search(file.stem)
+    return int(seed[1]) if seed else None
+
+
+def _numbered(repeats: Collection[_Repeat]) -> dict[_Repeat, int | None]:
+    """Return the seed of each: that of its file, where it is the only one there; None for the only one at all."""
+    if any(repeat.index for repeat in repeats):
+        ordered = sorted(repeats, key=lambda repeat: (repeat.seed or 0, repeat.index))
+        return {repeat: number for number, repeat in enumerate(ordered)}
+    return {repeat: repeat.seed for repeat in repeats}
 
 
 def _files(path: Path) -> Iterator[Path]:
