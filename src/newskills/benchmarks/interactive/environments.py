@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -126,29 +127,31 @@ def _openenv(environment: str) -> Benchmark:
 
 
 def _gym(environment: str) -> Benchmark:
-    if "://" not in environment:
-        raise ConfigError(f"'gym:{environment}' is no address.", hint=f"For example: {_EXAMPLES['gym']}")
-    address = environment.rstrip("/")
+    environment = environment.rstrip("/")
 
-    def without_rows(split: str) -> Iterator[Row]:
-        raise ConfigError(
-            "A server of NeMo Gym has no rows of its own.",
-            hint=f"Name the file of its tasks: ns prepare_data gym:{environment} --rows=FILE.jsonl",
-        )
+    def usual_rows(split: str) -> Iterator[Row]:
+        if "://" in environment:
+            raise ConfigError(
+                "A server of NeMo Gym has no rows of its own.",
+                hint=f"Name the file of its tasks: ns prepare_data gym:{environment} --rows=FILE.jsonl",
+            )
+        from newskills.solve.interactive.gym_program import gym_tasks
+
+        return gym_rows(gym_tasks(environment, os.environ), environment)
 
     def with_rows(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         if len(values) != 1:
             raise ConfigError("--rows needs one file of tasks, in NeMo Gym's form.")
         file = Path(values[0]).expanduser()
-        return replace(usual, generate_rows=lambda split: gym_rows(file, address), options=benchmark.options)
+        return replace(usual, generate_rows=lambda split: gym_rows(file, environment), options=benchmark.options)
 
     usual = _benchmark(
         f"gym-{_slug(environment)}",
-        f"NeMo Gym's resources server at {address}",
+        f"resources server of NeMo Gym: {environment}",
         solver="nemo_gym",
         prompt="",
         defaults={"prompt_format": "openai"},
-        generate_rows=without_rows,
+        generate_rows=usual_rows,
         options={"rows": Option(meaning="file of tasks, in NeMo Gym's form (JSON lines)", apply=with_rows)},
     )
     return usual
@@ -194,5 +197,5 @@ _KINDS: Mapping[str, Callable[[str], Benchmark]] = {"verifiers": _verifiers, "op
 _EXAMPLES = {
     "verifiers": "verifiers:reverse-text",
     "openenv": "openenv:http://127.0.0.1:8000",
-    "gym": "gym:http://127.0.0.1:8000",
+    "gym": "gym:mcqa or gym:http://127.0.0.1:8000",
 }

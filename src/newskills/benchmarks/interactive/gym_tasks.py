@@ -16,8 +16,9 @@ IDENTITIES = ("id", "uuid", "task_id", "instance_id", "problem_id")
 """Fields of a row that may name it; taken where all rows have one of their own."""
 
 
-def gym_rows(file: Path, address: str) -> Iterator[Row]:
-    """Yield the tasks of a file for the server at `address`. Raises DataError for a row that is none."""
+def gym_rows(file: Path, environment: str) -> Iterator[Row]:
+    """Yield the tasks of a file for a server: its address, or the name of its configuration. Raises DataError for a
+    row that is none."""
     from newskills.solve.interactive.gym_environment import read_task
 
     rows = list(_read(file))
@@ -27,7 +28,7 @@ def gym_rows(file: Path, address: str) -> Iterator[Row]:
         questions = [message.content for message in messages if message.role == "user"]
         last = questions[-1] if questions else messages[-1].content
         problem = last if isinstance(last, str) else "\n".join(str(part.get("text", "")) for part in last or ())
-        yield {"id": name, "problem": problem, "environment": address, "gym_row": row}
+        yield {"id": name, "problem": problem, "environment": environment, "gym_row": row}
 
 
 def _read(file: Path) -> Iterator[tuple[str, Row]]:

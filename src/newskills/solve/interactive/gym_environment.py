@@ -27,6 +27,7 @@ from newskills.gateway.protocols.responses import ResponsesProtocol
 from newskills.gateway.tasks import openai_choice
 from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask_next
+from newskills.solve.interactive.gym_program import gym_server
 from newskills.solve.interactive.gym_session import TASK, GymSession
 from newskills.solve.interactive.shared import SharedContext
 from newskills.solve.parts import SolverParts
@@ -47,7 +48,7 @@ class GymConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class GymSolver:
-    """Row: `environment` (address of the server), `gym_row` (the row as Gym has it).
+    """Row: `environment` (address of the server, or name of a configuration), `gym_row` (the row as Gym has it).
 
     Written: `reward`, `verified` (what the server says beside it), `conversation`, `exit_status` (completed, length,
     turns, context), `num_tool_calls`, and token counts over all requests.
@@ -80,7 +81,9 @@ class GymSolver:
         """Play a session. Raises what the model raises, and EnvironmentFailedError without a reward that counts."""
         began = time.monotonic()
         address, row = str(sample.row["environment"]), sample.row["gym_row"]
-        shared = self._shared.setdefault(address, SharedContext(lambda: _connected(address)))
+        shared = self._shared.setdefault(
+            address, SharedContext(lambda: _connected(address), keep=not is_address(address))
+        )
         episode = _GymEpisode(
             name=sample.id, program=read_task(row, f"Row {sample.id}"), asked=request, replies=[], output=[]
         )
@@ -199,9 +202,18 @@ async def _result(session: GymSession, call: ToolCall, program: ProgramRequest) 
 
 
 @asynccontextmanager
-async def _connected(address: str) -> AsyncIterator[HttpClient]:
-    client = HttpClient(address, limit=CONNECTIONS, proxy=proxy_for(address, os.environ))
+async def _connected(environment: str) -> AsyncIterator[HttpClient]:
+    """Yield a client of the server at an address; one that is started where it is the name of a configuration."""
+    if not is_address(environment):
+        async with gym_server(environment, os.environ) as address, _connected(address) as client:
+            yield client
+        return
+    client = HttpClient(environment, limit=CONNECTIONS, proxy=proxy_for(environment, os.environ))
     try:
         yield client
     finally:
         await client.close()
+
+
+def is_address(environment: str) -> bool:
+    return "://" in environment
