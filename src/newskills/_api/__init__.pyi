@@ -1964,7 +1964,7 @@ def import_results(
     *,
     path: str,
     output_dir: str | Path = 'imported',
-    format: Literal['atif', 'evalscope', 'inspect', 'lm-eval', 'nemo-evaluator', 'nemo-skills'] | None = None,
+    format: Literal['atif', 'evalscope', 'inspect', 'lm-eval', 'nemo-evaluator', 'nemo-gym', 'nemo-skills'] | None = None,
     score: str | None = None,
     benchmark: str | None = None,
     dry_run: bool = False,

@@ -71,6 +71,12 @@ class _Handler(BaseHTTPRequestHandler):
             return 200, {"success": True}
         if self.path == "/get_counter_value":
             return 200, {"count": counters[session]}
+        if self.path == "/aggregate_metrics":
+            responses = body["verify_responses"]
+            rewards = [response["reward"] for response in responses]
+            tasks = {response["_ng_task_index"] for response in responses}
+            keys = {"mean/reward": sum(rewards) / len(rewards), "tasks": len(tasks)}
+            return 200, {"agent_metrics": {**keys, "seen": sorted(responses[0])}, "key_metrics": keys}
         if self.path != "/verify":
             return 404, {"detail": "Not Found"}
         self.server.verified.append(body)

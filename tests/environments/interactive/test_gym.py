@@ -36,9 +36,9 @@ class Place:
         (self.folder / "tasks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         return ns(f"ns prepare_data gym:{self.url} --rows=tasks.jsonl", cwd=self.folder, env=self.env)
 
-    def eval(self, *more: str) -> Any:
-        line = f"ns eval --benchmarks=gym:{self.url} --server_type=vllm --server_address={self.model} --model=fake"
-        return ns(line, "--output_dir=results", *more, cwd=self.folder, env=self.env)
+    def eval(self, *more: str, samples: int = 0) -> Any:
+        model = f"--server_type=vllm --server_address={self.model} --model=fake --output_dir=results"
+        return ns(f"ns eval --benchmarks=gym:{self.url}:{samples} {model}", *more, cwd=self.folder, env=self.env)
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -107,6 +107,8 @@ def test_what_the_server_cannot_measure_is_unscored(tmp_path: Path, fake_server:
     assert "status 500" in lost[1]["detailed_error"]
     assert "not a number" in lost[2]["detailed_error"]
     assert place.records[3]["outcome"] == "correct"
+    (figures,) = tmp_path.glob("results/eval-results/*/environment_metrics.json")
+    assert json.loads(figures.read_text())["key_metrics"] == {"mean/reward": 1.0, "tasks": 1}
     (metrics,) = tmp_path.glob("results/eval-results/*/metrics.json")
     ((_, modes),) = json.loads(metrics.read_text()).items()
     assert modes["pass@1"]["accuracy"] == 100.0
@@ -127,6 +129,18 @@ def test_a_server_that_dies_loses_no_task(tmp_path: Path, fake_server: Any) -> N
         assert 0 < len(server.verified) < 8
     assert second.returncode == 0, second.stdout + second.stderr
     assert [record["outcome"] for record in place.records] == ["correct"] * 8
+
+
+def test_figures_of_the_server_stand_beside_ours(tmp_path: Path, fake_server: Any) -> None:
+    with counter_server() as server:
+        place = Place(tmp_path, server.url, fake_server(ADDS).base_url)
+        place.prepare([counter_row(0), counter_row(1, expected_count=0)])
+        done = place.eval(samples=2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "by its environment: mean/reward 0.5, tasks 2 (results/eval-results/" in " ".join(done.stdout.split())
+    (figures,) = tmp_path.glob("results/eval-results/*/environment_metrics.json")
+    seen = ["_ng_rollout_index", "_ng_task_index", "expected_count", "initial_count", "response", "reward"]
+    assert json.loads(figures.read_text())["agent_metrics"]["seen"] == seen
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
             expected.setdefault(_benchmark(row, file), []).append(_identity(row))
     if not records:
         raise DataError(f"{source.path} has no rollouts of NeMo Gym.")
-    imported = []
+    imported: list[ImportedBenchmark] = []
     for name, pairs in records.items():
         own = [*notes] if not imported else []
         numbers = _numbered({repeat for repeat, _ in pairs})
@@ -77,10 +77,10 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 
 
 class _Repeat(NamedTuple):
-    """`seed`: that of the file's name, as `ns nemo_gym_rollouts` gives it; `index`: among those of the file."""
+    """`seed`: that of the file's name, as `ns nemo_gym_rollouts` gives it; `place`: among those of the file."""
 
     seed: int | None
-    index: int
+    place: int
 
 
 def _seed_of(file: Path) -> int | None:
@@ -90,8 +90,8 @@ def _seed_of(file: Path) -> int | None:
 
 def _numbered(repeats: Collection[_Repeat]) -> dict[_Repeat, int | None]:
     """Return the seed of each: that of its file, where it is the only one there; None for the only one at all."""
-    if any(repeat.index for repeat in repeats):
-        ordered = sorted(repeats, key=lambda repeat: (repeat.seed or 0, repeat.index))
+    if any(repeat.place for repeat in repeats):
+        ordered = sorted(repeats, key=lambda repeat: (repeat.seed or 0, repeat.place))
         return {repeat: number for number, repeat in enumerate(ordered)}
     return {repeat: repeat.seed for repeat in repeats}
 
@@ -201,8 +201,8 @@ def _conversation(items: Any, task: Row, notes: list[str]) -> list[Row]:
     if not items:
         return []
     try:
-        asked = {"input": items, "instructions": task.get("instructions")}
-        messages = _PROTOCOL.read(asked, "", False).messages
+        program = {"input": items, "instructions": task.get("instructions")}
+        messages = _PROTOCOL.read(program, "", False).messages
     except GatewayProblem as problem:
         if (note := f"Conversations are left out: {problem.message}") not in notes:
             notes.append(note)

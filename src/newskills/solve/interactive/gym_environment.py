@@ -34,6 +34,8 @@ from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
 CONNECTIONS = 1024
+AGGREGATION = 600.0
+"""Seconds that a server may take for the figures of all verdicts."""
 CUT = ("length", "content_filter")
 PROTOCOL = ResponsesProtocol()
 NO_TOOL = '{"detail":"Not Found"}'
@@ -59,6 +61,30 @@ class GymSolver:
     def __init__(self, parts: SolverParts, config: GymConfig = GymConfig()) -> None:  # noqa: B008 - frozen
         self._chat, self._config = parts.chat, config
         self._shared: dict[str, SharedContext[HttpClient]] = {}
+
+    @staticmethod
+    async def aggregate(seeds: Sequence[Sequence[Row]]) -> tuple[Row, Row]:
+        """Return the figures that the server makes of all verdicts, and its main ones. Raises ConfigError,
+        EnvironmentFailedError."""
+        verdicts = [
+            {
+                **{name: value for name, value in record["gym_row"].items() if name != TASK},
+                **record["verified"],
+                "reward": record["reward"],
+                "_ng_task_index": task,
+                "_ng_rollout_index": number,
+                "response": {"usage": {"output_tokens": record.get("num_generated_tokens") or 0}},
+            }
+            for number, records in enumerate(seeds)
+            for task, record in enumerate(records)
+            if "verified" in record
+        ]
+        if not verdicts:
+            return {}, {}
+        environment = next(record["environment"] for records in seeds for record in records)
+        async with _connected(environment) as client:
+            figures = await GymSession(client, {}, AGGREGATION).aggregate(verdicts)
+        return figures, figures.get("key_metrics") or {}
 
     def request(self, sample: Sample) -> Request:
         """Return the first request. Raises DataError for a row that is no task of NeMo Gym, ConfigError."""

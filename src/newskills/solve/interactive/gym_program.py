@@ -218,5 +218,5 @@ async def _await_ready(process: Any, address: str, name: str, log: IO[bytes]) ->
     finally:
         await client.close()
     log.seek(0)
-    said = log.read().decode(errors="replace").strip()[-1500:]
-    raise EnvironmentFailedError(f"The server {name} of NeMo Gym did not start: {said}")
+    tail = log.read().decode(errors="replace").strip()[-1500:]
+    raise EnvironmentFailedError(f"The server {name} of NeMo Gym did not start: {tail}")

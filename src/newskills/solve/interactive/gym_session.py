@@ -7,7 +7,7 @@ POST /seed_session (the whole row), POST /TOOL (arguments), POST /verify (the ro
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -57,26 +57,34 @@ class GymSession:
 
     async def verify(self, response: Row) -> GymVerdict:
         """Return the verdict on `response`. Raises EnvironmentFailedError where there is none."""
-        answer = await self._post("/verify", {**self._row, "response": response})
-        self._expect_ok("/verify", answer)
-        try:
-            value = json.loads(answer.body)
-        except ValueError as error:
-            raise self._failed("/verify", f"answered without valid JSON ({error})") from error
-        return self._verdict(value)
-
-    def _verdict(self, value: Any) -> GymVerdict:
-        reward = value.get("reward") if isinstance(value, dict) else None
-        if not isinstance(reward, int | float) or not math.isfinite(reward):
+        value = await self._object("/verify", {**self._row, "response": response})
+        reward = value.get("reward")
+        if not isinstance(reward, int | float):
             raise self._failed("/verify", f"gave the reward {reward!r}, which is not a number")
         kind, reason = value.get("failure_kind"), value.get("failure_reason")
         masked = ": ".join(str(part) for part in (kind, reason) if part)[:LONGEST]
-        own = {name: field for name, field in value.items() if name not in self._row and name != "response"}
+        left_out = {*self._row, "response", "reward", "mask_sample"}
+        own = {name: field for name, field in value.items() if name not in left_out and field is not None}
         return GymVerdict(
             reward=float(reward),
             masked=(masked or "no reason is told") if value.get("mask_sample") is True else "",
             fields=own,
         )
+
+    async def aggregate(self, verdicts: Sequence[Row]) -> Row:
+        """Return the server's figures of many verdicts. Raises EnvironmentFailedError."""
+        return await self._object("/aggregate_metrics", {"verify_responses": verdicts})
+
+    async def _object(self, path: str, body: Row) -> Row:
+        answer = await self._post(path, body)
+        self._expect_ok(path, answer)
+        try:
+            value = msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._failed(path, f"answered without valid JSON ({error})") from error
+        if not isinstance(value, dict):
+            raise self._failed(path, "answered without a JSON object")
+        return value
 
     async def _post(self, path: str, body: Any) -> HttpResponse:
         try:
