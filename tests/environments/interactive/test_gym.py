@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.commands.running import ns, rows_of
 from tests.environments.interactive.gym_double import counter_row, counter_server
 from tests.server import Answer, Script
@@ -158,3 +159,33 @@ def test_what_is_refused(tmp_path: Path) -> None:
     )
     without = ns("ns prepare_data gym:http://127.0.0.1:9", cwd=tmp_path, env=place.env)
     assert "--rows=FILE" in refused(without)
+
+
+@pytest.mark.nightly
+@pytest.mark.local_model
+def test_a_policy_is_rewarded_by_the_server(tmp_path: Path, small_model: Path) -> None:
+    """The policy calls no tool: it is right where nothing was to be added."""
+    rows = [counter_row(0, expected_count=0), counter_row(1, answer={"mask_sample": True})]
+    for row in rows:
+        del row["responses_create_params"]["tools"]  # the small model's template has none
+    small = "++steps=1 ++batch_size=2 ++group_size=2 ++max_tokens=4 ++trainer.threads=1 ++held_out=0"
+    with counter_server() as server:
+        place = Place(tmp_path, server.url, "")
+        assert place.prepare(rows).returncode == 0
+        line = f"ns grpo --model={small_model} --benchmark=gym:{server.url} --split=test --allow_overlap"
+        done = ns(f"{line} --output_dir=out {small}", cwd=tmp_path, env=place.env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    responses = [reply for row in rows_of(tmp_path / "out/samples.jsonl") for reply in row["responses"]]
+    assert sorted(str(reply["reward"]) for reply in responses) == ["1.0", "1.0", "None", "None"]
+
+
+def test_generations_are_kept_with_their_rewards(tmp_path: Path, fake_server: Any) -> None:
+    with counter_server() as server:
+        place = Place(tmp_path, server.url, fake_server(ADDS).base_url)
+        place.prepare([counter_row(0), counter_row(1, expected_count=0)])
+        (prepared,) = tmp_path.glob("data/*/test.jsonl")
+        words = f"--input_file={prepared} --output_dir=out --server_type=vllm --server_address={place.model}"
+        solver = "--model=fake ++solver=nemo_gym ++prompt_format=openai ++eval_type=environment_reward"
+        done = ns(f"ns generate {words} {solver}", cwd=tmp_path, env=place.env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [record["outcome"] for record in rows_of(tmp_path / "out/output.jsonl")] == ["correct", "wrong"]
