@@ -166,6 +166,43 @@ def test_gym_starts_the_folder_and_we_agree_with_ourselves(lesson: Path, fake_se
     assert [record["generation"] for record in rows_of(one)] == [record["generation"] for record in rows_of(other)]
 
 
+def test_tools_keep_a_state_for_each_session(lesson: Path, fake_server: Any) -> None:
+    """The model sets x to its own number, and prints it in a later call: what others set must not be there."""
+    name = "stateful_python_code_exec"
+
+    def calls(*codes: str) -> tuple[dict[str, Any], ...]:
+        return tuple(
+            {
+                "id": f"c{place}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps({"code": code})},
+            }
+            for place, code in enumerate(codes)
+        )
+
+    turns = (calls("x = x + 1 if 'x' in globals() else 3"), calls("print(x + 1)"))
+    model = fake_server(Script(answer=Answer(text=r"So \boxed{4}."), tool_turns=turns))
+    tools = "++tool_modules=[python]"
+    assert ns(f"ns serve_gym --benchmark=./sums --folder=gym {tools}", cwd=lesson).returncode == 0
+    rows = lesson / "gym/resources_servers/sums/data/test.jsonl"
+    assert [tool["name"] for tool in rows_of(rows)[0]["responses_create_params"]["tools"]] == [name]
+    env = {"NEWSKILLS_DATA_DIR": str(lesson / "data")}
+    server = GymServed(lesson, "--benchmark=./sums", "--workers=1", tools)
+    try:
+        made = ns(f"ns prepare_data gym:{server.url} --rows={rows}", cwd=lesson, env=env)
+        assert made.returncode == 0, made.stderr
+        words = f"--server_type=vllm --server_address={model.base_url} --model=fake --output_dir=out"
+        done = ns(f"ns eval --benchmarks=gym:{server.url} {words}", cwd=lesson, env=env)
+    finally:
+        assert server.stop() == 0
+    assert done.returncode == 0, done.stdout + done.stderr
+    (records,) = lesson.glob("out/eval-results/*/output.jsonl")
+    assert [record["reward"] for record in rows_of(records)] == [1.0, 0.0, 0.0]
+    for record in rows_of(records):
+        results = [message["content"] for message in record["conversation"] if message["role"] == "tool"]
+        assert [result.strip() for result in results] == ["", "4"], results
+
+
 class started:
     """The folder's app.py, started with what Gym sets, by a Python that has nothing but its standard library."""
 

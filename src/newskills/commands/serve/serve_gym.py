@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.serving.serve_gym_options import ServeGymOptions
-from newskills.pipelines.serving.serve_rewards_options import RewardKeys
+from newskills.pipelines.serving.serve_gym_options import GymKeys, ServeGymOptions
 
 COMMAND = Command(
     name="serve_gym",
@@ -13,11 +12,12 @@ COMMAND = Command(
     "use it. --folder writes the folder that Gym starts it from, with the benchmark's rows. An answer that could not "
     "be graded is masked; it never gets reward 0.",
     options=ServeGymOptions,
-    config=RewardKeys,
+    config=GymKeys,
     run="newskills.pipelines.serving.serve_gym:run",
     examples=(
         "ns serve_gym --benchmark=gsm8k --folder=gym",
         "ns serve_gym --benchmark=gsm8k --port=9070",
         "ns serve_gym --grader=math ++reward.wrong=-0.5",
+        "ns serve_gym --benchmark=aime24 ++tool_modules=[python] --folder=gym",
     ),
 )

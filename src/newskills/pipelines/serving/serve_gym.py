@@ -7,23 +7,27 @@ import os
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from newskills.base import aio
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.keys import keys_of
 from newskills.pipelines.serving.gym_folder import GymFolder, gym_address, server_name, write_folder
-from newskills.pipelines.serving.serve_gym_options import ServeGymOptions
+from newskills.pipelines.serving.serve_gym_options import GymKeys, ServeGymOptions
 from newskills.pipelines.serving.serve_rewards import grader_of, say, worth
-from newskills.pipelines.serving.serve_rewards_options import RewardKeys
 from newskills.pipelines.serving.token import check_reach, who
 from newskills.prompts.renderer import load_prompt
 from newskills.run.rewarding.graders import Capacity, RewardGrader
 from newskills.run.rewarding.gym_server import serve_gym
+from newskills.run.rewarding.gym_tools import GymTools
 from newskills.run.rewarding.gym_wire import gym_row
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.server import RewardServerSettings
@@ -34,13 +38,13 @@ POLICY = "policy"
 
 def run(parsed: Parsed[ServeGymOptions]) -> int:
     options = parsed.options
-    keys = keys_of(RewardKeys, parsed)
+    keys = keys_of(GymKeys, parsed)
     if keys is None:
         return 0
     name, settings = grader_of(options.benchmark, options.grader, options.data_dir, keys)
     if keys.reward.judges:
         load_prompt(keys.reward.judge.prompt)
-    asking = _asking(options)
+    asking = _asking(options, keys)
     if options.folder is not None:
         _write(options, asking, list(parsed.overrides.items()))
         return 0
@@ -53,23 +57,32 @@ def run(parsed: Parsed[ServeGymOptions]) -> int:
         show_dry_run([("listens", where, who("")), ("grades", source.label, worth(keys.reward))])
         return 0
     listening = RewardServerSettings(host=host, port=port)
-    aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=say))
+    config = asking.config if asking is not None else None
+    tools = GymTools(replace(config, sandbox=keys.sandbox)) if config is not None and config.tool_modules else None
+    aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=say, tools=tools))
     return 0
 
 
-def _asking(options: ServeGymOptions) -> QuestionFormat | None:
+def _asking(options: ServeGymOptions, keys: GymKeys) -> QuestionFormat | None:
     """Return how the benchmark asks; None for a grader alone. Raises ConfigError for one whose answers take more than
     one reply."""
+    tools = (
+        {"tool_modules": list(keys.tool_modules), "tool_overrides": keys.tool_overrides}
+        if keys.tool_modules
+        else {}
+    )
     if options.benchmark is None:
+        if tools:
+            raise ConfigError("++tool_modules: only rows of a --benchmark offer tools.")
         return None
     benchmark = get_benchmark(options.benchmark)
-    asking = asking_of(benchmark, _rows_file(options, benchmark), POLICY)
+    asking = asking_of(benchmark, _rows_file(options, benchmark), POLICY, [Layer("command line", tools)])
     asking.check_one_answer(benchmark.name)
-    if not asking.one_reply:
+    if not asking.one_reply and not asking.config.tool_modules:
         raise ConfigError(
             f"{benchmark.name} uses the solver {asking.config.selected_by or asking.config.solved_by}, which talks to "
             "the model itself; in NeMo Gym an agent does that.",
-            hint="Serve a benchmark with the solver chat.",
+            hint="Serve a benchmark with the solver chat; with tools: ++tool_modules=[python].",
         )
     return asking
 

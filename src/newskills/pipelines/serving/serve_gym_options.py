@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from newskills.pipelines.options import NAME, AtLeastOne, DryRun, doc
-from newskills.pipelines.serving.serve_rewards_options import Port
+from newskills.pipelines.serving.serve_rewards_options import Port, RewardKeys
 from newskills.pipelines.serving.token import Open
 
 
@@ -34,3 +34,14 @@ class ServeGymOptions(Struct, frozen=True, kw_only=True):
     ] = 0
     open: Open = False
     dry_run: DryRun = False
+
+
+class GymKeys(RewardKeys, frozen=True, kw_only=True):
+    """`++` keys of `ns serve_gym`."""
+
+    tool_modules: Annotated[
+        tuple[str, ...], Meta(description="tools of the rows, which the server runs: python, …")
+    ] = ()
+    tool_overrides: Annotated[
+        dict[str, Any], Meta(description="settings of the tools: {Provider: {key: value}}")
+    ] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from newskills.base.errors import DataError
+from newskills.base.reading.reply_text import join_turns
 from newskills.base.records import Cause, Row
 from newskills.metrics.generic import GenericMetric
 from newskills.models.openai_responses import FINISHES, dynamic
@@ -54,7 +55,8 @@ def read_verify(body: Row, asking: QuestionFormat | None) -> RewardItem:
     response = body.get(RESPONSE)
     if not isinstance(response, dict) or not isinstance(response.get("output"), list):
         raise DataError(f"The row has no `{RESPONSE}` with `output`.")
-    text, finish_reason = _said(response)
+    uses_tools = asking is not None and not asking.one_reply
+    text, finish_reason = _said(response, whole=uses_tools)
     row = body.get(ROW)
     if not isinstance(row, dict):
         row = {name: value for name, value in body.items() if name not in (TASK, RESPONSE) and name[:4] != "_ng_"}
@@ -68,8 +70,9 @@ def read_verify(body: Row, asking: QuestionFormat | None) -> RewardItem:
     return RewardItem(record=record, written=text, tokens=tokens if isinstance(tokens, int) else None)
 
 
-def _said(response: Row) -> tuple[str, str]:
-    """Return what the model said last, behind all calls of tools, and how it ended."""
+def _said(response: Row, *, whole: bool) -> tuple[str, str]:
+    """Return what the model said, and how it ended; `whole`: in all turns, as our own tools have it, else behind the
+    last call of a tool."""
     texts: list[str] = []
     for item in response["output"]:
         kind = item.get("type") if isinstance(item, dict) else None
@@ -79,11 +82,12 @@ def _said(response: Row) -> tuple[str, str]:
             texts += [
                 str(part.get("text") or part.get("refusal") or "") for part in parts if isinstance(part, dict)
             ]
-        elif kind != "reasoning":
+        elif kind != "reasoning" and not whole:
             texts.clear()
     cut = response.get("incomplete_details")
     reason = cut.get("reason") if isinstance(cut, dict) else None
-    return "".join(texts), FINISHES.get(str(reason), "length") if reason else "stop"
+    text = join_turns(list(filter(None, texts)), "\n") if whole else "".join(texts)
+    return text, FINISHES.get(str(reason), "length") if reason else "stop"
 
 
 def verdict_of(judged: Judged) -> Row:
