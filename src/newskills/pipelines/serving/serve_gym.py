@@ -66,11 +66,9 @@ def run(parsed: Parsed[ServeGymOptions]) -> int:
 def _asking(options: ServeGymOptions, keys: GymKeys) -> QuestionFormat | None:
     """Return how the benchmark asks; None for a grader alone. Raises ConfigError for one whose answers take more than
     one reply."""
-    tools = (
-        {"tool_modules": list(keys.tool_modules), "tool_overrides": keys.tool_overrides}
-        if keys.tool_modules
-        else {}
-    )
+    tools: Row = {}
+    if keys.tool_modules:
+        tools = {"tool_modules": list(keys.tool_modules), "tool_overrides": keys.tool_overrides}
     if options.benchmark is None:
         if tools:
             raise ConfigError("++tool_modules: only rows of a --benchmark offer tools.")
