@@ -157,6 +157,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert "input: items of type 'nonsense'" in refused(
         place.prepare([{"responses_create_params": {"input": [{"type": "nonsense"}]}}])
     )
+    assert place.prepare([counter_row(1)]).returncode == 0
+    assert "2 rows" in place.prepare([counter_row(1), counter_row(2)]).stdout  # a changed file is prepared again
     without = ns("ns prepare_data gym:http://127.0.0.1:9", cwd=tmp_path, env=place.env)
     assert "--rows=FILE" in refused(without)
 

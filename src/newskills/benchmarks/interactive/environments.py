@@ -142,8 +142,9 @@ def _gym(environment: str) -> Benchmark:
     def with_rows(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         if len(values) != 1:
             raise ConfigError("--rows needs one file of tasks, in NeMo Gym's form.")
-        file = Path(values[0]).expanduser()
-        return replace(usual, generate_rows=lambda split: gym_rows(file, environment), options=benchmark.options)
+        file = Path(values[0]).expanduser().absolute()
+        made = replace(usual, generate_rows=lambda split: gym_rows(file, environment), reads=str(file))
+        return replace(made, options=benchmark.options)
 
     usual = _benchmark(
         f"gym-{_slug(environment)}",
