@@ -141,7 +141,9 @@ def test_a_killed_run_leaves_no_server(installed: Installed, fake_server: Any) -
             assert run.poll() is None
             time.sleep(0.05)
         run.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 120
     while not is_over(installed.started[0]):
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 

@@ -6,9 +6,11 @@ Its servers run in the environment of that program: nothing is installed for the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,8 +71,13 @@ def gym(words: str, folder: Path, venvs: Path) -> None:
     line = [GYM, *shlex.split(words), f"+uv_venv_dir={venvs}", "+skip_venv_if_present=true"]
     env = {**os.environ, "NEWSKILLS_PYTHON": sys.executable}
     with (folder / "gym.log").open("wb") as log:
-        done = subprocess.run(line, cwd=folder, env=env, stdout=log, stderr=log, timeout=600, check=False)
-    assert done.returncode == 0, (folder / "gym.log").read_text(errors="replace")[-5000:]
+        run = subprocess.Popen(line, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
+    try:
+        assert run.wait(600) == 0, (folder / "gym.log").read_text(errors="replace")[-5000:]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)  # reverify leaves its servers behind
+        run.wait()
 
 
 def said(row: dict[str, Any]) -> str:
