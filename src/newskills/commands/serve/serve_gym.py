@@ -14,6 +14,7 @@ COMMAND = Command(
     options=ServeGymOptions,
     config=GymKeys,
     run="newskills.pipelines.serving.serve_gym:run",
+    result="newskills.pipelines.serving.serve_gym:result",
     examples=(
         "ns serve_gym --benchmark=gsm8k --folder=gym",
         "ns serve_gym --benchmark=gsm8k --port=9070",

@@ -20,6 +20,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.keys import keys_of
+from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.serving.gym_folder import GymFolder, gym_address, server_name, write_folder
 from newskills.pipelines.serving.serve_gym_options import GymKeys, ServeGymOptions
 from newskills.pipelines.serving.serve_rewards import grader_of, say, worth
@@ -37,17 +38,25 @@ POLICY = "policy"
 
 
 def run(parsed: Parsed[ServeGymOptions]) -> int:
+    """Serve until it is stopped, and return the exit code. Raises as `result`."""
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
+    """Serve until it is stopped; return the service that has ended, None for a dry run and where a folder is written.
+    Raises ConfigError, UnknownNameError, DataError, ServerStartError."""
     options = parsed.options
     keys = keys_of(GymKeys, parsed)
     if keys is None:
-        return 0
+        return None
     name, settings = grader_of(options.benchmark, options.grader, options.data_dir, keys)
     if keys.reward.judges:
         load_prompt(keys.reward.judge.prompt)
     asking = _asking(options, keys)
     if options.folder is not None:
         _write(options, asking, list(parsed.overrides.items()))
-        return 0
+        return None
     host, port = gym_address(os.environ) if options.gym_address else (options.host, options.port)
     check_reach(host, "", open_to_all=options.open or options.gym_address, takes_token=False)
     capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
@@ -55,12 +64,11 @@ def run(parsed: Parsed[ServeGymOptions]) -> int:
     if options.dry_run:
         where = f"{host}:{port or 'a free port'}"
         show_dry_run([("listens", where, who("")), ("grades", source.label, worth(keys.reward))])
-        return 0
+        return None
     listening = RewardServerSettings(host=host, port=port)
     config = asking.config if asking is not None else None
     tools = GymTools(replace(config, sandbox=keys.sandbox)) if config is not None and config.tool_modules else None
-    aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=say, tools=tools))
-    return 0
+    return EndedService(aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=say, tools=tools)))
 
 
 def _asking(options: ServeGymOptions, keys: GymKeys) -> QuestionFormat | None:

@@ -109,9 +109,9 @@ async def serve_gym(
     *,
     say: PrintLine,
     tools: GymTools | None = None,
-) -> None:
+) -> str:
     """Serve until SIGINT or SIGTERM; then requests in work may finish, for 30 s, and a second signal ends them at
-    once.
+    once. Return the address.
 
     Raises ConfigError, UnknownNameError, AuthError (judge), SandboxError, ServerStartError.
     """
@@ -131,6 +131,7 @@ async def serve_gym(
         say(f"Stopped after {app.outcomes.total():,} answers{f' ({counts})' if counts else ''}.")
         if app.last_reason:
             say(f"The last one that could not be graded: {app.last_reason}")
+        return server.url
     finally:
         if tools is not None:
             await tools.close()
