@@ -22,6 +22,7 @@ from newskills.base.errors import NewskillsError
 GRADED = {"problem": "2 + 2?", "expected_answer": "4", "generation": r"\boxed{4}", "symbolic_correct": True}
 SERVICES = {
     "serve_rewards": "newskills.serve_rewards(grader='math', port=0)",
+    "serve_gym": "newskills.serve_gym(grader='math', port=0)",
     "serve_evals": "newskills.serve_evals(output_root='evals', port=0)",
     "gateway": "newskills.serve_gateway(server_type='openai', server_address='http://127.0.0.1:9', model='m', port=0)",
 }

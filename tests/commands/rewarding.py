@@ -21,13 +21,15 @@ MATH = ("++reward.wrong=-0.5", "++reward.no_answer=-0.5", "++reward.format.box=0
 
 
 class Rewards:
-    """The server in a process of its own; its output is in `said`."""
+    """The server in a process of its own; its output is in `said`. `told`: what it says before its address."""
+
+    command, told = "serve_rewards", "Reward server at "
 
     def __init__(self, folder: Path, *options: str, env: Mapping[str, str] | None = None) -> None:
         self.log = folder / "rewards.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "newskills", "serve_rewards", "--port=0", *options],
+                [sys.executable, "-m", "newskills", self.command, "--port=0", *options],
                 cwd=folder,
                 env={**os.environ, **(env or {})},
                 stdout=log,
@@ -68,8 +70,8 @@ class Rewards:
     def _address(self) -> str:
         deadline = time.monotonic() + 600
         while True:
-            if "Reward server at " in self.said:
-                return self.said.partition("Reward server at ")[2].partition(",")[0]
+            if self.told in self.said:
+                return self.said.partition(self.told)[2].partition(",")[0]
             assert self.process.poll() is None, self.said
             assert time.monotonic() < deadline, self.said
             time.sleep(0.02)

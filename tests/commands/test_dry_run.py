@@ -135,6 +135,7 @@ LINES = {
     "view": ("ns view results --export page", "a page, its data and its scripts"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
     "serve_rewards": ("ns serve_rewards --grader=math ++reward.wrong=-0.5", f"math@{VERSION}"),
+    "serve_gym": ("ns serve_gym --grader=math", f"math@{VERSION}"),
     "serve_evals": ("ns serve_evals --port=0 --output-root=evals", "++server.model=slime-openai-model"),
     "agents": ("ns agents install codex", "codex/0."),
     "gateway": (

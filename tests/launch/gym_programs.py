@@ -10,9 +10,16 @@ PROGRAM = """\
 #!{python}
 import json, os, sys, time, urllib.request
 from pathlib import Path
-name, state = Path(sys.argv[0]).name, Path({state!r})
-options = dict(word.lstrip("+").split("=", 1) for word in sys.argv[1:])
-(state / name).write_text(json.dumps(sys.argv[1:]))
+name, words, state = Path(sys.argv[0]).name, sys.argv[1:], Path({state!r})
+if words[:3] == ["eval", "run", "--help"]:
+    sys.exit()
+today = dict(ng_run="env start", ng_status="env status", ng_collect_rollouts="eval run --no-serve")
+for old, command in today.items() if name == "gym" else ():
+    if words[:len(command.split())] == command.split():
+        name, words = old, words[len(command.split()):]
+        break
+options = dict(word.lstrip("+").split("=", 1) for word in words)
+(state / name).write_text(json.dumps(words))
 if name == "ng_run":
     if "die" in options:
         sys.exit(1)
@@ -29,12 +36,19 @@ else:
 """
 
 
-def make_gym(root: Path) -> tuple[Path, Path]:
-    """A folder of NeMo Gym, in which its programs write what they were told, and the folder of the programs."""
+OLD = ("ng_run", "ng_status", "ng_collect_rollouts")
+NEW = ("gym",)
+
+
+def make_gym(root: Path, names: tuple[str, ...] = NEW) -> tuple[Path, Path]:
+    """A folder of NeMo Gym, in which its programs write what they were told, and the folder of the programs.
+
+    What `gym` is told lies under the old names, without its own words.
+    """
     folder, programs = root / "its gym", root / "bin"
     folder.mkdir()
     programs.mkdir()
-    for name in ("ng_run", "ng_status", "ng_collect_rollouts"):
+    for name in names:
         program = programs / name
         program.write_text(PROGRAM.format(python=sys.executable, state=str(folder)))
         program.chmod(0o755)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.launch.gym_programs import make_gym
+from tests.launch.gym_programs import NEW, OLD, make_gym
 
 from newskills.base.errors import NewskillsError
 from newskills.launch.declarative import Command, CommandGroup, Pipeline
@@ -20,9 +20,9 @@ SERVED = Path(__file__).parents[1] / "commands/served.py"
 
 
 @pytest.fixture
-def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of NeMo Gym, and in it what its programs were told."""
-    folder, programs = make_gym(tmp_path)
+def gym(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A folder of NeMo Gym, and in it what its programs were told: today's, or those that a test names."""
+    folder, programs = make_gym(tmp_path, getattr(request, "param", NEW))
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     monkeypatch.chdir(tmp_path)
@@ -49,6 +49,7 @@ def told(gym: Path, name: str) -> Any:
     return json.loads((gym / name).read_text())
 
 
+@pytest.mark.parametrize("gym", [NEW, OLD], ids=["gym", "ng"], indirect=True)
 def test_rollouts_are_collected_once_the_servers_are_healthy(gym: Path) -> None:
     rollouts(gym, '+agent_name=simple +note="it\'s $HOME"')
     assert (gym.parent / "out/rollouts.jsonl").read_text() == "{}\n"

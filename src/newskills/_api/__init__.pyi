@@ -1964,7 +1964,7 @@ def import_results(
     *,
     path: str,
     output_dir: str | Path = 'imported',
-    format: Literal['atif', 'evalscope', 'inspect', 'lm-eval', 'nemo-evaluator', 'nemo-skills'] | None = None,
+    format: Literal['atif', 'evalscope', 'inspect', 'lm-eval', 'nemo-evaluator', 'nemo-gym', 'nemo-skills'] | None = None,
     score: str | None = None,
     benchmark: str | None = None,
     dry_run: bool = False,
@@ -4022,6 +4022,58 @@ def serve_gateway(
         max_cost: cost, by ++server.price_per_million_*_tokens and in their currency; 0 = no limit
             (default 0.0)
         max_seconds: seconds from the first request; 0 = no limit (default 0.0)
+
+    Returns:
+        The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def serve_gym(
+    ctx: Arguments | None = None,
+    *,
+    benchmark: str | None = None,
+    grader: str | None = None,
+    folder: str | None = None,
+    split: str | None = None,
+    data_dir: str | Path | None = None,
+    host: str = '127.0.0.1',
+    port: int = 9070,
+    gym_address: bool = False,
+    max_concurrent: int = 64,
+    workers: int = 0,
+    open: bool = False,
+    dry_run: bool = False,
+) -> EndedService:
+    """Serve a benchmark or a grader as a resources server of NeMo Gym, so that gym eval run, NeMo-RL and
+    verl use it. `folder` writes the folder that Gym starts it from, with the benchmark's rows. An
+    answer that could not be graded is masked; it never gets reward 0.
+
+    `ns serve_gym` as a function. The call lasts as long as the server, until Ctrl-C.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns serve_gym --help` lists them
+        benchmark: benchmark whose rows are asked and whose grader gives the reward
+        grader: grader for rows of your own, by name; settings: ++eval_config.KEY
+        folder: write the server as a folder of NeMo Gym, FOLDER/resources_servers/NAME, instead of
+            serving
+        split: rows to write with `folder` (default: the benchmark's own)
+        data_dir: folder of prepared data
+        host: address to listen on; 0.0.0.0 = all of this machine (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default 9070)
+        gym_address: listen where NeMo Gym says, as the folder's app.py does
+        max_concurrent: answers at once for a grader that runs code (default 64)
+        workers: worker processes for a grader that computes; 0 = one per CPU of this process (default
+            0)
+        open: accept clients from other machines although no token is set
+        dry_run: check everything and show what would be done; run nothing
 
     Returns:
         The service that was stopped: its `address`. None with `dry_run=True`.

@@ -227,6 +227,12 @@ FUNCTIONS = {
         meaning="The service that was stopped: its `address`.",
         note=UNTIL_STOPPED,
     ),
+    "serve_gym": Function(
+        command="serve_gym",
+        returns="EndedService",
+        meaning="The service that was stopped: its `address`.",
+        note=UNTIL_STOPPED,
+    ),
     "serve_rewards": Function(
         command="serve_rewards",
         returns="EndedService",

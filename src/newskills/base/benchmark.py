@@ -185,7 +185,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     variants        split → mapper in place of `row`: another language, a subject, other instructions
     join            raw rows of all files of a split → one raw row per sample, before `row` sees them
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
-    reads           folder from which `generate_rows` makes them: what changes there is prepared again
+    reads           folder or file from which `generate_rows` makes them: what changes there is prepared again
     build           (folder, options of `ns prepare_data`, how to fetch) → names of the benchmarks written below the
                     folder, for those that are made for a tokenizer or a length (`--setup`)
     options         further options of `ns prepare_data`, by name

@@ -137,6 +137,15 @@ class Bounded(Protocol):
 
 
 @runtime_checkable
+class Aggregates(Protocol):
+    """A class of solvers whose environment makes figures of its own of all records."""
+
+    async def aggregate(self, seeds: Sequence[Sequence[Row]]) -> tuple[Row, Row]:
+        """Return all figures, and those to show, of the records of each seed. Raises NewskillsError."""
+        ...
+
+
+@runtime_checkable
 class NeedsProbe(Protocol):
     """A solver that needs something of the server that not every one gives; asked once, before the first row."""
 

@@ -75,7 +75,8 @@ def inputs_of(benchmark: Benchmark, split: str) -> str:
     if isinstance(benchmark, HarnessBenchmark):
         files += [path for path in map(Path, benchmark.inputs) if path.is_file()]
     if benchmark.reads:
-        below = Path(benchmark.reads).rglob("*")
+        place = Path(benchmark.reads)
+        below = [place] if place.is_file() else list(place.rglob("*"))
         files += sorted(file for file in below if file.is_file() and "__pycache__" not in file.parts)
     if isinstance(benchmark, DescribedBenchmark):
         # Relative, since jobs may see the folder elsewhere; with the description, since what rows hold is said there.

@@ -93,6 +93,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "sandbox": "run model-generated code in isolation",
         "serve_evals": "evaluate models during training, over HTTP",
         "serve_rewards": "compute rewards for trainers, over HTTP",
+        "serve_gym": "serve benchmarks and graders to NeMo Gym",
         "serve_tinker": "serve the Tinker API on this machine's CPU",
     },
     "shell": {

@@ -32,6 +32,7 @@ from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.plan import RESULTS, BenchmarkRun, PlannedUnit, WorkPieces, benchmark_units
 from newskills.run.planning.spec import RunResult, RunSpec, Unit
 from newskills.run.planning.until import UNTIL_FILE, StopPlan, UntilRule
+from newskills.run.reporting.environments import say_environment_figures
 from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.results import SEEDED, SEEDLESS
 from newskills.run.reporting.summarize import (
@@ -160,6 +161,7 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
     evaluation = EvaluationOutcome(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
         _report(spec, done, evaluation, say)
+        say_environment_figures([unit for unit in units if unit.name in _finished_names(result)], say)
     return evaluation
 
 

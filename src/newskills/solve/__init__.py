@@ -55,6 +55,7 @@ SOLVERS = Registry(
         "software_agent": "newskills.solve.agents.rollout:software_agent",
         "verifiers": "newskills.solve.interactive.verifiers_environment:VerifiersSolver",
         "openenv": "newskills.solve.interactive.openenv_environment:OpenEnvSolver",
+        "nemo_gym": "newskills.solve.interactive.gym_environment:GymSolver",
         "transcription": "newskills.solve.tasks.speech:TranscriptionSolver",
         "synthesis": "newskills.solve.tasks.speech:SynthesisSolver",
         "conversation_calls": "newskills.solve.calls.function_calls:ConversationCallSolver",

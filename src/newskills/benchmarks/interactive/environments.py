@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments of other packages as benchmarks: `verifiers:NAME`, `openenv:URL`."""
+"""Environments of other packages as benchmarks: `verifiers:NAME`, `openenv:URL`, `gym:URL`."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Benchmark, Option
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.benchmarks.interactive.gym_tasks import gym_rows
 
 ENDLESS = 100
 """Tasks of an environment that makes them without end."""
@@ -37,7 +40,8 @@ def split_samples(text: str) -> tuple[str, str]:
     """Split `name:samples` into name and samples, which may be missing; the port of an address is no number of
     samples."""
     name, _, count = text.rpartition(":")
-    if not count.isdecimal() or (name.startswith("openenv:") and not _PORT.search(name)):
+    is_address = name.startswith("openenv:") or "://" in name
+    if not count.isdecimal() or (is_address and not _PORT.search(name)):
         return text, ""
     return name, count
 
@@ -122,6 +126,38 @@ def _openenv(environment: str) -> Benchmark:
     return made(SEEDS)
 
 
+def _gym(environment: str) -> Benchmark:
+    environment = environment.rstrip("/")
+
+    def usual_rows(split: str) -> Iterator[Row]:
+        if "://" in environment:
+            raise ConfigError(
+                "A server of NeMo Gym has no rows of its own.",
+                hint=f"Name the file of its tasks: ns prepare_data gym:{environment} --rows=FILE.jsonl",
+            )
+        from newskills.solve.interactive.gym_program import gym_tasks
+
+        return gym_rows(gym_tasks(environment, os.environ), environment)
+
+    def with_rows(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+        if len(values) != 1:
+            raise ConfigError("--rows needs one file of tasks, in NeMo Gym's form.")
+        file = Path(values[0]).expanduser().absolute()
+        made = replace(usual, generate_rows=lambda split: gym_rows(file, environment), reads=str(file))
+        return replace(made, options=benchmark.options)
+
+    usual = _benchmark(
+        f"gym-{_slug(environment)}",
+        f"resources server of NeMo Gym: {environment}",
+        solver="nemo_gym",
+        prompt="",
+        defaults={"prompt_format": "openai"},
+        generate_rows=usual_rows,
+        options={"rows": Option(meaning="file of tasks, in NeMo Gym's form (JSON lines)", apply=with_rows)},
+    )
+    return usual
+
+
 def _benchmark(name: str, title: str, **fields: Any) -> Benchmark:
     return Benchmark(
         **{
@@ -158,5 +194,9 @@ def _settings(values: tuple[str, ...]) -> Row:
     return settings
 
 
-_KINDS: Mapping[str, Callable[[str], Benchmark]] = {"verifiers": _verifiers, "openenv": _openenv}
-_EXAMPLES = {"verifiers": "verifiers:reverse-text", "openenv": "openenv:http://127.0.0.1:8000"}
+_KINDS: Mapping[str, Callable[[str], Benchmark]] = {"verifiers": _verifiers, "openenv": _openenv, "gym": _gym}
+_EXAMPLES = {
+    "verifiers": "verifiers:reverse-text",
+    "openenv": "openenv:http://127.0.0.1:8000",
+    "gym": "gym:mcqa or gym:http://127.0.0.1:8000",
+}

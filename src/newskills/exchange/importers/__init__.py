@@ -29,6 +29,7 @@ FORMATS: dict[str, str] = {
     "inspect": "newskills.exchange.importers.inspect_logs",
     "lm-eval": "newskills.exchange.importers.lm_eval",
     "nemo-evaluator": "newskills.exchange.importers.nemo_evaluator",
+    "nemo-gym": "newskills.exchange.importers.nemo_gym",
     "nemo-skills": "newskills.exchange.importers.nemo_skills",
 }
 """Name → module; where none is named, the first that fits is taken."""
@@ -83,7 +84,7 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
             return imported
     raise DataError(
         f"{source.path} has no known format: neither trajectories in ATIF, nor *.eval logs, samples_*.jsonl, "
-        "reviews/, eval-*.json or output*.jsonl.",
+        "reviews/, eval-*.json, rollouts of NeMo Gym or output*.jsonl.",
         hint=f"Give its format with --format: {', '.join(FORMATS)}.",
     )
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rollouts of NeMo Gym: its servers, and the collection of rollouts with a served policy, in one command.
 
-The programs are those of https://docs.nvidia.com/nemo/gym/reference/cli-commands: `ng_run`, `ng_status`,
-`ng_collect_rollouts`.
+The program is `gym` (https://docs.nvidia.com/nemo/gym/reference/cli-commands); versions before it have `ng_run`,
+`ng_status` and `ng_collect_rollouts`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ gym=$1 part=$2 deadline=$((SECONDS + $3)) run=("${@:5:$4}") collect=("${@:5+$4}"
 cd -- "$gym" || exit
 if [[ -f .venv/bin/activate ]]; then . .venv/bin/activate; fi
 mkdir -p -- "$part" || exit
+if gym eval run --help >/dev/null 2>&1; then
+    run=(gym env start "${run[@]}") collect=(gym eval run --no-serve "${collect[@]}") state=(gym env status)
+else
+    run=(ng_run "${run[@]}") collect=(ng_collect_rollouts "${collect[@]}") state=(ng_status)
+fi
 "${run[@]}" &
 servers=$!
 stop() {
@@ -43,7 +48,7 @@ stop() {
     kill -KILL "$servers"
 }
 trap stop EXIT
-until status=$(ng_status 2>&1); [[ $status =~ [1-9][0-9]*\\ healthy,\\ 0\\ unhealthy ]]; do
+until status=$("${state[@]}" 2>&1); [[ $status =~ [1-9][0-9]*\\ healthy,\\ 0\\ unhealthy ]]; do
     if ! kill -0 "$servers" 2>/dev/null; then
         echo 'the servers of NeMo Gym have ended before they were ready' >&2
         exit 1
@@ -58,13 +63,13 @@ done
 mv -f -- "$part"/* "$(dirname -- "$part")" && rmdir -- "$part"
 """
 """Arguments: NeMo Gym's folder, the folder in which rollouts lie until they are complete, seconds until its servers
-must be ready, the number of words that start them, these words, the words that collect. None of them is read by a
-shell."""
+must be ready, the number of words for the program that starts them, these words, the words for the one that collects.
+None of them is read by a shell."""
 
 
 @dataclass(eq=False)
 class NemoGymRolloutsScript(JobScript):
-    """`ng_run` with `config_paths`, and once its servers are healthy, `ng_collect_rollouts`, whose exit code counts.
+    """NeMo Gym's servers of `config_paths`, and once they are healthy, the collection, whose exit code counts.
 
     `output_file` is there only once it is complete; until then rollouts lie in a hidden folder beside it.
 
@@ -101,9 +106,8 @@ class NemoGymRolloutsScript(JobScript):
         keys = server_secrets(self.server, context)
         folder, name = os.path.split(self.output_file)
         part = os.path.join(folder, f".{name}.part")
-        run = ["ng_run", f"+config_paths=[{','.join(self.config_paths)}]", *self._policy(context, keys), *more]
+        run = [f"+config_paths=[{','.join(self.config_paths)}]", *self._policy(context, keys), *more]
         collect = [
-            "ng_collect_rollouts",
             f"+input_jsonl_fpath={self.input_file}",
             f"+output_jsonl_fpath={part}/{name}",
             *more,

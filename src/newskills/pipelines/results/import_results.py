@@ -22,7 +22,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
         str, doc("folder to write the records to; then run: ns summarize_results OUTPUT_DIR")
     ] = "imported"
     format: Annotated[
-        Literal["atif", "evalscope", "inspect", "lm-eval", "nemo-evaluator", "nemo-skills"] | None,
+        Literal["atif", "evalscope", "inspect", "lm-eval", "nemo-evaluator", "nemo-gym", "nemo-skills"] | None,
         doc("system that wrote the results (default: detected)"),
     ] = None
     score: Annotated[

@@ -66,15 +66,15 @@ def result(parsed: Parsed[ServeRewardsOptions]) -> EndedService | None:
             [*steps, *([("asks", keys.reward.judge.server.model, "the judge")] if keys.reward.judges else [])]
         )
         return None
-    _say(who(listening.token))
-    return EndedService(aio.run(lambda: serve_rewards(source, keys.reward, listening, say=_say, count=count)))
+    say(who(listening.token))
+    return EndedService(aio.run(lambda: serve_rewards(source, keys.reward, listening, say=say, count=count)))
 
 
 def _source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:
     """Return the source of the rewards: a reward model, or a grader. Raises ConfigError, UnknownNameError,
     DataError."""
     if options.reward_model is None:
-        name, settings = _grader(options, keys)
+        name, settings = grader_of(options.benchmark, options.grader, options.data_dir, keys)
         capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
         return RewardGrader(name, settings, keys.sandbox, capacity)
     require_train("torch", "safetensors", "tokenizers")
@@ -95,26 +95,28 @@ def _source(options: ServeRewardsOptions, keys: RewardKeys) -> RewardSource:
 def _judging(source: RewardSource, keys: RewardKeys) -> Step:
     if isinstance(source, RewardModelSource):
         return ("scores", source.label, "the number of a reply is its reward")
-    return ("grades", source.label, _worth(keys.reward))
+    return ("grades", source.label, worth(keys.reward))
 
 
-def _grader(options: ServeRewardsOptions, keys: RewardKeys) -> tuple[str, Row]:
+def grader_of(
+    benchmark_name: str | None, grader: str | None, data_dir: str | None, keys: RewardKeys
+) -> tuple[str, Row]:
     """Return the grader's name and settings. Raises ConfigError, UnknownNameError."""
-    if (options.benchmark is None) == (options.grader is None):
+    if (benchmark_name is None) == (grader is None):
         raise ConfigError(
             "Which grader gives the reward? Give either --benchmark or --grader.",
-            hint="Or a model: --reward_model=FOLDER. See: ns list graders and ns list benchmarks",
+            hint="Or a model: ns serve_rewards --reward_model=FOLDER. See: ns list graders and ns list benchmarks",
         )
-    if options.grader is not None:
-        return options.grader, keys.eval_config
-    benchmark = get_benchmark(str(options.benchmark))
+    if grader is not None:
+        return grader, keys.eval_config
+    benchmark = get_benchmark(str(benchmark_name))
     if not benchmark.grader or benchmark.judge is not None:
         raise ConfigError(
             f"Answers to {benchmark.name} are judged by a model; it has no grader.",
             hint="Give a --grader, and make the judge a part of the reward: ++reward.judge.server.model=NAME",
         )
     warn_of_hedges(benchmark)
-    folder = Path(benchmark.folder) if benchmark.folder else split_folder(benchmark, options.data_dir)
+    folder = Path(benchmark.folder) if benchmark.folder else split_folder(benchmark, data_dir)
     return benchmark.grader, {**in_folder(benchmark.grader_config, folder), **keys.eval_config}
 
 
@@ -125,7 +127,7 @@ def _count(tokenizer: str | None) -> Count | None:
     return lambda text: len(made.encode(text))
 
 
-def _worth(config: RewardConfig) -> str:
+def worth(config: RewardConfig) -> str:
     """Describe the rewards of the verdicts, and what else counts."""
     more = {
         "form": config.format.box or config.format.think or config.format.pattern,
@@ -137,7 +139,7 @@ def _worth(config: RewardConfig) -> str:
     return ", ".join([*words, *(name for name, there in more.items() if there)])
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     with contextlib.suppress(OSError):  # nobody reads any more; trainers go on
         sys.stdout.write(f"{time.strftime('%H:%M:%S')} {printable(text)}\n")
         sys.stdout.flush()

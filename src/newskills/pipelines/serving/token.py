@@ -34,14 +34,14 @@ def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usu
     return token
 
 
-def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
+def check_reach(host: str, token: str, *, open_to_all: bool, takes_token: bool = True) -> None:
     """Raise ConfigError for a server that every machine of the network could use."""
+    give = "--token_file=FILE, or --open" if takes_token else "--open"
     if not token and not open_to_all and not is_loopback(host):
         raise ConfigError(
             f"--host={host or chr(39) * 2}: no token is set, so anyone who can reach this machine could use "
             "the server.",
-            hint="Give --token_file=FILE, or --open to serve everybody; --host=127.0.0.1 serves only this "
-            "machine.",
+            hint=f"Give {give} to serve everybody; --host=127.0.0.1 serves only this machine.",
         )
 
 

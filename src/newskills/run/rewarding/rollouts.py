@@ -24,7 +24,7 @@ from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.tools import Toolboxes
-from newskills.run.grade import LoopThread
+from newskills.run.grade import LoopThread, cancel_others
 from newskills.run.rewarding.policy import OTHER_TEMPLATE, PolicyBatch, PolicyFormat, PolicyModel, shows_tools
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.solve.chat import MAIN
@@ -132,6 +132,7 @@ class SolverRollouts:
         config = self._asking.config
         with ExitStack() as stack:
             stack.enter_context(self._loop)
+            stack.callback(lambda: self._loop.run(cancel_others()))
             stack.callback(self._builder.close)
             stack.callback(lambda: self._loop.run(self._sandboxes.close()))
             stack.callback(lambda: self._loop.run(self._environments.close()))

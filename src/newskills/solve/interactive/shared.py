@@ -26,10 +26,12 @@ def reward_of(value: object, environment: str) -> float:
 class SharedContext(Generic[T]):
     """Opened for the first sample, closed after the last, in a task of its own: some contexts must end in the task
     that they began in, whichever sample is the last.
+
+    `keep`: closed with the loop instead, for what takes long to open.
     """
 
-    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[T]]) -> None:
-        self._open = opened
+    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[T]], *, keep: bool = False) -> None:
+        self._open, self._keep = opened, keep
         self._users = 0
         self._value: asyncio.Future[T] | None = None
         self._holder: asyncio.Task[None] | None = None
@@ -48,7 +50,7 @@ class SharedContext(Generic[T]):
             yield await asyncio.shield(self._value)
         finally:
             self._users -= 1
-            if not self._users:
+            if not self._users and not (self._keep and self._holder is not None and not self._holder.done()):
                 self._idle.set()
                 self._value, holder = None, self._holder
                 if holder is not None:
