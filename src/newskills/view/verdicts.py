@@ -43,6 +43,8 @@ RULES = {
     "another text": "the texts differ",
 }
 """What a grader calls its last step → what that means."""
+_MOST_PLACES = 100_000
+"""Places in longer words that are passed over: beyond, a reply is no text in which somebody names an answer."""
 _WHY = re.compile(r"(?P<rule>.*?)(?: \((?P<how>\w+)\))?", re.DOTALL)
 
 
@@ -86,9 +88,11 @@ def answer_place(reply: str, answer: str) -> int:
     if start >= 0:
         return start + len("\\boxed{")
     last = reply.rfind(answer)
-    while last >= 0 and _continues(reply, last, last + len(answer)):
+    for _ in range(_MOST_PLACES):
+        if last < 0 or not _continues(reply, last, last + len(answer)):
+            return last
         last = reply.rfind(answer, 0, last + len(answer) - 1)
-    return last
+    return -1
 
 
 def _continues(text: str, start: int, end: int) -> bool:

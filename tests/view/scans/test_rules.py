@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any
 
 import pytest
 
+from newskills.view.diagnosis.groups import GROUPS, grouped
 from newskills.view.scans import SCANNERS
 from newskills.view.scans.finding import NOTHING, scan_one
+from newskills.view.scans.question import rendered
 from newskills.view.scans.transcript import Transcript
 
 
@@ -93,6 +96,9 @@ BOXED = {"template": "Put the answer in \\boxed{}.\n{problem}"}
         ("format_lost", told("It is 42."), BOXED, "no \\boxed{}"),
         ("format_lost", told("It is \\boxed{42}."), BOXED, NOTHING),
         ("format_lost", told("It is 42."), {}, NOTHING),
+        ("format_lost", told("4"), BOXED, "no \\boxed{}"),
+        ("format_lost", told("<think>Hm.</think>It is\n4"), BOXED, "no \\boxed{}"),
+        ("not_extracted", told("So:\n7", expected_answer="7"), {"outcome": "no_answer"}, "none extracted"),
     ],
 )  # fmt: skip
 def test_what_is_reported(scanner: str, row: dict[str, Any], verdict: dict[str, Any], expected: str) -> None:
@@ -103,6 +109,62 @@ def test_what_is_reported(scanner: str, row: dict[str, Any], verdict: dict[str, 
 @pytest.mark.parametrize("row", [{}, {"generation": None}, {"messages": "no list", "steps": 3, "generation": [1]}])
 def test_records_of_any_form_are_read(scanner: str, row: dict[str, Any]) -> None:
     assert label(scanner, row) == NOTHING
+
+
+TEXTS = (
+    "",
+    "a",
+    "4",
+    "length",
+    "I can't help",
+    "\\boxed{42}",
+    "<think>x",
+    "```output\nError: x\n```y",
+    "1 + 1 = 3",
+)
+KEYS = ("generation", "problem", "expected_answer", "predicted_answer", "finish_reason", "reasoning_content", "steps",
+        "conversation", "messages", "tool_metrics", "options", "rendered_prompt", "instruction_id_list")  # fmt: skip
+INNER = ("role", "content", "tool_calls", "function", "arguments", "type", "text", "command", "num_tool_errors")
+
+
+def anything(draw: random.Random, depth: int = 0) -> Any:
+    kind = draw.randrange(4 if depth > 3 else 7)
+    if kind < 2:
+        return draw.choice(TEXTS)
+    if kind == 2:
+        return draw.choice((None, True, 0, -5, 3.5, "x " * 99))
+    if kind < 5:
+        return [anything(draw, depth + 1) for _ in range(draw.randrange(4))]
+    roles = ("assistant", "user", "tool", 3)
+    made = {key: anything(draw, depth + 1) for key in INNER if draw.random() < 0.4}
+    return {**made, "role": draw.choice(roles)}
+
+
+def test_whatever_a_record_holds_quotes_of_rules_stand_in_it() -> None:
+    draw = random.Random(1)
+    for _ in range(1_000):
+        row = {key: anything(draw) for key in KEYS if draw.random() < 0.5}
+        verdict = {
+            "outcome": draw.choice(("wrong", "no_answer", "unscored")),
+            "cause": draw.choice((None, "tool")),
+        }
+        transcript = Transcript(row, template="\\boxed{}", **verdict)
+        for scanner in SCANNERS.built_in():
+            line = scan_one(SCANNERS.get(scanner), "q", transcript)
+            assert line.invalid == "", (scanner, row)
+        assert grouped(transcript).group in GROUPS
+        assert isinstance(rendered(transcript), str)
+
+
+def test_a_quote_stands_in_one_text_and_is_longer_than_a_letter() -> None:
+    transcript = Transcript(told("It is\n  42, a fine number."))
+    assert transcript.holds("is 42, a fine")
+    assert transcript.holds("What is 6 times")
+    assert not transcript.holds("7? It is")  # over two messages
+    assert not transcript.holds("a")
+    assert not transcript.holds(" \n ")
+    assert not transcript.holds("42, a Fine")
+    assert Transcript(told("B")).holds("B")
 
 
 HOSTILE = {

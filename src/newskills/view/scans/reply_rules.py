@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from newskills.base.records import Row
 from newskills.view.records import as_text
 from newskills.view.scans.finding import Finding
-from newskills.view.scans.transcript import Transcript
+from newskills.view.scans.transcript import SHORTEST_QUOTE, Transcript
 from newskills.view.verdicts import answer_place
 
 QUOTE = 160
@@ -186,12 +186,14 @@ def format_lost(transcript: Transcript) -> Finding | None:
 
 
 def line_at(text: str, place: int) -> str:
-    """Return the line around a place of the text, at most `QUOTE` characters of it."""
+    """Return the line around a place of the text, at most `QUOTE` characters of it; of a line that is too short to be
+    quoted, also what is around it."""
     start = max(text.rfind("\n", 0, place) + 1, place - QUOTE // 2)
     end = text.find("\n", place)
-    return text[start : min(len(text) if end < 0 else end, start + QUOTE)].strip()
+    line = text[start : min(len(text) if end < 0 else end, start + QUOTE)].strip()
+    return line if len(line) >= SHORTEST_QUOTE else text[max(0, place - QUOTE // 2) : place + QUOTE // 2].strip()
 
 
 def last_line(text: str) -> str:
     """Return the end of the last line that is not blank."""
-    return text.rstrip().rpartition("\n")[2][-QUOTE:].strip()
+    return line_at(text.rstrip(), max(0, len(text.rstrip()) - 1))

@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.view.records import as_text, gold_of, question_of, turns_of
 
 SHORTEST_QUOTE = 2
-"""Characters: a single one stands in every transcript."""
+"""Characters: a single one stands in every transcript, and counts only where it is a whole text."""
 _REASONING = ("reasoning_content", "_reasoning", "thinking")
 _OUTPUT_ROLES = ("tool", "function")
 _FENCE = "```output"
@@ -99,7 +99,8 @@ class Transcript:
         call = ""
         for place, turn in enumerate(self.turns):
             if turn.get("role") == "assistant":
-                call = "\n".join([content_text(turn.get("content")), *_call_texts(turn)])
+                texts = [content_text(turn.get("content")), *_call_texts(turn)]
+                call = next((text for text in reversed(texts) if text.strip()), "")
             elif turn.get("role") in roles and call:
                 yield ToolExchange(call, content_text(turn.get("content")), *_next_reply(self.turns[place + 1 :]))
         yield from _executed(as_text(self.row.get("generation")))
@@ -112,6 +113,7 @@ class Transcript:
             yield as_text(turn.get("reasoning_content"))
         yield as_text(self.row.get("generation"))
         yield self.reasoning
+        yield self.reply
         yield self.question
         if isinstance(patch := self.row.get("model_patch"), str):
             yield patch
@@ -122,7 +124,7 @@ class Transcript:
         """Return whether the quote stands in one text of the transcript; blanks and line ends count as one blank."""
         wanted = " ".join(quote.split())
         if len(wanted) < SHORTEST_QUOTE:
-            return False
+            return bool(wanted) and any(wanted == part.strip() for part in self.parts())
         return any(quote in part or wanted in " ".join(part.split()) for part in self.parts())
 
 
