@@ -90,7 +90,8 @@ def _cut(draw: random.Random, row: dict[str, Any], a: int, b: int, c: int) -> di
 
 def _tool(draw: random.Random, row: dict[str, Any], a: int, b: int, c: int) -> dict[str, Any]:
     wrong = a * b + draw.randint(1, 99)
-    reply = f"The tool gives {wrong}, so the answer is \\boxed{{{wrong}}}."
+    noted = draw.choice(("The tool gives that", "The call failed, so I guess"))
+    reply = f"{noted}: the answer is \\boxed{{{wrong}}}."
     call = {
         "id": "1",
         "type": "function",
