@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         compute_metrics,
         convert,
         critpt,
+        diagnose,
         distill,
         dpo,
         eval,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         robust_eval,
         run_cmd,
         samples,
+        scan,
         serve_evals,
         serve_gateway,
         serve_gym,
@@ -95,7 +97,9 @@ if TYPE_CHECKING:
     from newskills.pipelines.evaluation.swe_bench import SweBenchFile
     from newskills.pipelines.grading.work import Graded
     from newskills.pipelines.invocations import Invocation
+    from newskills.pipelines.results.diagnose import FailureReport
     from newskills.pipelines.results.push import Push
+    from newskills.pipelines.results.scan import Scan
     from newskills.pipelines.serving.ended import EndedService
     from newskills.pipelines.start.quickstart import QuickstartOutcome
     from newskills.pipelines.training.methods.running import TrainingOutcome
@@ -133,6 +137,7 @@ OBJECTS = {
     "Experiment": "newskills.launch.experiments",
     "Explanation": "newskills.view.comparison.why",
     "JudgeAgreement": "newskills.view.judge_agreement",
+    "FailureReport": "newskills.pipelines.results.diagnose",
     "Generation": "newskills._api.objects",
     "GenerationClientScript": "newskills.launch.scripts.clients",
     "Graded": "newskills.pipelines.grading.work",
@@ -155,6 +160,7 @@ OBJECTS = {
     "RobustnessSummary": "newskills.run.reporting.robustness",
     "RunResult": "newskills.run.planning.spec",
     "SandboxScript": "newskills.launch.scripts.script",
+    "Scan": "newskills.pipelines.results.scan",
     "SelectedSample": "newskills.view.samples",
     "ServerScript": "newskills.launch.scripts.script",
     "ServiceTraining": "newskills.pipelines.training.service",
@@ -185,6 +191,7 @@ __all__ = [
     "Evaluation",
     "Experiment",
     "Explanation",
+    "FailureReport",
     "Generation",
     "GenerationClientScript",
     "Graded",
@@ -208,6 +215,7 @@ __all__ = [
     "RobustnessSummary",
     "RunResult",
     "SandboxScript",
+    "Scan",
     "SelectedSample",
     "ServerScript",
     "ServiceTraining",
@@ -227,6 +235,7 @@ __all__ = [
     "compute_metrics",
     "convert",
     "critpt",
+    "diagnose",
     "distill",
     "dpo",
     "eval",
@@ -263,6 +272,7 @@ __all__ = [
     "robust_eval",
     "run_cmd",
     "samples",
+    "scan",
     "serve_evals",
     "serve_gateway",
     "serve_gym",

@@ -54,6 +54,8 @@ LINES = {
         "similar.jsonl",
     ),
     "validate": ("ns validate ./sums.py --data_dir=ready", "ready/own-sums"),
+    "scan": ("ns scan results --scanners refusal", "results/gsm8k/scans/refusal"),
+    "diagnose": (f"ns diagnose results {MODEL} --output=why", "why.html"),
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
     "critpt": ("ns critpt export in.jsonl --output_file=batch.json", "batch.json"),
     "swe_bench": ("ns swe_bench export in.jsonl --output_file=predictions.jsonl", "predictions.jsonl"),

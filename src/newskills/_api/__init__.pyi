@@ -22,7 +22,9 @@ from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.evaluation.swe_bench import SweBenchFile
 from newskills.pipelines.grading.work import Graded
 from newskills.pipelines.invocations import Invocation
+from newskills.pipelines.results.diagnose import FailureReport
 from newskills.pipelines.results.push import Push
+from newskills.pipelines.results.scan import Scan
 from newskills.pipelines.serving.ended import EndedService
 from newskills.pipelines.start.quickstart import QuickstartOutcome
 from newskills.pipelines.training.methods.running import TrainingOutcome
@@ -918,6 +920,56 @@ def critpt(
 
     Returns:
         `output`, the batch or the answer of the service; `problems`; `accuracy`, after `submit`. None
+        with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def diagnose(
+    ctx: Arguments | None = None,
+    *,
+    results_dirs: str | Sequence[str],
+    dry_run: bool = False,
+    benchmarks: str | Sequence[str] | None = None,
+    output: str | None = None,
+    json: bool = False,
+    model: str | Model | Sequence[str | Model] = (),
+    server_type: str | Sequence[str] = (),
+    server_address: str | Sequence[str] = (),
+    server_gpus: int | Sequence[int] = (),
+    server_args: str | Sequence[str] = (),
+    server_timeout: float = 1800.0,
+) -> FailureReport:
+    """Report why a run fails: truncation, extraction, tools, environment, knowledge, arithmetic,
+    instructions, suspected faults of the grader or of expected answers, each with its count, its points
+    of the loss, samples, and what would change it. With a second folder, the difference. Rules alone,
+    and claims of `model` whose ids and quotes hold. Writes HTML, Markdown and JSON.
+
+    `ns diagnose` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns diagnose --help` lists them
+        results_dirs: folder of results, and another one to compare with (required)
+        dry_run: check everything and show what would be done; run nothing
+        benchmarks: only these, comma separated (default: all)
+        output: where the report goes, without an ending (default: diagnosis in the first folder)
+        json: print the diagnosis as JSON
+        model: model that reads transcripts; of several, all must agree
+        server_type: openai, vllm, llamacpp, … (one, or one for each model)
+        server_address: address of a running server (one, or one for each model)
+        server_gpus: start a server for the model, on this many GPUs
+        server_args: more arguments for a started server, passed on unchanged
+        server_timeout: seconds to wait for a started server (default 1800.0)
+
+    Returns:
+        `run`, with its benchmarks and their groups of failures; `other` and `changes`; `files`. None
         with `dry_run=True`.
 
     Raises:
@@ -3888,6 +3940,61 @@ def samples(
 
     Returns:
         The samples that fit, `number` at most. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def scan(
+    ctx: Arguments | None = None,
+    *,
+    results_dir: str | Path,
+    dry_run: bool = False,
+    scanners: str | Sequence[str] = (),
+    benchmarks: str | Sequence[str] | None = None,
+    labels: str | None = None,
+    time_limit: float = 10.0,
+    json: bool = False,
+    model: str | Model | Sequence[str | Model] = (),
+    server_type: str | Sequence[str] = (),
+    server_address: str | Sequence[str] = (),
+    server_gpus: int | Sequence[int] = (),
+    server_args: str | Sequence[str] = (),
+    server_timeout: float = 1800.0,
+) -> Scan:
+    """Ask questions of all transcripts: by rule (refusals, loops, ignored errors of tools, …), or by a
+    model, as a YAML file says. Labels and quotes are kept beside the records: ns view and ns samples
+    --where know them. A quote that does not stand in the transcript makes the result invalid.
+
+    `ns scan` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns scan --help` lists them
+        results_dir: folder of results (required)
+        dry_run: check everything and show what would be done; run nothing
+        scanners: refusal, loop, language_switch, truncated, empty_tool_output, tool_error_ignored,
+            special_cased_tests, reads_gold, answer_in_prompt, not_extracted, format_lost,
+            FILE.py::FUNCTION, or FILE.yaml with a question to `model` (default: all by rule)
+        benchmarks: only these, comma separated (default: all)
+        labels: file of labelled samples (JSONL: id, label): adds precision, recall and kappa
+        time_limit: seconds of CPU that a scanner by rule has for one sample (default 10.0)
+        json: print the results as JSON
+        model: model that reads transcripts; of several, all must agree
+        server_type: openai, vllm, llamacpp, … (one, or one for each model)
+        server_address: address of a running server (one, or one for each model)
+        server_gpus: start a server for the model, on this many GPUs
+        server_args: more arguments for a started server, passed on unchanged
+        server_timeout: seconds to wait for a started server (default 1800.0)
+
+    Returns:
+        `results`, one for each scanner and benchmark; `agreement` with labelled samples; `notes`. None
+        with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing

@@ -95,6 +95,11 @@ FUNCTIONS = {
         returns="CritPtFile",
         meaning="`output`, the batch or the answer of the service; `problems`; `accuracy`, after `submit`.",
     ),
+    "diagnose": Function(
+        command="diagnose",
+        returns="FailureReport",
+        meaning="`run`, with its benchmarks and their groups of failures; `other` and `changes`; `files`.",
+    ),
     "distill": Function(command="distill", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "dpo": Function(command="dpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "evaluate": Function(
@@ -214,6 +219,11 @@ FUNCTIONS = {
         returns="list[SelectedSample]",
         meaning="The samples that fit, `number` at most.",
         always=True,
+    ),
+    "scan": Function(
+        command="scan",
+        returns="Scan",
+        meaning="`results`, one for each scanner and benchmark; `agreement` with labelled samples; `notes`.",
     ),
     "serve_evals": Function(
         command="serve_evals",

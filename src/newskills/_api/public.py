@@ -149,6 +149,8 @@ PUBLIC = {
             "scores",
         ),
     ),
+    "newskills.view.scans.finding": PublicModule(purpose="scanners: what they return", names=("Finding",)),
+    "newskills.view.scans.transcript": PublicModule(purpose="scanners: what they look at", names=("Transcript",)),
     "newskills.gateway.recording": PublicModule(
         purpose="scripts: the log of a gateway", names=("GatewayLog", "read_log")
     ),

@@ -78,6 +78,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "regrade": "grade again without generating again",
         "report": "write results as an HTML page and as Markdown",
         "samples": "read samples in the terminal, with filters",
+        "scan": "ask questions of all transcripts: rules or a model",
+        "diagnose": "report why a run fails: groups, points, samples",
         "query": "ask results in SQL: runs, scores, samples, messages",
         "why": "show why two scores differ, in points",
         "judge_agreement": "compare judges with labels of people",

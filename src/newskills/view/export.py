@@ -113,7 +113,7 @@ class _Writer:
         at = {"run": run, "benchmark": benchmark}
         indexed = self._library.indexed(run, benchmark)
         self._answer("benchmark", at, benchmark_page(self._library, run, benchmark))
-        data = base64.b64encode(encoded(indexed, samples_of(indexed))).decode()
+        data = base64.b64encode(encoded(self._library.folders, indexed, samples_of(indexed))).decode()
         self._answer("columns", at, data)
         total = sum(index.rows for index in indexed.indexes)
         each = -(-self._most // len(indexed.indexes)) if indexed.indexes else 0

@@ -12,14 +12,16 @@ import msgspec
 from newskills.base.records import Row
 from newskills.base.store import LONGEST_LINE
 from newskills.run.reporting.predictions import Decoder, decoder_of
-from newskills.view.filters.columns import SAMPLE_COLUMNS, UNGRADED, SampleFacts
+from newskills.view.filters.columns import UNGRADED, SampleFacts
 from newskills.view.filters.matching import OUTCOMES as FILTER_OUTCOMES
 from newskills.view.filters.matching import fields_of_filter, predicate, sample_filter
+from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark
 from newskills.view.pages.graded import GradedScores, graded_scores
 from newskills.view.records import read_record
 from newskills.view.rows import DAMAGED, NO_TOKENS, OUTCOMES
+from newskills.view.scans.viewed import filter_columns, label_columns
 
 TURN_SECONDS = 0.25
 LOOK_AT_CLOCK_EVERY = 256
@@ -29,27 +31,30 @@ INDEXED_FIELDS = frozenset({"num_generated_tokens", "finish_reason"})
 _SCORES = {"correct": 1.0, "wrong": 0.0, "no_answer": 0.0}
 
 
-def filter_names() -> list[Row]:
-    """Return what a filter may name: each column with its meaning, and the values that are known for all runs."""
+def filter_names(folders: Folders, indexed: IndexedBenchmark) -> list[Row]:
+    """Return what a filter may name: each column with its meaning, and the values that are known for all samples."""
+    labels = label_columns(folders, indexed, [index.rows for index in indexed.indexes])
+    values = {"outcome": list(FILTER_OUTCOMES)} | {column.scanner: column.labels for column in labels}
     return [
         {
             "name": column.name,
             "meaning": column.meaning,
             "is_number": column.kind in ("whole", "number"),
-            "values": list(FILTER_OUTCOMES) if column.name == "outcome" else [],
+            "values": values.get(column.name, []),
         }
-        for column in SAMPLE_COLUMNS.values()
+        for column in filter_columns(folders, indexed).values()
     ]
 
 
-def filter_records(indexed: IndexedBenchmark, text: str, file: int, number: int) -> Row:
+def filter_records(folders: Folders, indexed: IndexedBenchmark, text: str, file: int, number: int) -> Row:
     """Find records, as [file, number], for which the filter `text` is true, from record `number` of `file` on.
 
     `next` is where to go on, None at the end; `done` and `total` are records. Raises ConfigError for a filter that
     cannot be read, UnknownNameError for a name that it has and samples have not.
     """
-    tree = sample_filter(text)
-    fits, fields = predicate(tree), fields_of_filter(tree)
+    columns = filter_columns(folders, indexed)
+    tree = sample_filter(text, columns)
+    fits, fields = predicate(tree, columns), fields_of_filter(tree, columns)
     until = time.monotonic() + TURN_SECONDS
     hits: list[list[int]] = []
     next_place: list[int] | None = None
@@ -76,10 +81,14 @@ def _facts(indexed: IndexedBenchmark, place: int, start: int, fields: set[str]) 
     outcomes, causes, identities = (column[start:] for column in index.columns("outcome", "cause", "id"))
     seed = indexed.results.files[place].seed
     rows = _rows(index, start, fields)
-    for code, cause, identity, row in zip(outcomes, causes, identities, rows, strict=False):
+    for number, (code, cause, identity, row) in enumerate(
+        zip(outcomes, causes, identities, rows, strict=False), start + 1
+    ):
         if code == DAMAGED or row is None:
             yield None
             continue
+        if "id" in fields and row.get("id") in (None, ""):
+            row["id"] = f"line {number}"
         outcome = OUTCOMES[code] or UNGRADED
         if graded is None:
             score = _SCORES.get(outcome)

@@ -117,6 +117,17 @@ def messages_in(row: Row) -> list[Row]:
     return []
 
 
+def turns_of(row: Row) -> tuple[list[Row], bool]:
+    """Return the turns with the reply at their end, and whether the prompt among them is what was sent."""
+    reply = {"role": "assistant", "content": row.get("generation")}
+    if turns := messages_in(row):
+        is_answered = any(turn.get("role") == "assistant" for turn in turns[-1:]) or "conversation" in row
+        return (turns if is_answered or row.get("generation") is None else [*turns, reply]), True
+    prompt = row.get("_prompt", row.get("rendered_prompt"))
+    question = prompt if isinstance(prompt, str) else question_of(row)
+    return [{"role": "user", "content": question or None}, reply], isinstance(prompt, str)
+
+
 def brief(index: FileIndex, number: int) -> Row:
     """Return a line of a list: id, question, answer, gold, and why the grader judged so."""
     record = read_record(index, number)

@@ -17,11 +17,12 @@ from newskills.base.records import Cause, Outcome, Row
 from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
 from newskills.run.reporting.counted import subsets_of
-from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover
+from newskills.run.reporting.results import BenchmarkResults, discover, seed_of
 from newskills.run.reporting.summarize import UngradedError
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
 from newskills.view.filters.columns import SampleFacts
-from newskills.view.filters.matching import predicate, sample_filter
+from newskills.view.filters.matching import SamplePredicate, predicate, sample_filter
+from newskills.view.scans.files import ScannedFile, scan_columns
 
 CUT = 4000
 """Characters of a text that are shown, unless all are asked for."""
@@ -66,12 +67,12 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
     Raises DataError where nothing is there, UnknownNameError for a benchmark that is not, or a column of the filter,
     ConfigError for a filter that cannot be read.
     """
-    chosen = predicate(sample_filter(selection.where)) if selection.where is not None else None
     items = discover(folder)
     if not items:
         raise DataError(
             f"{folder} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
         )
+    chosen = _where(folder, items, selection.where) if selection.where is not None else None
     names = [item.benchmark for item in items]
     for name in selection.benchmarks:
         if name not in names:
@@ -81,6 +82,15 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
             for sample, score in _of_benchmark(item, selection, notes):
                 if chosen is None or chosen(_facts(folder, sample, score)):
                     yield sample
+
+
+def _where(folder: Path, items: Sequence[BenchmarkResults], text: str) -> SamplePredicate:
+    """Return the function of a filter. Raises ConfigError, UnknownNameError."""
+    run = folder.resolve().name
+    columns = scan_columns(
+        ScannedFile(run, item.benchmark, seed_of(file), file) for item in items for file in item.files
+    )
+    return predicate(sample_filter(text, columns), columns)
 
 
 def _facts(folder: Path, sample: SelectedSample, score: float | None) -> SampleFacts:
@@ -116,8 +126,7 @@ def _of_benchmark(
 def _ungraded(item: BenchmarkResults, selection: SampleFilter) -> Iterator[SelectedSample]:
     """Yield the samples of files that nobody has graded, such as those of a gateway."""
     for file in item.files:
-        match = SEEDED.fullmatch(file.name)
-        seed = int(match[1]) if match else None
+        seed = seed_of(file)
         for row in read_whole_rows(item, file):
             if _wanted(row, seed, selection):
                 yield SelectedSample(

@@ -120,9 +120,14 @@ def _search(library: Library, query: Query) -> Row:
     return search(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
 
 
+def _filter_names(library: Library, query: Query) -> list[Row]:
+    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    return filter_names(library.folders, indexed)
+
+
 def _filter(library: Library, query: Query) -> Row:
     indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return filter_records(indexed, query.text("q"), query.number("file"), query.number("offset"))
+    return filter_records(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
 
 
 def _sample(library: Library, query: Query) -> Row:
@@ -137,7 +142,7 @@ def _sample(library: Library, query: Query) -> Row:
 
 def _columns(library: Library, query: Query) -> bytes:
     indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return encoded(indexed, samples_of(indexed))
+    return encoded(library.folders, indexed, samples_of(indexed))
 
 
 PAGES: dict[str, Answer] = {
@@ -154,7 +159,7 @@ PAGES: dict[str, Answer] = {
     "rows": _rows,
     "search": _search,
     "filter": _filter,
-    "filter_names": lambda library, query: filter_names(),
+    "filter_names": _filter_names,
     "sample": _sample,
     "comparison": lambda library, query: comparison_page(
         library, query.text("first"), query.text("second"), query.text("benchmark")

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import msgspec
 
 from newskills.base.records import Row
+from newskills.view.folders import Folders
 from newskills.view.library import IndexedBenchmark
 from newskills.view.rows import OUTCOMES
+from newskills.view.scans.viewed import label_columns
 
 CORRECT = OUTCOMES.index("correct")
 SCORED = tuple(OUTCOMES.index(name) for name in ("correct", "wrong", "no_answer"))
@@ -83,9 +85,10 @@ def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | ar
     return corrects, totals
 
 
-def encoded(indexed: IndexedBenchmark, samples: Samples) -> bytes:
+def encoded(folders: Folders, indexed: IndexedBenchmark, samples: Samples) -> bytes:
     """Encode samples for the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then
-    the columns."""
+    the columns, those of scanners last."""
+    scans = label_columns(folders, indexed, samples.sizes)
     head: Row = {
         "rows": len(samples.outcome),
         "problems": len(samples.ids),
@@ -93,6 +96,7 @@ def encoded(indexed: IndexedBenchmark, samples: Samples) -> bytes:
         "subsets": samples.subsets,
         "causes": samples.causes,
         "finishes": samples.finishes,
+        "scans": [{"name": scan.scanner, "labels": scan.labels} for scan in scans],
         "files": [
             {
                 "name": index.file.path.name,
@@ -113,7 +117,8 @@ def encoded(indexed: IndexedBenchmark, samples: Samples) -> bytes:
         for column in wide:
             column.byteswap()
     narrow = [samples.outcome, samples.cause, samples.finish]
-    return b"".join([len(text).to_bytes(4, "little"), text, *(column.tobytes() for column in [*wide, *narrow])])
+    codes = [*(column.tobytes() for column in [*wide, *narrow]), *(scan.codes for scan in scans)]
+    return b"".join([len(text).to_bytes(4, "little"), text, *codes])
 
 
 def _problems(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:

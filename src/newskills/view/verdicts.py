@@ -43,6 +43,8 @@ RULES = {
     "another text": "the texts differ",
 }
 """What a grader calls its last step → what that means."""
+_MOST_PLACES = 100_000
+"""Places in longer words that are passed over: beyond, a reply is no text in which somebody names an answer."""
 _WHY = re.compile(r"(?P<rule>.*?)(?: \((?P<how>\w+)\))?", re.DOTALL)
 
 
@@ -75,13 +77,22 @@ def answer_span(reply: str, answer: str) -> list[int] | None:
     answer = answer.strip()
     if not answer:
         return None
+    place = answer_place(reply, answer)
+    return None if place < 0 else _units(reply, place, len(answer))
+
+
+def answer_place(reply: str, answer: str) -> int:
+    """Return where the answer begins, in characters: in the last box that holds it alone, else where the reply names it
+    last as a word of its own; -1 where it does not stand there."""
     start = reply.rfind(f"\\boxed{{{answer}}}")
     if start >= 0:
-        return _units(reply, start + len("\\boxed{"), len(answer))
+        return start + len("\\boxed{")
     last = reply.rfind(answer)
-    while last >= 0 and _continues(reply, last, last + len(answer)):
+    for _ in range(_MOST_PLACES):
+        if last < 0 or not _continues(reply, last, last + len(answer)):
+            return last
         last = reply.rfind(answer, 0, last + len(answer) - 1)
-    return None if last < 0 else _units(reply, last, len(answer))
+    return -1
 
 
 def _continues(text: str, start: int, end: int) -> bool:

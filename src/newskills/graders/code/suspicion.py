@@ -13,7 +13,7 @@ _WORDS = {
     "looks into memory": r"\bgc\.(?:get_|garbage\b)|\bDEBUG_SAVEALL\b|/proc/(?:self|\d+|\{)"
     r"|\bctypes\.(?:pythonapi|cast|string_at|py_object)\b|\w\.ctypes\b|import_module\(\s*['\"]_?ctypes",
     "follows execution": r"\bsettrace\b|\bsetprofile\b|\bsys\.monitoring\b|\baddaudithook\b",
-    "equals everything": r"def __(?:eq|ne|instancecheck)__\([^)]*\)[^\n]{0,40}:\s*return (?:True|False)\b"
+    "equals everything": r"def __(?:eq|ne|instancecheck)__\([^)]{0,200}\)[^\n]{0,40}:\s*return (?:True|False)\b"
     r"|\bmock\.ANY\b",
     "ends the process": r"\bos\._exit\b|\batexit\.register\b",
     "reads its own file": r"open\(\s*__file__|open\(\s*sys\.argv\[0\]",

@@ -26,7 +26,9 @@ SEEDLESS = ("output.jsonl", "output-greedy.jsonl")
 _OWN_CHUNK = "_chunk_"
 _CHUNK = re.compile(r"(output(?:-rs\d+|-greedy)?)(?:_chunk_|-chunk)(\d+)\.jsonl")
 _DEEPEST = 4
-NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness")
+SCANS = "scans"
+"""Folder beside records with what scanners said of them."""
+NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness", SCANS)
 
 
 class BenchmarkResults(NamedTuple):
@@ -35,6 +37,11 @@ class BenchmarkResults(NamedTuple):
     benchmark: str
     folder: Path
     files: tuple[Path, ...]
+
+    @property
+    def seeds(self) -> tuple[int | None, ...]:
+        """The seed of each file; None for the only one."""
+        return tuple(map(seed_of, self.files))
 
 
 def discover(results_dir: Path) -> list[BenchmarkResults]:
@@ -75,6 +82,12 @@ def _within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
     elif depth:
         for member in _folders(folder):
             yield from _within(member, _member(name, member.name), depth - 1)
+
+
+def seed_of(output: Path) -> int | None:
+    """Return the seed of an output file; None for the only one."""
+    match = SEEDED.fullmatch(output.name)
+    return int(match[1]) if match else None
 
 
 def parts(output: Path) -> tuple[Path, ...]:

@@ -37,15 +37,15 @@ class NoArithmetic(Exception):
     """The text is no expression of numbers, `+ - * /` and brackets, or has no value."""
 
 
-def chains(text: str) -> Iterator[EqualityChain]:
-    """Yield chains of at least two operators and one `=`, in order. They never go over a line's end."""
+def chains(text: str, operators: int = 2) -> Iterator[EqualityChain]:
+    """Yield chains of at least so many operators and one `=`, in order. They never go over a line's end."""
     for run_match in _RUN.finditer(text):
         start = run_match.start()
         run = run_match[0]
         bare = run.lstrip("= ")
         start += len(run) - len(bare)
         bare = bare.rstrip(" \t").rstrip(".")
-        if "=" not in bare or sum(map(bare.count, "+-*/")) < 2:
+        if "=" not in bare or sum(map(bare.count, "+-*/")) < operators:
             continue
         if not _cut_before(text, start, bare) and not _cut_after(text, start + len(bare)):
             yield EqualityChain(bare, start, tuple(bare.split("=")))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,9 @@ from typing import NamedTuple
 from newskills.base.errors import DataError
 from newskills.base.terminal import counted, listed
 from newskills.view.discovery import BenchmarkFiles, Run, discover_all
+from newskills.view.filters.columns import SampleColumn
 from newskills.view.folders import Folders
+from newskills.view.scans.files import ScannedFile, scan_columns
 
 FolderPath = str | PathLike[str]
 
@@ -28,6 +30,14 @@ class ResultFolders(NamedTuple):
         for run in self.runs:
             for name in sorted(run.benchmarks):
                 yield run, run.benchmarks[name]
+
+    def filter_columns(self) -> Mapping[str, SampleColumn]:
+        """Return the names that filters may have: columns of samples, and scanners that have results."""
+        return scan_columns(
+            ScannedFile(run.id, benchmark.name, file.seed, file.path)
+            for run, benchmark in self.benchmarks()
+            for file in benchmark.files
+        )
 
 
 def find_results(paths: FolderPath | Sequence[FolderPath]) -> ResultFolders:

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from newskills.base.records import Row
 from newskills.view.analysis.arrow import batch_of, import_pyarrow, schema_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
 from newskills.view.analysis.reading import LONG_BATCH, SampleReading, read_batches
 from newskills.view.filters.columns import SAMPLE_COLUMNS, Column, SampleFacts, text_or_none
 from newskills.view.filters.matching import fields_of_filter, predicate, sample_filter
-from newskills.view.records import messages_in as recorded_messages
-from newskills.view.records import question_of
+from newskills.view.records import turns_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,9 +48,10 @@ def messages_in(results: ResultFolders, notes: list[str], where: str | None = No
     pa = import_pyarrow()
     fields, fits = set(_FIELDS), None
     if where is not None:
-        tree = sample_filter(where)
-        fields |= fields_of_filter(tree)
-        fits = predicate(tree)
+        columns_of_filter = results.filter_columns()
+        tree = sample_filter(where, columns_of_filter)
+        fields |= fields_of_filter(tree, columns_of_filter)
+        fits = predicate(tree, columns_of_filter)
     schema = schema_of(MESSAGE_COLUMNS)
     reading = SampleReading(frozenset(fields), fits, LONG_BATCH)
 
@@ -65,7 +64,7 @@ def messages_in(results: ResultFolders, notes: list[str], where: str | None = No
 
 
 def _rows(sample: SampleFacts) -> Iterator[tuple[Any, ...]]:
-    turns, is_recorded = _turns(sample.row)
+    turns, is_recorded = turns_of(sample.row)
     identity = text_or_none(sample.row.get("id"))
     for number, turn in enumerate(turns):
         yield (
@@ -80,14 +79,3 @@ def _rows(sample: SampleFacts) -> Iterator[tuple[Any, ...]]:
             text_or_none(turn.get("tool_calls")),
             is_recorded,
         )
-
-
-def _turns(row: Row) -> tuple[list[Row], bool]:
-    """Return the turns with the reply at their end, and whether the prompt among them is what was sent."""
-    reply = {"role": "assistant", "content": row.get("generation")}
-    if turns := recorded_messages(row):
-        is_answered = any(turn.get("role") == "assistant" for turn in turns[-1:]) or "conversation" in row
-        return (turns if is_answered or row.get("generation") is None else [*turns, reply]), True
-    prompt = row.get("_prompt", row.get("rendered_prompt"))
-    question = prompt if isinstance(prompt, str) else question_of(row)
-    return [{"role": "user", "content": question or None}, reply], isinstance(prompt, str)

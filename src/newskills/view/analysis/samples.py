@@ -75,9 +75,10 @@ def samples_in(
     fields = {field for column in columns for field in column.fields}
     fits = None
     if where is not None:
-        tree = sample_filter(where)
-        fields |= fields_of_filter(tree)
-        fits = predicate(tree)
+        columns_of_filter = results.filter_columns()
+        tree = sample_filter(where, columns_of_filter)
+        fields |= fields_of_filter(tree, columns_of_filter)
+        fits = predicate(tree, columns_of_filter)
     schema = schema_of(columns)
     is_long = any(column.long for column in columns)
     reading = SampleReading(frozenset(fields), fits, LONG_BATCH if is_long else BATCH)

@@ -31,7 +31,7 @@ from newskills.run.records.completeness import expected_rows, row_count
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
 from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
-from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
+from newskills.run.reporting.results import BenchmarkResults, discover, parts, seed_of
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.files import is_newer
@@ -87,6 +87,7 @@ class BenchmarkRecords(Struct, kw_only=True):
     damaged   lines that could not be read
     too_long  lines longer than `LONGEST_LINE`, which are left out
     missing   rows that a finished file has lost
+    place     of the record that was read last, among the lines of its file that are not blank, from 0
     facts     benchmark.json
     states    exit records of the files, with the settings they were made with
     """
@@ -102,14 +103,14 @@ class BenchmarkRecords(Struct, kw_only=True):
     damaged: int = 0
     too_long: int = 0
     missing: int = 0
+    place: int = 0
     facts: Row = {}
     states: tuple[RunState | None, ...] = ()
 
     @property
     def seeds(self) -> tuple[int | None, ...]:
         """The seed of each file; None for the only one."""
-        names = [SEEDED.fullmatch(file.name) for file in self.files]
-        return tuple(int(match[1]) if match else None for match in names)
+        return tuple(map(seed_of, self.files))
 
 
 class RunRecords(Struct, kw_only=True):
@@ -225,11 +226,12 @@ def read_benchmark(
 
 
 class JudgedRow(NamedTuple):
-    """A record, all of it, and how it ended."""
+    """A record, all of it, and how it ended. `place`: its line in its file, from 0, blank ones apart."""
 
     row: Row
     seed: int | None
     sample: SampleScore
+    place: int
 
 
 def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterator[JudgedRow]:
@@ -247,14 +249,15 @@ def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterato
     for number, seed in enumerate(records.seeds):
         for row in _graded(records, number, metric, None, whole=True):
             values = {} if is_lost(row) else metric.scores(row)
-            yield JudgedRow(row, seed, _sample(row, values, metric))
+            yield JudgedRow(row, seed, _sample(row, values, metric), records.place)
     notes += _warnings(records)
 
 
-def read_whole_rows(item: BenchmarkResults, file: Path) -> Iterator[Row]:
-    """Return the records of one file with all their fields; lines that cannot be read are left out."""
-    records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files)
-    return readable_rows(file, _EVERYTHING, records)
+def read_whole_rows(item: BenchmarkResults, file: Path, records: BenchmarkRecords | None = None) -> Iterator[Row]:
+    """Return the records of one file with all their fields; lines that cannot be read are left out, and counted in
+    `records`."""
+    own = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files)
+    return readable_rows(file, _EVERYTHING, records or own)
 
 
 def read_facts(folder: Path) -> Row:
@@ -364,6 +367,7 @@ def readable_rows(
                     continue
                 if row.get("id") in (None, ""):
                     row["id"] = f"line {place}"
+                records.place = place - 1
                 yield row
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 from collections.abc import Sequence
@@ -51,8 +52,11 @@ _NUMBER = re.compile(r"[+\-−<]?\s?\d[\d.,]*\s?%?|\[.*\]|—")
 
 
 class Heading(Struct, frozen=True):
+    """`anchor`: a name that a `LinkList` leads to."""
+
     text: str
     level: int = 2
+    anchor: str = ""
 
 
 class Paragraph(Struct, frozen=True):
@@ -92,7 +96,14 @@ class Fold(Struct, frozen=True):
     is_open: bool = False
 
 
-Block: TypeAlias = Heading | Paragraph | Table | Preformatted | Figure | Grid | Fold
+class LinkList(Struct, frozen=True):
+    """Links to headings of the page, as (text, anchor)."""
+
+    label: str
+    links: Sequence[tuple[str, str]]
+
+
+Block: TypeAlias = Heading | Paragraph | Table | Preformatted | Figure | Grid | Fold | LinkList
 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
@@ -109,8 +120,12 @@ def as_html(title: str, blocks: Sequence[Block]) -> str:
 
 def _html(block: Block) -> str:
     match block:
-        case Heading(text, level):
-            return f"<h{level}>{_safe(text)}</h{level}>"
+        case Heading(text, level, anchor):
+            name = f' id="{_anchor(anchor)}"' if anchor else ""
+            return f"<h{level}{name}>{_safe(text)}</h{level}>"
+        case LinkList(label, links):
+            listed = " · ".join(f'<a href="#{_anchor(anchor)}">{_safe(text)}</a>' for text, anchor in links)
+            return f"<p>{_safe(label)}: {listed}</p>"
         case Paragraph(text):
             return f"<p>{_safe(text)}</p>"
         case Preformatted(text):
@@ -137,6 +152,11 @@ def _html(block: Block) -> str:
             )
 
 
+def _anchor(name: str) -> str:
+    """Return a name as the id of an element: a hash, whatever the name holds."""
+    return f"h{hashlib.blake2b(name.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+
+
 def _cell(text: str, label: str) -> str:
     kind = ' class="number"' if _NUMBER.fullmatch(text) else ""
     return f'<td{kind} data-label="{_safe(label)}">{_safe(text)}</td>'
@@ -155,6 +175,8 @@ def _markdown(block: Block) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {_plain(text)}"
+        case LinkList(label, links):
+            return f"{_plain(label)}: {', '.join(_plain(text) for text, _ in links)}"
         case Paragraph(text):
             return _plain(text)
         case Preformatted(text):

@@ -28,6 +28,8 @@ from newskills.view.filters.grammar import (
 )
 
 SamplePredicate = Callable[[SampleFacts], bool]
+SampleColumns = Mapping[str, SampleColumn]
+"""Names that a filter may have: columns of samples, and scanners that have results."""
 OUTCOMES = (*get_args(Outcome), UNGRADED)
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -38,39 +40,38 @@ _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
 _NEGATIVE: Mapping[str, str] = {"!=": "=", "!~": "~", "not in": "in"}
 
 
-def sample_filter(text: str) -> Filter:
+def sample_filter(text: str, columns: SampleColumns = SAMPLE_COLUMNS) -> Filter:
     """Parse a filter of samples and check its names. Raises ConfigError, UnknownNameError."""
     tree = parse_filter(text)
     for name in names_in(tree):
-        if name not in SAMPLE_COLUMNS:
-            raise UnknownNameError("column in the filter", name, SAMPLE_COLUMNS)
-    predicate(tree)
+        if name not in columns:
+            raise UnknownNameError("column in the filter", name, columns)
+    predicate(tree, columns)
     return tree
 
 
-def fields_of_filter(tree: Filter) -> set[str]:
+def fields_of_filter(tree: Filter, columns: SampleColumns = SAMPLE_COLUMNS) -> set[str]:
     """Return the keys of a record that a filter looks at."""
-    return {field for name in names_in(tree) for field in SAMPLE_COLUMNS[name].fields}
+    return {field for name in names_in(tree) for field in columns[name].fields}
 
 
-def predicate(tree: Filter) -> SamplePredicate:
+def predicate(tree: Filter, columns: SampleColumns = SAMPLE_COLUMNS) -> SamplePredicate:
     """Return the function of a checked filter. Raises ConfigError for a value that its column cannot have."""
     match tree:
         case FilterCondition():
-            return _condition(tree)
+            return _condition(tree, columns[tree.name])
         case FilterNot(part):
-            inner = predicate(part)
+            inner = predicate(part, columns)
             return lambda sample: not inner(sample)
         case FilterAll(parts):
-            every = [predicate(part) for part in parts]
+            every = [predicate(part, columns) for part in parts]
             return lambda sample: all(fits(sample) for fits in every)
         case FilterAny(parts):
-            some = [predicate(part) for part in parts]
+            some = [predicate(part, columns) for part in parts]
             return lambda sample: any(fits(sample) for fits in some)
 
 
-def _condition(condition: FilterCondition) -> SamplePredicate:
-    column = SAMPLE_COLUMNS[condition.name]
+def _condition(condition: FilterCondition, column: SampleColumn) -> SamplePredicate:
     positive = _NEGATIVE.get(condition.operator)
     fits = _value_test(column, positive or condition.operator, condition.values)
     read = _reader(column)

@@ -15,6 +15,7 @@ from newskills.view.files import described, metrics_of, number, state_of, table
 from newskills.view.library import Library
 from newskills.view.pages.overview import PREFERRED, cell, settings_of
 from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.scans.viewed import label_counts
 from newskills.view.tables import CORRECT, SCORED, Samples, by_problem, samples_of
 
 BINS = 24
@@ -44,6 +45,7 @@ def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
         "outcomes": {OUTCOMES[code]: count for code, count in sorted(Counter(samples.outcome).items())},
         "causes": {samples.causes[code]: count for code, count in Counter(samples.cause).items() if code},
         "finishes": {samples.finishes[code]: count for code, count in Counter(samples.finish).items() if code},
+        "scans": label_counts(library.folders, indexed, samples.sizes),
         "agreement": agreement(samples),
         "errors": [str(state["error"]) for state in states if state.get("error")],
     }

@@ -16,6 +16,7 @@ from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
 from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shortened
 from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.scans.viewed import marks_of
 from newskills.view.sent import prompt_sent
 from newskills.view.verdicts import verdict_of
 
@@ -62,6 +63,7 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "face": shortened([*face_of(row), *_votes(indexed, page["siblings"], row)]),
         "tokens": row.get("num_generated_tokens"),
         "finish": row.get("finish_reason"),
+        "scans": shortened(marks_of(library.folders, indexed, file, number)),
         "fields": shortened(fields, 20_000),
     }
 

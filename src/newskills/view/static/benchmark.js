@@ -51,6 +51,7 @@ function outcomes(page, at, total) {
   const list = [
     ...Object.entries(page.outcomes).filter(([name]) => name).map(([name, number]) => [name.replace("_", " "), number, { outcome: name }]),
     ...Object.entries(page.causes).map(([name, number]) => [`cause: ${name}`, number, { cause: name }]),
+    ...Object.entries(page.scans).flatMap(([scanner, labels]) => Object.entries(labels).map(([label, number]) => [`${scanner}: ${label}`, number, { scan: `${scanner}=${label}` }])),
     ...Object.entries(page.finishes).map(([name, number]) => [`finish reason: ${name}`, number, { finish: name }]),
   ];
   return h("ul", { class: "chips" }, list.map(([name, number, filter]) =>

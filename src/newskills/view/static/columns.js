@@ -5,7 +5,7 @@ import { binary } from "./api.js";
 const NO_TOKENS = 0xffffffff;
 let kept = { key: "", columns: null };
 
-export const FILTERS = ["outcome", "cause", "subset", "seed", "finish", "agreement", "min", "max", "q", "where"];
+export const FILTERS = ["outcome", "cause", "subset", "seed", "finish", "agreement", "scan", "min", "max", "q", "where"];
 
 export async function columns(run, benchmark, fresh) {
   const key = JSON.stringify([run, benchmark]);
@@ -24,6 +24,7 @@ function read(buffer) {
     return found;
   };
   const made = { ...head, problem: take(Uint32Array), tokens: take(Uint32Array), subset: take(Uint16Array), outcome: take(Uint8Array), cause: take(Uint8Array), finish: take(Uint8Array) };
+  for (const scan of made.scans) scan.codes = take(Uint8Array);
   made.starts = [];
   let start = 0;
   for (const file of head.files) {
@@ -85,6 +86,7 @@ export function filtered(made, filters, hits) {
   const causes = codes(filters.cause, made.causes);
   const subsets = codes(filters.subset, made.subsets);
   const finishes = codes(filters.finish, made.finishes);
+  const scanned = scanCodes(made, filters.scan);
   const agreed = filters.agreement ? AGREEMENTS[filters.agreement] : 0;
   const [min, max] = [filters.min === "" || filters.min === undefined ? 0 : Number(filters.min), filters.max === "" || filters.max === undefined ? Infinity : Number(filters.max)];
   const limited = min > 0 || max < Infinity;
@@ -97,6 +99,7 @@ export function filtered(made, filters, hits) {
       if (causes && !causes[made.cause[row]]) continue;
       if (subsets && !subsets[made.subset[row]]) continue;
       if (finishes && !finishes[made.finish[row]]) continue;
+      if (scanned && !scanned.wanted[scanned.codes[row]]) continue;
       if (agreed && made.agreement[made.problem[row]] !== agreed) continue;
       if (limited && (made.tokens[row] === NO_TOKENS || made.tokens[row] < min || made.tokens[row] > max)) continue;
       if (hits.some((rows) => !rows.has(row))) continue;
@@ -106,6 +109,19 @@ export function filtered(made, filters, hits) {
   if (filters.sort === "longest") found.sort((a, b) => (tokensOf(made, b) ?? -1) - (tokensOf(made, a) ?? -1) || a - b);
   if (filters.sort === "shortest") found.sort((a, b) => made.tokens[a] - made.tokens[b] || a - b);
   return found;
+}
+
+// A filter `scanner=label` as the codes that it wants; none where it names no scanner of this benchmark.
+function scanCodes(made, chosen) {
+  if (!chosen) return null;
+  const cut = chosen.indexOf("=");
+  const scan = made.scans.find((known) => known.name === chosen.slice(0, cut));
+  return scan ? { codes: scan.codes, wanted: codes(chosen.slice(cut + 1), scan.labels) } : null;
+}
+
+// What scanners report of a row, as [scanner, label].
+export function reports(made, row) {
+  return made.scans.map((scan) => [scan.name, scan.labels[scan.codes[row]]]).filter(([, label]) => label && label !== "no");
 }
 
 function codes(chosen, table) {

@@ -30,6 +30,7 @@ export async function samplePage(context, parameters) {
     h("h1", {}, badge(verdict.outcome), " ", visible(page.id), page.seed === null ? null : h("small", {}, ` seed ${page.seed}`)),
     turn, siblings(page, at, kept),
     why(verdict, context, page.face.some((block) => block.kind === "judgements")),
+    page.scans.length ? scans(page.scans) : null,
     faces(page.face, context),
     section("Prompt", page.prompt.exact ? page.prompt.note : `Not certain: ${page.prompt.note}`,
       page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, { raw: true }, parameters.q)) : question(page)),
@@ -42,6 +43,13 @@ export async function samplePage(context, parameters) {
     rawRecord(page),
     source(page),
   ];
+}
+
+// What scanners report of the sample, with the quotes that stand in it.
+function scans(lines) {
+  return section("Scanners", "", h("dl", { class: "scans" }, lines.map((line) => [
+    h("dt", {}, h("span", { class: "tag warn" }, visible(`${line.scanner}: ${line.label === null ? "(invalid)" : line.label}`)), " ", h("span", { class: "quiet" }, visible(line.looks_for))),
+    h("dd", {}, line.invalid ? h("p", {}, visible(line.invalid)) : line.quotes.map((quote) => h("blockquote", {}, visible(quote))))])));
 }
 
 // The record as JSON, without what is too long to be shown.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samples of a benchmark: filters, search, a list.
 import { exported, get } from "./api.js";
-import { FILTERS, columns, filtered, place, remember, rowOf, tokensOf, used } from "./columns.js";
+import { FILTERS, columns, filtered, place, remember, reports, rowOf, tokensOf, used } from "./columns.js";
 import { h, replace } from "./dom.js";
 import { visible } from "./text.js";
 import { OUTCOME_WORDS, badge, count, link, percent, plural } from "./words.js";
@@ -20,7 +20,7 @@ export async function samplesPage(context, parameters) {
   view.status = h("p", { role: "status", "aria-live": "polite", class: "quiet" });
   view.list = h("ol", { class: "samples", "aria-label": "Samples" });
   view.pager = h("nav", { class: "pager", "aria-label": "Pages of the list" });
-  view.names = exported ? [] : await get("filter_names", {});
+  view.names = exported ? [] : await get("filter_names", at);
   view.filters = h("div", {}, filterForm(view));
   view.choices = choices(view.made);
   await show(view);
@@ -43,7 +43,7 @@ export async function samplesPage(context, parameters) {
 
 // What there is to choose from, which grows while records are indexed.
 function choices(made) {
-  return JSON.stringify([used(made.outcomes, made.outcome), made.causes, made.subsets, made.finishes, made.files.length]);
+  return JSON.stringify([used(made.outcomes, made.outcome), made.causes, made.subsets, made.finishes, made.files.length, made.scans.map((scan) => [scan.name, scan.labels])]);
 }
 
 function filterForm(view) {
@@ -69,6 +69,7 @@ function filterForm(view) {
     made.files.length > 1 ? choice("seed", "seed", made.files.map((file, number) => [String(number), file.seed === null ? file.name : `seed ${file.seed}`])) : null,
     made.files.length > 1 ? choice("agreement", "seeds", Object.entries(AGREEMENT_WORDS)) : null,
     finishes.length > 1 ? choice("finish", "finish reason", finishes) : null,
+    made.scans.length ? choice("scan", "scanner", scanChoices(made)) : null,
     number("min", "tokens from"), number("max", "to"),
     h("label", {}, h("span", {}, "order"), h("select", { name: "sort", on: { change: (event) => change(view, { sort: event.target.value }) } },
       Object.entries(SORTS).map(([value, text]) => h("option", { value, selected: (parameters.sort || "") === value }, text)))),
@@ -107,6 +108,15 @@ function valuesOf(view, name) {
   const column = view.names.find((one) => one.name === name);
   const values = (tables[name] || (column ? column.values : [])).filter(Boolean);
   return [...values.map((value) => (/^[\w.-]+$/.test(value) ? value : JSON.stringify(value))), "none"];
+}
+
+// All labels of all scanners, with how many samples have them.
+function scanChoices(made) {
+  return made.scans.flatMap((scan) => {
+    const counts = new Uint32Array(256);
+    for (const code of scan.codes) counts[code] += 1;
+    return scan.labels.map((label, code) => [`${scan.name}=${label || "(none)"}`, `${scan.name}: ${label || "not scanned"} (${count(counts[code])})`, counts[code]]);
+  }).filter(([, , found]) => found);
 }
 
 function change(view, values) {
@@ -173,6 +183,7 @@ function item(view, row, [file, number], brief) {
     h("span", { class: "top" }, badge(made.outcomes[made.outcome[row]]), h("b", {}, visible(brief.id)),
       made.files.length > 1 ? h("span", { class: "tag" }, made.files[file].seed === null ? made.files[file].name : `seed ${made.files[file].seed}`) : null,
       subset ? h("span", { class: "tag" }, subset) : null, cause && cause !== "model" ? h("span", { class: "tag warn" }, cause) : null,
+      reports(made, row).map(([scanner, label]) => h("span", { class: "tag warn" }, visible(`${scanner}: ${label}`))),
       h("span", { class: "quiet right" }, tokens === null ? "" : `${count(tokens)} tokens`)),
     h("span", { class: "question" }, visible(brief.question || "")),
     brief.problem ? h("span", { class: "quiet" }, brief.problem) : h("span", { class: "answers" },

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A diagnosis as blocks of a page, and as text of 80 columns. Texts of models are escaped by whoever writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from newskills.base.tables import WIDTH, table_lines, wrapped
+from newskills.base.terminal import counted, printable
+from newskills.view.diagnosis.diagnose import (
+    BenchmarkDiagnosis,
+    FailureSample,
+    FailureShare,
+    GroupChange,
+    RunDiagnosis,
+)
+from newskills.view.diagnosis.groups import GROUPS
+from newskills.view.documents.document import Block, Fold, Heading, LinkList, Paragraph, Preformatted, Table
+
+_HEAD = ("group", "samples", "share %", "points", "examples")
+_METHOD = (
+    "Each sample that is not fully correct is in one group: the first rule that holds. Points are what the group costs "
+    "of the score, which is the mean over problems of the mean over their scored samples; they add up to the loss. "
+    "Samples without a score cost no points. Suspected faults of the grader or of the expected answer are suspicions: "
+    "read the samples. Put an address that begins with # behind the one that ns view prints."
+)
+
+
+def as_text(diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: str) -> str:
+    """Return the tables of all benchmarks, what would change most, and the difference to another run."""
+    lines = [line for benchmark in diagnosis.benchmarks for line in _benchmark_lines(benchmark)]
+    if changes:
+        head, *rows = _change_rows(changes)
+        lines += [f"{diagnosis.run} → {other}", *table_lines(rows, head, WIDTH), ""]
+    return printable("\n".join(lines))
+
+
+def _benchmark_lines(benchmark: BenchmarkDiagnosis) -> Iterator[str]:
+    yield from wrapped(_summary(benchmark), WIDTH, hanging="  ")
+    if not benchmark.groups:
+        yield "No sample failed."
+    else:
+        rows = [_row(share) for share in benchmark.groups]
+        yield from table_lines(rows, _HEAD, WIDTH)
+        largest = benchmark.groups[0]
+        yield from wrapped(f"{largest.title}: {largest.change}", WIDTH, hanging="  ")
+        for share in benchmark.groups:
+            for claim in share.claims:
+                yield from wrapped(f"{share.title}: {claim.text} ({', '.join(claim.ids)})", WIDTH, hanging="  ")
+        if dropped := sum(sum(share.dropped.values()) for share in benchmark.groups):
+            yield f"{counted(dropped, 'claim')} of the model failed the check and are left out."
+    yield ""
+
+
+def _summary(benchmark: BenchmarkDiagnosis) -> str:
+    score = (
+        "no score" if benchmark.score is None else f"score {benchmark.score:.2f}, loss {benchmark.loss:.2f} points"
+    )
+    unscored = f", {benchmark.unscored:,} unscored" if benchmark.unscored else ""
+    failures = f"{benchmark.failures:,} of {counted(benchmark.samples, 'sample')} failed{unscored}"
+    return f"{benchmark.benchmark}: {score}; {failures}"
+
+
+def _row(share: FailureShare) -> tuple[str, ...]:
+    number = share.share
+    return (
+        share.title,
+        f"{share.samples:,}",
+        f"{number.value:.1f} [{number.low:.1f}, {number.high:.1f}]",
+        f"{share.points:.2f}",
+        ", ".join(_name(sample) for sample in share.examples),
+    )
+
+
+def _name(sample: FailureSample) -> str:
+    return sample.id if sample.seed is None else f"{sample.id}/{sample.seed}"
+
+
+def _change_rows(changes: Sequence[GroupChange]) -> list[tuple[str, ...]]:
+    rows = [
+        (
+            change.benchmark,
+            change.title,
+            f"{change.samples[0]:,} → {change.samples[1]:,}",
+            f"{change.points[0]:.2f} → {change.points[1]:.2f}",
+            f"{change.change:+.2f}",
+        )
+        for change in changes
+    ]
+    return [("benchmark", "group", "samples", "points", "change"), *rows]
+
+
+def blocks(diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: RunDiagnosis | None) -> list[Block]:
+    """Return the page: the difference first where there are two runs, then each benchmark with its groups."""
+    page: list[Block] = [Paragraph(_METHOD)]
+    if other is not None:
+        page.append(Heading(f"{diagnosis.run} → {other.run}"))
+        nothing = Paragraph("The runs have no failures in common benchmarks.")
+        page.append(Table(_change_rows(changes)) if changes else nothing)
+    for side in (diagnosis, other):
+        if side is None:
+            continue
+        for benchmark in side.benchmarks:
+            page += _benchmark_blocks(side.run, benchmark)
+        if side.notes:
+            page += [Heading(f"Notes on {side.run}", 3), *map(Paragraph, side.notes)]
+    return page
+
+
+def _benchmark_blocks(run: str, benchmark: BenchmarkDiagnosis) -> Iterator[Block]:
+    yield Heading(f"{benchmark.benchmark} · {run}")
+    yield Paragraph(_summary(benchmark))
+    if not benchmark.groups:
+        yield Paragraph("No sample failed.")
+        return
+    yield Table([_HEAD, *map(_row, benchmark.groups)])
+    links = [(share.title, _anchor(run, benchmark, share)) for share in benchmark.groups]
+    yield LinkList("Groups", links)
+    for share in benchmark.groups:
+        yield from _group_blocks(share, _anchor(run, benchmark, share))
+
+
+def _anchor(run: str, benchmark: BenchmarkDiagnosis, share: FailureShare) -> str:
+    return f"{run} {benchmark.benchmark} {share.group}"
+
+
+def _group_blocks(share: FailureShare, anchor: str) -> Iterator[Block]:
+    yield Heading(f"{share.title[0].upper()}{share.title[1:]}", 3, anchor)
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in share.reasons.items())
+    unscored = f" {share.unscored:,} without a score." if share.unscored else ""
+    yield Paragraph(f"{counted(share.samples, 'sample')}, {share.points:.2f} points.{unscored}")
+    yield Paragraph(f"Rule: {GROUPS[share.group].rule}. By reason: {reasons}.")
+    yield Paragraph(f"What would change it: {share.change}")
+    for claim in share.claims:
+        yield Paragraph(f"Model: {claim.text} Samples: {', '.join(claim.ids)}.")
+        yield Preformatted("\n".join(claim.quotes))
+    if share.dropped:
+        why = ", ".join(f"{reason} {count:,}" for reason, count in share.dropped.items())
+        yield Paragraph(f"Claims of the model that were dropped: {why}.")
+    for sample in share.examples:
+        yield Fold(f"{_name(sample)}: {sample.reason}", [Preformatted(_sample_text(sample))], level=4)
+
+
+def _sample_text(sample: FailureSample) -> str:
+    texts = (
+        ("question", sample.question),
+        ("expected", sample.expected),
+        ("extracted", sample.extracted or "—"),
+        ("quote", sample.quote),
+        ("read it", sample.command),
+        ("ns view", sample.viewer),
+    )
+    return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in texts if text)
