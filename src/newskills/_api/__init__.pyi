@@ -165,6 +165,7 @@ async def aevaluate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -186,6 +187,7 @@ async def aevaluate(
     judge_server_args: str | None = None,
     judge_server_entrypoint: str | None = None,
     judge_server_container: str | None = None,
+    judge_batch_api: bool = False,
     judge_container: str | None = None,
     judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
     judge_generation_type: Literal['generate', 'math_judge'] | None = None,
@@ -266,6 +268,9 @@ async def aevaluate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -289,6 +294,7 @@ async def aevaluate(
         judge_server_args: more arguments for the judge's engine, passed on unchanged
         judge_server_entrypoint: another start command for the judge's engine
         judge_server_container: container image of the judge's server (clusters)
+        judge_batch_api: ask the judge in batches, as `batch_api` does the model
         judge_container: container image of the judge's client (clusters)
         judge_type: llm: one question per answer; math_judge: the same, but no question where the
             answers are equal as text; comet, nvembed: a trained model instead of questions
@@ -371,6 +377,7 @@ async def agenerate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -449,6 +456,9 @@ async def agenerate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -1206,6 +1216,7 @@ def evaluate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -1227,6 +1238,7 @@ def evaluate(
     judge_server_args: str | None = None,
     judge_server_entrypoint: str | None = None,
     judge_server_container: str | None = None,
+    judge_batch_api: bool = False,
     judge_container: str | None = None,
     judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
     judge_generation_type: Literal['generate', 'math_judge'] | None = None,
@@ -1306,6 +1318,9 @@ def evaluate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -1329,6 +1344,7 @@ def evaluate(
         judge_server_args: more arguments for the judge's engine, passed on unchanged
         judge_server_entrypoint: another start command for the judge's engine
         judge_server_container: container image of the judge's server (clusters)
+        judge_batch_api: ask the judge in batches, as `batch_api` does the model
         judge_container: container image of the judge's client (clusters)
         judge_type: llm: one question per answer; math_judge: the same, but no question where the
             answers are equal as text; comet, nvembed: a trained model instead of questions
@@ -1489,6 +1505,7 @@ def generate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -1567,6 +1584,9 @@ def generate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -3548,6 +3568,7 @@ def robust_eval(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -3569,6 +3590,7 @@ def robust_eval(
     judge_server_args: str | None = None,
     judge_server_entrypoint: str | None = None,
     judge_server_container: str | None = None,
+    judge_batch_api: bool = False,
     judge_container: str | None = None,
     judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
     judge_generation_type: Literal['generate', 'math_judge'] | None = None,
@@ -3650,6 +3672,9 @@ def robust_eval(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -3673,6 +3698,7 @@ def robust_eval(
         judge_server_args: more arguments for the judge's engine, passed on unchanged
         judge_server_entrypoint: another start command for the judge's engine
         judge_server_container: container image of the judge's server (clusters)
+        judge_batch_api: ask the judge in batches, as `batch_api` does the model
         judge_container: container image of the judge's client (clusters)
         judge_type: llm: one question per answer; math_judge: the same, but no question where the
             answers are equal as text; comet, nvembed: a trained model instead of questions
@@ -4584,10 +4610,11 @@ def status(
         ctx: nothing: this function has no `++` keys
         name: experiment: its name (the latest one of that name), the beginning of a name, or
             NAME/STAMP; without a name: the latest experiments. Or an invocation of ns evaluate: its id,
-            the beginning of an id, or ID.INDEX
+            the beginning of an id, or ID.INDEX; or the output folder of a run that asks in batches
         job: only this job
         all: show all jobs; without it: one screen, failed jobs first
-        json: for an invocation: print JSON as nemo-evaluator-launcher status `json` does
+        json: for an invocation: print JSON as nemo-evaluator-launcher status `json` does; for batches:
+            their records
         last: number of experiments to show if no name is given (default 10)
 
     Returns:

@@ -93,13 +93,15 @@ class HttpClient:
         body: bytes | None = None,
         headers: HeaderList = (),
         content_type: bytes = JSON_TYPE,
+        once: bool = False,
     ) -> HttpResponse:
-        """Send a request of any method but HEAD and CONNECT, whose answers have another frame."""
+        """Send a request of any method but HEAD and CONNECT, whose answers have another frame. `once`: it is not sent
+        again, even where a kept-alive connection was closed instead of an answer."""
         if body is None:
             data = self._bare(method, path, headers)
         else:
             data = self._with_body(method, path, body, headers, content_type)
-        return await self._exchange(data, timeout)
+        return await self._exchange(data, timeout, once=once)
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -136,12 +138,14 @@ class HttpClient:
         # Transports report their end on the next turn of the loop.
         await asyncio.sleep(0)
 
-    async def _exchange(self, data: bytes, timeout: float) -> HttpResponse:
+    async def _exchange(self, data: bytes, timeout: float, *, once: bool = False) -> HttpResponse:
         connection = self._idle_connection() or await self._acquire()
         try:
             try:
                 response = await connection.send(data, timeout)
             except StaleConnectionError:
+                if once:
+                    raise
                 connection = await self._replace(connection)
                 response = await connection.send(data, timeout)
         except BaseException:
