@@ -155,6 +155,7 @@ async def aevaluate(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    plan_cost: bool = False,
     until: str | None = None,
     model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
@@ -255,6 +256,8 @@ async def aevaluate(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
+            ask nothing but 20 problems of each benchmark that has no answers yet
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -1206,6 +1209,7 @@ def evaluate(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    plan_cost: bool = False,
     until: str | None = None,
     model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
@@ -1305,6 +1309,8 @@ def evaluate(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
+            ask nothing but 20 problems of each benchmark that has no answers yet
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -3557,6 +3563,7 @@ def robust_eval(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    plan_cost: bool = False,
     until: str | None = None,
     prompt_set_config: str = 'robustness/prompt_set_config',
     model: str | Model | Sequence[str | Model] = (),
@@ -3657,6 +3664,8 @@ def robust_eval(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
+            ask nothing but 20 problems of each benchmark that has no answers yet
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
