@@ -157,6 +157,7 @@ async def aevaluate(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    plan_cost: bool = False,
     until: str | None = None,
     model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
@@ -167,6 +168,7 @@ async def aevaluate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -188,6 +190,7 @@ async def aevaluate(
     judge_server_args: str | None = None,
     judge_server_entrypoint: str | None = None,
     judge_server_container: str | None = None,
+    judge_batch_api: bool = False,
     judge_container: str | None = None,
     judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
     judge_generation_type: Literal['generate', 'math_judge'] | None = None,
@@ -255,6 +258,8 @@ async def aevaluate(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
+            ask nothing but 20 problems of each benchmark that has no answers yet
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -268,6 +273,9 @@ async def aevaluate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -291,6 +299,7 @@ async def aevaluate(
         judge_server_args: more arguments for the judge's engine, passed on unchanged
         judge_server_entrypoint: another start command for the judge's engine
         judge_server_container: container image of the judge's server (clusters)
+        judge_batch_api: ask the judge in batches, as `batch_api` does the model
         judge_container: container image of the judge's client (clusters)
         judge_type: llm: one question per answer; math_judge: the same, but no question where the
             answers are equal as text; comet, nvembed: a trained model instead of questions
@@ -373,6 +382,7 @@ async def agenerate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -451,6 +461,9 @@ async def agenerate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -1248,6 +1261,7 @@ def evaluate(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    plan_cost: bool = False,
     until: str | None = None,
     model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
@@ -1258,6 +1272,7 @@ def evaluate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -1279,6 +1294,7 @@ def evaluate(
     judge_server_args: str | None = None,
     judge_server_entrypoint: str | None = None,
     judge_server_container: str | None = None,
+    judge_batch_api: bool = False,
     judge_container: str | None = None,
     judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
     judge_generation_type: Literal['generate', 'math_judge'] | None = None,
@@ -1345,6 +1361,8 @@ def evaluate(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
+            ask nothing but 20 problems of each benchmark that has no answers yet
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -1358,6 +1376,9 @@ def evaluate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -1381,6 +1402,7 @@ def evaluate(
         judge_server_args: more arguments for the judge's engine, passed on unchanged
         judge_server_entrypoint: another start command for the judge's engine
         judge_server_container: container image of the judge's server (clusters)
+        judge_batch_api: ask the judge in batches, as `batch_api` does the model
         judge_container: container image of the judge's client (clusters)
         judge_type: llm: one question per answer; math_judge: the same, but no question where the
             answers are equal as text; comet, nvembed: a trained model instead of questions
@@ -1541,6 +1563,7 @@ def generate(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -1619,6 +1642,9 @@ def generate(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -3589,6 +3615,7 @@ def robust_eval(
     metric_type: str | None = None,
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
+    plan_cost: bool = False,
     until: str | None = None,
     prompt_set_config: str = 'robustness/prompt_set_config',
     model: str | Model | Sequence[str | Model] = (),
@@ -3600,6 +3627,7 @@ def robust_eval(
     server_entrypoint: str | Sequence[str] = (),
     server_container: str | Sequence[str] = (),
     server_timeout: float = 1800.0,
+    batch_api: bool = False,
     num_servers: int = 1,
     with_sandbox: bool = False,
     sandbox_env_overrides: str | Sequence[str] = (),
@@ -3621,6 +3649,7 @@ def robust_eval(
     judge_server_args: str | None = None,
     judge_server_entrypoint: str | None = None,
     judge_server_container: str | None = None,
+    judge_batch_api: bool = False,
     judge_container: str | None = None,
     judge_type: Literal['llm', 'math_judge', 'comet', 'nvembed', 'arena'] | None = None,
     judge_generation_type: Literal['generate', 'math_judge'] | None = None,
@@ -3687,6 +3716,8 @@ def robust_eval(
         metrics_kwargs: JSON of arguments for the metrics class
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
+        plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
+            ask nothing but 20 problems of each benchmark that has no answers yet
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -3702,6 +3733,9 @@ def robust_eval(
         server_entrypoint: another start command for the engine
         server_container: container image of the server (clusters)
         server_timeout: seconds to wait for a started server (default 1800.0)
+        batch_api: ask in batches, for half the price and within a day: openai, azureopenai, anthropic,
+            gemini; vllm: on this machine, without a server. The same command collects what a stopped
+            one has submitted
         num_servers: servers of the model to start; prompts that begin alike go to the same one (default
             1)
         with_sandbox: run a sandbox for the model's code beside the work (or use the one at
@@ -3725,6 +3759,7 @@ def robust_eval(
         judge_server_args: more arguments for the judge's engine, passed on unchanged
         judge_server_entrypoint: another start command for the judge's engine
         judge_server_container: container image of the judge's server (clusters)
+        judge_batch_api: ask the judge in batches, as `batch_api` does the model
         judge_container: container image of the judge's client (clusters)
         judge_type: llm: one question per answer; math_judge: the same, but no question where the
             answers are equal as text; comet, nvembed: a trained model instead of questions
@@ -4691,10 +4726,11 @@ def status(
         ctx: nothing: this function has no `++` keys
         name: experiment: its name (the latest one of that name), the beginning of a name, or
             NAME/STAMP; without a name: the latest experiments. Or an invocation of ns evaluate: its id,
-            the beginning of an id, or ID.INDEX
+            the beginning of an id, or ID.INDEX; or the output folder of a run that asks in batches
         job: only this job
         all: show all jobs; without it: one screen, failed jobs first
-        json: for an invocation: print JSON as nemo-evaluator-launcher status `json` does
+        json: for an invocation: print JSON as nemo-evaluator-launcher status `json` does; for batches:
+            their records
         last: number of experiments to show if no name is given (default 10)
 
     Returns:

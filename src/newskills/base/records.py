@@ -170,6 +170,19 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         """Whether a cost can be told."""
         return self.read is not None and self.written is not None
 
+    def at(self, share: float, cached_share: float) -> TokenPrices:
+        """Return the prices of which only a share is paid: of a prompt and a reply, and of what a cache holds."""
+        cached, written = self.cached, self.cache_written
+        if share != cached_share:  # what has no price of its own is paid as the rest, but in another share
+            cached = self.read if cached is None else cached
+            written = self.read if written is None else written
+        return TokenPrices(
+            read=None if self.read is None else self.read * share,
+            written=None if self.written is None else self.written * share,
+            cached=None if cached is None else cached * cached_share,
+            cache_written=None if written is None else written * cached_share,
+        )
+
     def cost(self, used: Usage) -> float:
         """Return the cost, as far as prices and counts are known."""
         read, hits, stores = self.read or 0.0, used.cached_tokens or 0, used.cache_written_tokens or 0

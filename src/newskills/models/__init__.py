@@ -37,6 +37,11 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     Raises UnknownNameError or ConfigError for the server type, ConfigError for a missing or wrong setting,
     AuthError naming the variable for a missing key.
     """
+    if config.batch_api:
+        raise ConfigError(
+            "Batches take hours, so they are for evaluations and generations only.",
+            hint="Leave out ++server.batch_api.",
+        )
     if config.more_base_urls:
         return _routed_model(config, concurrency, environ)
     if (instead := REMOVED.get(fold(config.server_type))) is not None:

@@ -76,18 +76,25 @@ class AnthropicModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
+        path, body = self.encoded(request)
+        if inference.stream:
+            reply = reply_of(await self._stream(body, inference.timeout))
+        else:
+            reply = self.decoded(request, await self._post(path, body, inference.timeout))
+        reply.started, reply.ended = started, time.time()
+        return reply
+
+    def encoded(self, request: Request) -> tuple[str, bytes]:
+        """Return the path and the body of `request`. Raises ConfigError."""
+        inference = request.inference
         if not self._bodies.knows(inference):
             check(self.name, inference)
             self._bodies.put(inference, constant(self.name, inference))
-        body = self._bodies.body(request, dynamic(self.name, request))
-        if inference.stream:
-            answer = await self._stream(body, inference.timeout)
-        else:
-            raw = await self._post(PATH, body, inference.timeout)
-            answer = decode_body(raw, _answers, AnthropicResponse, self.endpoint.address)
-        reply = reply_of(answer)
-        reply.started, reply.ended = started, time.time()
-        return reply
+        return PATH, self._bodies.body(request, dynamic(self.name, request))
+
+    def decoded(self, request: Request, body: bytes) -> Reply:
+        """Return the reply to `request` that `body` holds. Raises ModelError."""
+        return reply_of(decode_body(body, _answers, AnthropicResponse, self.endpoint.address))
 
     async def _stream(self, body: bytes, timeout: float) -> AnthropicResponse:
         async with self._open_stream(PATH, body, timeout) as response:

@@ -72,6 +72,13 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             description="put system messages in front of the next user message, for models without a system role"
         ),
     ] = False
+    batch_api: Annotated[
+        bool,
+        Meta(description="ask in batches, at the price of batches (openai, azureopenai, anthropic, gemini, vllm)"),
+    ] = False
+    batch_command: Annotated[
+        str, Meta(description="command that answers a batch of vllm here (default: vllm run-batch)")
+    ] = ""
     price_per_million_input_tokens: Annotated[
         Price | None, Meta(description="price of 1,000,000 prompt tokens, for the cost of a run")
     ] = None
@@ -89,13 +96,15 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def prices(self) -> TokenPrices:
-        """Prices of a million tokens."""
-        return TokenPrices(
+        """Prices of a million tokens, those of batches where it is asked in batches."""
+        usual = TokenPrices(
             read=self.price_per_million_input_tokens,
             written=self.price_per_million_output_tokens,
             cached=self.price_per_million_cached_tokens,
             cache_written=self.price_per_million_cache_written_tokens,
         )
+        batch = MODELS.properties(self.server_type).batch
+        return usual if not self.batch_api or batch is None else usual.at(batch.price, batch.cached_price)
 
     def __post_init__(self) -> None:
         if any("?" in url or "#" in url for url in (self.base_url or "", *self.more_base_urls)):

@@ -72,7 +72,7 @@ class GeminiModel(HttpModel):
     def __init__(self, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str]) -> None:
         headers = (("x-goog-api-key", endpoint.key or ""),)
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
-        self._path = f"/models/{quote(endpoint.model.removeprefix('models/'), safe='')}"
+        self.path = f"/models/{quote(endpoint.model.removeprefix('models/'), safe='')}"
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
         """Raise ConfigError for a setting that the API cannot honour."""
@@ -81,20 +81,29 @@ class GeminiModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
-        check(self.name, inference)
-        body = encode({**dynamic(self.name, request), **inference.extra_body, **request.extra_body})
+        path, body = self.encoded(request)
         if inference.stream:
-            answer = await self._stream(body, inference.timeout)
+            reply = reply_of(await self._stream(body, inference.timeout), self.endpoint)
         else:
-            raw = await self._post(f"{self._path}:generateContent", body, inference.timeout)
-            answer = decode_body(raw, _answers, GeminiResponse, self.endpoint.address)
-        reply = reply_of(answer, self.endpoint)
+            reply = self.decoded(request, await self._post(path, body, inference.timeout))
         reply.started, reply.ended = started, time.time()
         return reply
 
+    def encoded(self, request: Request) -> tuple[str, bytes]:
+        """Return the path and the body of `request`. Raises ConfigError."""
+        inference = request.inference
+        check(self.name, inference)
+        body = encode({**dynamic(self.name, request), **inference.extra_body, **request.extra_body})
+        return f"{self.path}:generateContent", body
+
+    def decoded(self, request: Request, body: bytes) -> Reply:
+        """Return the reply to `request` that `body` holds. Raises ModelError."""
+        answer = decode_body(body, _answers, GeminiResponse, self.endpoint.address)
+        return reply_of(answer, self.endpoint)
+
     async def _stream(self, body: bytes, timeout: float) -> GeminiResponse:
         whole = GeminiResponse()
-        async with self._open_stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
+        async with self._open_stream(f"{self.path}:streamGenerateContent?alt=sse", body, timeout) as response:
             async for data in response.events():
                 _merge_piece(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
         if whole.candidates and whole.candidates[0].finish_reason is None:

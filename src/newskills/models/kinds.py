@@ -62,6 +62,24 @@ class Dialect(Struct, frozen=True, kw_only=True):
     ignores_eos: bool = False
 
 
+class BatchProperties(Struct, frozen=True, kw_only=True):
+    """Batches of such models: many requests in a file, answered within a day for a part of the price.
+
+    service       function that makes what submits them and looks after them
+    rows, size    of a batch, at most (rows, and bytes of its file)
+    price         share of the usual price that is paid
+    cached_price  the same for prompt tokens that are read from a cache or written to it
+    endpoints     inference.endpoint_type → path, in each row of a batch
+    """
+
+    service: str
+    rows: int
+    size: int = 100 << 20
+    price: float = 0.5
+    cached_price: float = 0.5
+    endpoints: dict[str, str] = msgspec.field(default_factory=lambda: {"chat": ""})
+
+
 class ModelProperties(Struct, frozen=True, kw_only=True):
     """What is particular about a kind of model.
 
@@ -76,6 +94,7 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
     tool_choice function that says in a request which tools may or must be called
     thinking    function that says in a request how much may be thought
     blocks      it wants its own blocks of content back in later turns, with their signatures
+    batch       how it is asked in batches; None: it has none
     """
 
     hosted: bool = False
@@ -89,6 +108,7 @@ class ModelProperties(Struct, frozen=True, kw_only=True):
     tool_choice: str = "newskills.models.parameters:tool_choice_keys"
     thinking: str = "newskills.models.parameters:thinking_keys"
     blocks: bool = False
+    batch: BatchProperties | None = None
 
 
 _OPENAI = Dialect(extras="none", echoes=False, strict=True)
@@ -100,7 +120,18 @@ _TRTLLM = Dialect(
     switch=True,
     ignores_eos=True,
 )
-_VLLM = ModelProperties(dialect=msgspec.structs.replace(_TRTLLM, budget=("thinking_token_budget",)), queues=True)
+_VLLM = ModelProperties(
+    dialect=msgspec.structs.replace(_TRTLLM, budget=("thinking_token_budget",)),
+    queues=True,
+    batch=BatchProperties(
+        service="newskills.models.batch_apis.offline:make",
+        rows=1_000_000,
+        size=1 << 30,
+        price=1.0,
+        cached_price=1.0,
+        endpoints={"chat": "/v1/chat/completions"},
+    ),
+)
 _ENDPOINT = "newskills.models.openai:make"
 
 MODELS = DescribedRegistry(
@@ -168,11 +199,29 @@ MODELS = DescribedRegistry(
                 keys=("OPENAI_API_KEY", "NVIDIA_API_KEY"),
                 hosts={"api.openai.com": "OPENAI_API_KEY", "api.nvidia.com": "NVIDIA_API_KEY"},
                 dialect=_OPENAI,
+                batch=BatchProperties(
+                    service="newskills.models.batch_apis.openai:make",
+                    rows=50_000,
+                    endpoints={
+                        "chat": "/v1/chat/completions",
+                        "text": "/v1/completions",
+                        "responses": "/v1/responses",
+                    },
+                ),
             ),
         ),
         "azureopenai": (
             "newskills.models.openai:make_azure",
-            ModelProperties(hosted=True, keys=("AZURE_OPENAI_API_KEY",), dialect=_OPENAI),
+            ModelProperties(
+                hosted=True,
+                keys=("AZURE_OPENAI_API_KEY",),
+                dialect=_OPENAI,
+                batch=BatchProperties(
+                    service="newskills.models.batch_apis.openai:make_azure",
+                    rows=100_000,
+                    endpoints={"chat": "/chat/completions", "responses": "/v1/responses"},
+                ),
+            ),
         ),
         "gemini": (
             "newskills.models.gemini:make",
@@ -182,6 +231,9 @@ MODELS = DescribedRegistry(
                 tool_choice="newskills.models.gemini:tool_choice_keys",
                 thinking="newskills.models.gemini:thinking_keys",
                 blocks=True,
+                batch=BatchProperties(
+                    service="newskills.models.batch_apis.gemini:make", rows=50_000, cached_price=1.0
+                ),
             ),
         ),
         "anthropic": (
@@ -192,6 +244,7 @@ MODELS = DescribedRegistry(
                 tool_choice="newskills.models.anthropic:tool_choice_keys",
                 thinking="newskills.models.anthropic:thinking_keys",
                 blocks=True,
+                batch=BatchProperties(service="newskills.models.batch_apis.anthropic:make", rows=100_000),
             ),
         ),
         "litellm": ("newskills.models.litellm:make", ModelProperties(hosted=True)),

@@ -50,7 +50,7 @@ class OpenAIModel(HttpModel):
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=auth)
         self.server_type = server_type
         self.dialect = dialect_of(server_type)
-        self._query = query
+        self.query = query
         self._max_tokens_name = max_tokens_name
         self._bodies = BodyCache(DYNAMIC)
         self._developer = self.dialect.strict and parameters.is_reasoning_model(endpoint.model)
@@ -62,27 +62,39 @@ class OpenAIModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
+        path, encoded = self.encoded(request)
+        path += self.query
+        if inference.stream:
+            reply = self._finished(request, await self._stream(path, encoded, inference))
+        else:
+            reply = self.decoded(request, await self._post(path, encoded, inference.timeout))
+        reply.started, reply.ended = started, time.time()
+        return reply
+
+    def encoded(self, request: Request) -> tuple[str, bytes]:
+        """Return the path and the body of `request`. Raises ConfigError."""
+        inference = request.inference
         if not self._bodies.knows(inference):
             self.check(inference)
             body = parameters.constant(self.server_type, self.name, inference, self._max_tokens_name)
             self._bodies.put(inference, body)
-        encoded = self._bodies.body(request, self._dynamic(request))
-        path = PATHS[inference.endpoint_type] + self._query
-        if inference.stream:
-            reply = await self._stream(path, encoded, inference)
-        else:
-            reply = self._read(await self._post(path, encoded, inference.timeout), inference.endpoint_type)
-        if inference.endpoint_type == "responses":
-            openai_responses.mark_cut(reply, inference.tokens_to_generate)
+        return PATHS[inference.endpoint_type], self._bodies.body(request, self._dynamic(request))
+
+    def decoded(self, request: Request, body: bytes) -> Reply:
+        """Return the reply to `request` that `body` holds. Raises ModelError."""
+        return self._finished(request, self._read(body, request.inference.endpoint_type))
+
+    def _finished(self, request: Request, reply: Reply) -> Reply:
+        if request.inference.endpoint_type == "responses":
+            openai_responses.mark_cut(reply, request.inference.tokens_to_generate)
         if request.stop and not request.extra_body.get("include_stop_str_in_output"):
             reply.text = earliest_stop(reply.text, request.stop)
-        reply.started, reply.ended = started, time.time()
         return reply
 
     async def served_models(self) -> list[str]:
         """Return the model names that the endpoint lists. Raises the HttpError family."""
         try:
-            response = await self.http.get("/models" + self._query, PROBE_TIMEOUT)
+            response = await self.http.get("/models" + self.query, PROBE_TIMEOUT)
         except RedirectError as error:
             raise redirect_error(error, self.endpoint) from error
         if response.status != 200:

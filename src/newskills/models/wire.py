@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from newskills.base.errors import AuthError, ConfigError, ModelError, RedirectEr
 from newskills.base.http.client import HeaderList, HttpClient, split_url
 from newskills.base.http.connection import HttpResponse, StreamedResponse, find_header
 from newskills.base.http.proxy import proxy_for
-from newskills.base.records import Inference, Request, Row
+from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.decode import page_error
 from newskills.models.errors import EndpointIdentity, error_from, redirect_error
@@ -36,18 +37,33 @@ class HttpModel:
         self.name = endpoint.model
         self.endpoint = endpoint
         self._tunnel: PortForward | None = None
-        self.http = HttpClient(
-            endpoint.address,
+        self._client_at = partial(
+            HttpClient,
             limit=concurrency + CONNECTIONS_FOR_PROBES,
             headers=headers,
             proxy=proxy_for(endpoint.address, environ),
         )
+        self.http = self._client_at(endpoint.address)
 
     def route_through(self, server: str, key_path: str | None) -> None:
         """Reach the endpoint through an SSH host. Raises ConfigError, TransportError."""
         _, host, port, _ = split_url(self.endpoint.address)
         self._tunnel = PortForward(server, key_path, host, port)
         self.http.connect_to = ("127.0.0.1", self._tunnel.port)
+
+    def encoded(self, request: Request) -> tuple[str, bytes]:
+        """Return the path and the body of `request`. Raises ConfigError."""
+        raise NotImplementedError
+
+    def decoded(self, request: Request, body: bytes) -> Reply:
+        """Return the reply to `request` that `body` holds. Raises ModelError."""
+        raise NotImplementedError
+
+    def client_at(self, address: str) -> HttpClient:
+        """Return a client for another path of the same host, with the same key; whoever asks for it closes it."""
+        client = self._client_at(address)
+        client.connect_to = self.http.connect_to
+        return client
 
     async def close(self) -> None:
         await self.http.close()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
-from newskills.base.registry import fold
+from newskills.base.registry import fold, load_function
 from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.models import MODELS, REMOVED
@@ -61,6 +61,11 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
     if model is None:
         raise ConfigError("No model is given. Give --model: a name that the server knows, or a path.")
     values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
+    if isinstance(options, WorkOptions) and options.batch_api:
+        values["server.batch_api"] = True
+        if not MODELS.properties(kind).hosted and kind in SERVERS:
+            values["server.batch_command"] = _batch_command(options, kind, model, elsewhere=elsewhere)
+            return ModelChoice(layer=Layer("--model, --server_*", values))
     if address is not None:
         if options.server_gpus:
             raise ConfigError(
@@ -114,6 +119,24 @@ def one_of(options: O, number: int) -> O:
     """Return `options` with those of one model."""
     mine = {name: getattr(options, name) for name in (*LISTS, ARGUMENTS, "server_container")}
     return replace(options, **{name: v if len(v) < 2 else v[number : number + 1] for name, v in mine.items()})
+
+
+def _batch_command(options: ModelOptions, kind: str, model: str, *, elsewhere: bool) -> str:
+    """Return the command that answers batches without a server. Raises ConfigError."""
+    import shlex
+
+    maker = SERVERS.properties(kind).batches
+    if not maker:
+        raise ConfigError(f"--server_type={kind} has no batches.", hint="Leave out --batch_api.")
+    if options.server_address:
+        raise ConfigError(
+            f"--batch_api of {kind} works on this machine, without a server.", hint="Leave out --server_address."
+        )
+    gpus = _first(options.server_gpus)
+    if gpus is None:
+        gpus = 0 if elsewhere else visible_gpus()
+    words: list[str] = load_function(maker)(_spec(options, kind, model, gpus))
+    return shlex.join(words)
 
 
 def _num_servers(options: ModelOptions) -> int:

@@ -133,6 +133,14 @@ class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
 class WorkOptions(ModelOptions, frozen=True, kw_only=True):
     """What `generate` and `eval` share: repetitions, pieces, tracking."""
 
+    batch_api: Annotated[
+        bool,
+        doc(
+            "ask in batches, for half the price and within a day: openai, azureopenai, anthropic, gemini; vllm: on "
+            "this machine, without a server. The same command collects what a stopped one has submitted",
+            SERVER,
+        ),
+    ] = False
     num_servers: Annotated[
         AtLeastOne, doc("servers of the model to start; prompts that begin alike go to the same one", SERVER)
     ] = 1

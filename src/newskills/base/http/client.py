@@ -33,6 +33,7 @@ from newskills_sandbox.waiters import Waiters
 HeaderList = tuple[tuple[str, str], ...]
 
 MAX_BODY = 256 << 20
+JSON_TYPE = b"application/json"
 CONNECT_TIMEOUT = 30.0
 CONNECTS_AT_ONCE = 64
 """More would overflow the listen queue of common servers (100), which costs a second each."""
@@ -84,24 +85,34 @@ class HttpClient:
         return await self._exchange(self._bare("GET", path, headers), timeout)
 
     async def request(
-        self, method: str, path: str, timeout: float, *, body: bytes | None = None, headers: HeaderList = ()
+        self,
+        method: str,
+        path: str,
+        timeout: float,
+        *,
+        body: bytes | None = None,
+        headers: HeaderList = (),
+        content_type: bytes = JSON_TYPE,
+        once: bool = False,
     ) -> HttpResponse:
-        """Send a request of any other method but HEAD and CONNECT, whose answers have another frame."""
+        """Send a request of any method but HEAD and CONNECT, whose answers have another frame. `once`: it is not sent
+        again, even where a kept-alive connection was closed instead of an answer."""
         if body is None:
             data = self._bare(method, path, headers)
         else:
-            data = self._with_body(method, path, body, headers)
-        return await self._exchange(data, timeout)
+            data = self._with_body(method, path, body, headers, content_type)
+        return await self._exchange(data, timeout, once=once)
 
     @contextlib.asynccontextmanager
     async def stream(
-        self, path: str, body: bytes, timeout: float, headers: HeaderList = ()
+        self, path: str, body: bytes | None, timeout: float, headers: HeaderList = ()
     ) -> AsyncIterator[StreamedResponse]:
-        """Post `body` and yield the reply, which is read while it arrives, as for server-sent events.
+        """Post `body`, or get `path` where there is none, and yield the reply, which is read while it arrives, as for
+        server-sent events and files of any length.
 
         Leaving the block before the end of the body closes the connection.
         """
-        data = self._with_body("POST", path, body, headers)
+        data = self._bare("GET", path, headers) if body is None else self._with_body("POST", path, body, headers)
         connection = self._idle_connection() or await self._acquire()
         try:
             try:
@@ -127,12 +138,14 @@ class HttpClient:
         # Transports report their end on the next turn of the loop.
         await asyncio.sleep(0)
 
-    async def _exchange(self, data: bytes, timeout: float) -> HttpResponse:
+    async def _exchange(self, data: bytes, timeout: float, *, once: bool = False) -> HttpResponse:
         connection = self._idle_connection() or await self._acquire()
         try:
             try:
                 response = await connection.send(data, timeout)
             except StaleConnectionError:
+                if once:
+                    raise
                 connection = await self._replace(connection)
                 response = await connection.send(data, timeout)
         except BaseException:
@@ -302,9 +315,11 @@ class HttpClient:
     def _bare(self, method: str, path: str, headers: HeaderList) -> bytes:
         return self._head(method, path, headers) + b"\r\n"
 
-    def _with_body(self, method: str, path: str, body: bytes, headers: HeaderList) -> bytes:
+    def _with_body(
+        self, method: str, path: str, body: bytes, headers: HeaderList, content_type: bytes = JSON_TYPE
+    ) -> bytes:
         head = self._head(method, path, headers)
-        return b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+        return b"%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (head, content_type, len(body), body)
 
     def _head(self, method: str, path: str, headers: HeaderList) -> bytes:
         key = (method, path, headers)

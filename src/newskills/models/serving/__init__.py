@@ -41,6 +41,7 @@ class ServerProperties(Struct, frozen=True, kw_only=True):
     packages      modules that it needs in this Python, of the extra newskills[local]
     prepare       "module:function" of what has to be there before it starts, so that fetching does not count as a slow
                   start
+    batches       "module:function" of the command that answers a file of requests without a server; empty: it has none
     """
 
     on_cpu: bool = False
@@ -52,11 +53,13 @@ class ServerProperties(Struct, frozen=True, kw_only=True):
     container: str = ""
     packages: tuple[str, ...] = ()
     prepare: str = ""
+    batches: str = ""
 
 
 OWN_CONTAINER = "nemo-skills"
 """Name in cluster configs of the container that has newskills."""
 _BY_RAY = ServerProperties(joins_by_ray=True)
+_VLLM = ServerProperties(joins_by_ray=True, batches="newskills.models.serving.vllm:batch_words")
 
 SERVERS = DescribedRegistry(
     "server type",
@@ -83,8 +86,8 @@ SERVERS = DescribedRegistry(
                 prepare="newskills.models.serving.hf.command:prepare",
             ),
         ),
-        "vllm": ("newskills.models.serving.vllm:make", _BY_RAY),
-        "vllm_multimodal": ("newskills.models.serving.vllm:make", _BY_RAY),
+        "vllm": ("newskills.models.serving.vllm:make", _VLLM),
+        "vllm_multimodal": ("newskills.models.serving.vllm:make", _VLLM),
         "vllm_dp_ray": ("newskills.models.serving.vllm:make_data_parallel", _BY_RAY),
         "sglang": ("newskills.models.serving.sglang:make", ServerProperties()),
         "trtllm": ("newskills.models.serving.trtllm:make", ServerProperties()),

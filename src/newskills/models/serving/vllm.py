@@ -28,6 +28,17 @@ QUIET = "--no_verbose"
 
 def make(spec: ServeSpec) -> ServeCommand:
     """Make the command for a single replica over all GPUs of all nodes."""
+    return _serve_command(spec, _layout(spec))
+
+
+def batch_words(spec: ServeSpec) -> list[str]:
+    """Return the command that answers a file of requests, but for its files and the model (`vllm run-batch`). Raises
+    ConfigError."""
+    start = start_words(spec, installed_program(spec, "vllm"), "run-batch")
+    return [*start, "--trust-remote-code", *_layout(spec), *spec.extra_args]
+
+
+def _layout(spec: ServeSpec) -> list[str]:
     layout: list[str] = []
     if told(spec, *TENSOR, *PIPELINE, *DATA) is None:
         if spec.num_gpus:
@@ -36,7 +47,7 @@ def make(spec: ServeSpec) -> ServeCommand:
             layout += ["--pipeline-parallel-size", str(spec.num_nodes)]
     if spec.num_nodes > 1 and told(spec, "--distributed-executor-backend") is None:
         layout += ["--distributed-executor-backend", "ray"]
-    return _serve_command(spec, layout)
+    return layout
 
 
 def make_data_parallel(spec: ServeSpec) -> ServeCommand:

@@ -30,6 +30,7 @@ class JudgeOptions(WorkOptions, frozen=True, kw_only=True):
     judge_server_container: Annotated[
         str | None, doc("container image of the judge's server (clusters)", JUDGE)
     ] = None
+    judge_batch_api: Annotated[bool, doc("ask the judge in batches, as --batch_api does the model", JUDGE)] = False
     judge_container: Annotated[str | None, doc("container image of the judge's client (clusters)", JUDGE)] = None
     judge_type: Annotated[
         Kind | None,

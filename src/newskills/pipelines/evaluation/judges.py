@@ -273,6 +273,7 @@ def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any
         own["server_address"] = judge.server_address
     values: dict[str, Any] = {name: [] for name in SERVER}
     values |= {"with_sandbox": False, "num_jobs": 1, "work_queue": False, "num_servers": 1}
+    values["batch_api"] = options.judge_batch_api
     values |= {name: [value] for name, value in own.items() if value}
     values |= {name: value for name, value in kwargs.items() if name != KIND}
     values |= {name: [value] for name, value in server_settings.items() if value is not None}

@@ -46,6 +46,13 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
     metric_type: Annotated[str | None, doc("another metrics class (name or module::Class)")] = None
     metrics_kwargs: Annotated[str, doc("JSON of arguments for the metrics class")] = ""
     accept_lost: AcceptLost = 1.0
+    plan_cost: Annotated[
+        bool,
+        doc(
+            "print tokens, time and cost of what is left (usual, in batches, prompts cached), and ask nothing but "
+            "20 problems of each benchmark that has no answers yet"
+        ),
+    ] = False
     until: Annotated[
         str | None,
         doc(

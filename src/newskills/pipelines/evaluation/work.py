@@ -27,6 +27,10 @@ from newskills.run.reporting.tracking import log_reports
 
 
 def run(parsed: Parsed[EvalOptions]) -> int:
+    if parsed.options.plan_cost:
+        from newskills.pipelines.evaluation.plan_cost import show_costs
+
+        return show_costs(parsed)
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         from newskills.pipelines.evaluation.jobs import prepare
         from newskills.pipelines.submission.submit import run_prepared
@@ -51,11 +55,16 @@ def run(parsed: Parsed[EvalOptions]) -> int:
 
 
 def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
-    """Evaluate for Python, and return the evaluation, the experiment, or None for a dry run; raises NewskillsError
-    where work is left or the numbers cannot be trusted.
+    """Evaluate for Python, and return the evaluation, the experiment, or None for a dry run or a plan of costs; raises
+    NewskillsError where work is left or the numbers cannot be trusted.
 
     On a cluster: what was submitted, None where nothing is left to do.
     """
+    if parsed.options.plan_cost:
+        from newskills.pipelines.evaluation.plan_cost import show_costs
+
+        show_costs(parsed)
+        return None
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         from newskills.pipelines.evaluation.jobs import prepare
         from newskills.pipelines.submission.submit import submit_and_wait

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -17,6 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.states import JobState
 from newskills.pipelines.invocations import find_invocation
+from newskills.pipelines.json_output import print_json
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import (
     JOB_HEAD,
@@ -34,15 +36,18 @@ class StatusOptions(Struct, frozen=True, kw_only=True):
         doc(
             "experiment: its name (the latest one of that name), the beginning of a name, or NAME/STAMP; "
             "without a name: the latest experiments. Or an invocation of ns evaluate: its id, the beginning "
-            "of an id, or ID.INDEX",
+            "of an id, or ID.INDEX; or the output folder of a run that asks in batches",
             {"positional": True},
         ),
     ] = None
     job: Annotated[str | None, doc("only this job")] = None
     all: Annotated[bool, doc("show all jobs; without it: one screen, failed jobs first")] = False
-    json: Annotated[bool, doc("for an invocation: print JSON as nemo-evaluator-launcher status --json does")] = (
-        False
-    )
+    json: Annotated[
+        bool,
+        doc(
+            "for an invocation: print JSON as nemo-evaluator-launcher status --json does; for batches: their records"
+        ),
+    ] = False
     last: Annotated[int, Meta(ge=1, description="number of experiments to show if no name is given")] = 10
 
 
@@ -50,6 +55,12 @@ def run(parsed: Parsed[StatusOptions]) -> int:
     options = parsed.options
     if options.name is not None and (invocation := find_invocation(options.name)) is not None:
         return invocation.show_status(json=options.json)
+    if (
+        options.name is not None
+        and Path(options.name).is_dir()
+        and _show_batches(Path(options.name), options.json)
+    ):
+        return 0
     if options.name is not None:
         chosen = find_submitted(options.name)
         jobs = chosen.states(options.job)
@@ -73,6 +84,21 @@ def result(parsed: Parsed[StatusOptions]) -> list[JobState]:
         return find_submitted(options.name).states(options.job)
     latest = itertools.islice(ExperimentRecords(os.environ).latest(), options.last)
     return [state for experiment in latest for state in ask_about(experiment).states()]
+
+
+def _show_batches(folder: Path, json: bool) -> bool:
+    """Print the batches of a run; return whether there are any."""
+    from newskills.run.engine.batches.shown import HEAD, batch_rows, batches_below, look_at
+
+    batches = batches_below(folder)
+    troubles = [line for place, records in batches.items() for line in look_at(place, records, os.environ)]
+    records = [record for own in batches.values() for record in own]
+    if json and records:
+        print_json(records)
+    elif records:
+        print_table(batch_rows(records), HEAD)
+    sys.stderr.writelines(f"note: {line}\n" for line in troubles)
+    return bool(records)
 
 
 def _overview(last: int) -> int:

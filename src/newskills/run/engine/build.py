@@ -26,6 +26,7 @@ from newskills.environments import SESSIONS, make_environments
 from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.models import MODELS, check_inference, make_model
+from newskills.models.batch_apis import check_batch
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.parameters import is_reasoning_model
@@ -59,11 +60,12 @@ LONGEST_COMMAND = 7 * 86400.0
 class RunBuilder:
     """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once.
 
-    Tokenizers are shared by all that count or render with them, and closed with the recipe.
+    Tokenizers are shared by all that count or render with them, and closed with the recipe. `batch_folder`: of
+    requests that are asked in batches.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self.environ = environ
+    def __init__(self, environ: Mapping[str, str], batch_folder: Path = Path("batches")) -> None:
+        self.environ, self.batch_folder = environ, batch_folder
         self.notes: dict[str, None] = {}
         self._tokenizers: dict[tuple[str | None, EndpointConfig], Tokenizer] = {}
 
@@ -177,6 +179,8 @@ class RunBuilder:
             tokenizer = self._tokenizer(config, needed=False)
         else:
             tokenizer = None
+        if server.batch_api and server.merge_system:
+            model = SystemMergingModel(model)
         if tokenizer is None:
             return model
         return for_rendered_prompts(model, MODELS.resolve(server.server_type), tokenizer)
@@ -185,7 +189,10 @@ class RunBuilder:
         """Raise ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
         check_speech(config.server.server_type, config.solved_by)
         for server in (config.server, *config.models.values()):
-            check_inference(self.model(server, 1), config.inference, tools=bool(config.tool_modules))
+            if server.batch_api:
+                check_batch(server, config.inference)
+            at_once = structs.replace(server, batch_api=False)
+            check_inference(self.model(at_once, 1), config.inference, tools=bool(config.tool_modules))
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
         """Return what to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""

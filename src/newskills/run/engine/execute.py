@@ -20,6 +20,7 @@ from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
 from newskills.models.errors import ModelNotFoundError
+from newskills.run.engine.batches.ledger import FOLDER
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.loop import Engine
@@ -108,7 +109,8 @@ def execute(
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     allow_open_files()
     window = request_window(len(spec.units))
-    builder = RunBuilder(os.environ if environ is None else environ)
+    folder = Path(spec.output_dir or spec.units[0].merged.parent) / FOLDER
+    builder = RunBuilder(os.environ if environ is None else environ, folder)
     _tidy(spec)
     with ExitStack() as stack, closing(builder):
         units = [prepare(unit, spec, builder, stack) for unit in spec.units]

@@ -13,8 +13,14 @@ from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.unit import PendingRow, UnitRun
+from newskills.run.planning.config import EndpointConfig, GenerationConfig
 from newskills.run.records.log import Disk
 from newskills.solve.chat import MAIN
+
+
+def servers_of(config: GenerationConfig) -> dict[str, EndpointConfig]:
+    """Return the endpoints that a row of `config` may ask, by role."""
+    return {**config.models, MAIN: config.server}
 
 
 class Lane:

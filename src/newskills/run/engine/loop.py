@@ -24,19 +24,23 @@ from newskills.base.errors import BadRequestError, NewskillsError, SandboxError,
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
 from newskills.environments.config import EnvironmentConfig
+from newskills.run.engine.asking.asked import AskedEndpoint
 from newskills.run.engine.asking.retries import RetryPolicy
+from newskills.run.engine.batches.endpoint import BatchEndpoint
+from newskills.run.engine.batches.keys import ROW, requests_of
+from newskills.run.engine.batches.make import batch_window, make_batch_endpoint
 from newskills.run.engine.budget import RunBudget, Spending
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import ALIKE, Endpoint
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
-from newskills.run.engine.lanes import Lane, Turn, turns_of
+from newskills.run.engine.lanes import Lane, Turn, servers_of, turns_of
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
 from newskills.run.engine.sandboxes import Sandboxes
-from newskills.run.engine.supervision import is_unattended, supervision
+from newskills.run.engine.supervision import is_waiting, supervision
 from newskills.run.engine.tools import Toolboxes
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.unit import PendingRow, UnitRun
@@ -50,15 +54,8 @@ GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
 TICK = 0.25
 PATIENCE, FIRST_PATIENCE = 1800.0, 60.0
 """Seconds with an endpoint that is down, and with one that has never answered where somebody sits before it."""
-SCHEDULED = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST", "NEWSKILLS_JOB")
-"""Variables of a job, whose endpoint may come up after it."""
 ECHO = 2.0
 """Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
-
-
-def servers_of(config: GenerationConfig) -> dict[str, EndpointConfig]:
-    """Return the endpoints that a row of `config` may ask, by role."""
-    return {**config.models, MAIN: config.server}
 
 
 class Engine:
@@ -86,7 +83,8 @@ class Engine:
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
-        self._endpoints: dict[EndpointConfig, Endpoint] = {}
+        self._endpoints: dict[EndpointConfig, AskedEndpoint] = {}
+        self._first_patience = PATIENCE if is_waiting(builder.environ) else FIRST_PATIENCE
         self._sandboxes = Sandboxes(builder, self._stop)
         self._toolboxes = Toolboxes(builder.environ, self._stop)
         self._environments = EnvironmentPools(builder)
@@ -183,32 +181,35 @@ class Engine:
                     refusals[key] = str(error)
             lane.run.given_up = refusals[key]
 
-    def _endpoint(self, config: GenerationConfig, server: EndpointConfig, proven: bool) -> Endpoint:
+    def _endpoint(self, config: GenerationConfig, server: EndpointConfig, proven: bool) -> AskedEndpoint:
         config = structs.replace(config, server=server)
         server = server.endpoint()
         if server not in self._endpoints:
             # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
             counted = self._stops or self._budget.limited
             most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
-            concurrency = self._narrowed(config)
+            concurrency = batch_window(config) if server.batch_api else self._narrowed(config)
             most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
-            model = self._builder.model(server, most)
-            waits = is_unattended() or any(name in self._builder.environ for name in SCHEDULED)
             policy = RetryPolicy(
                 concurrency=concurrency,
                 most=most,
                 max_retries=server.max_retries,
                 patience=config.endpoint_patience or PATIENCE,
-                first_patience=config.endpoint_patience or (PATIENCE if waits else FIRST_PATIENCE),
+                first_patience=config.endpoint_patience or self._first_patience,
                 soft_fail=server.enable_soft_fail,
                 stops_if_refused=not self._several,
             )
+            context, say = self._builder.context_strategy(config), self._progress.say
+            if server.batch_api:
+                endpoint = make_batch_endpoint(self._builder, server, policy, context, say, self._stop)
+                return self._endpoints.setdefault(server, endpoint)
+            model = self._builder.model(server, most)
             self._endpoints[server] = Endpoint(
                 model,
                 policy,
-                say=self._progress.say,
+                say=say,
                 on_fatal=self._stop,
-                context=self._builder.context_strategy(config),
+                context=context,
                 proven=proven,
                 shared=self._supervision.limit,
                 trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
@@ -322,6 +323,7 @@ class Engine:
         if isinstance(pending.request, Failure):
             self._book_failure(run, pending, pending.request)
             return False
+        ROW.set(requests_of(run.unit, run.state.started, pending.sample))
         result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
         if run.watched:
             await run.await_grader()
@@ -484,6 +486,7 @@ class Engine:
             concurrency=sum(endpoint.concurrency for endpoint in endpoints),
             errors=sum((endpoint.errors for endpoint in endpoints), Counter[str]()),
             unscored=sum((run.lost for run in runs), Counter[str]()),
+            batches=", ".join(e.doing for e in endpoints if isinstance(e, BatchEndpoint) and e.doing),
             paused_for=max((endpoint.paused_for for endpoint in endpoints), default=0.0),
             slow=max(slow, key=lambda slow: slow.left, default=None),
         )

@@ -61,6 +61,7 @@ class Snapshot(Struct, kw_only=True):
     waiting       requests are in flight, and none has ever been answered
     stopping      no further row begins
     concurrency   requests that may be `in_flight`
+    batches       what batches do, in words; empty: there are none
     paused_for    seconds for which the server has asked to be left alone (Retry-After)
     errors        kind of a failed try that was sent again → how often
     unscored      cause → rows without a verdict
@@ -79,6 +80,7 @@ class Snapshot(Struct, kw_only=True):
     concurrency: int = 0
     errors: Mapping[str, int] = {}
     unscored: Mapping[str, int] = {}
+    batches: str = ""
     paused_for: float = 0.0
     slow: SlowRequests | None = None
 
@@ -156,7 +158,9 @@ def describe(snapshot: Snapshot, seconds: float) -> str:
     `seconds`: since the first request.
     """
     parts = [f"{snapshot.done:,}/{snapshot.rows:,} rows"]
-    if snapshot.paused_for:
+    if snapshot.batches and not snapshot.stopping:
+        parts.append(snapshot.batches)
+    elif snapshot.paused_for:
         parts.append(f"paused by the server until {clock_time(snapshot.paused_for)} (Retry-After)")
     elif snapshot.waiting:
         parts.append(f"waiting for the first reply, {duration(seconds)}; {snapshot.in_flight:,} in flight")

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from newskills.run.engine.progress import Snapshot
 
+SCHEDULED = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST", "NEWSKILLS_JOB")
+"""Variables of a job, whose endpoint may come up after it."""
 _current: ContextVar[Supervision | None] = ContextVar("newskills_supervision", default=None)
 
 
@@ -128,10 +130,10 @@ def _soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at
     loop.call_soon_threadsafe(lambda: interrupt(at_once))
 
 
-def is_unattended() -> bool:
-    """Return whether a program supervises this run, so that no person waits for it."""
+def is_waiting(environ: Mapping[str, str]) -> bool:
+    """Return whether no person sits before this run, so that it waits for an endpoint that comes up after it."""
     holder = _current.get()
-    return holder is not None and not holder.attended
+    return (holder is not None and not holder.attended) or any(name in environ for name in SCHEDULED)
 
 
 def supervision() -> Supervision:

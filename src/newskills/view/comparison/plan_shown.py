@@ -52,14 +52,15 @@ def _row(row: PlanRow) -> tuple[str, ...]:
         str(row.samples),
         f"{row.problems:,}" + ("*" if row.available is False else ""),
         f"{row.problems * row.samples:,}",
-        _short(row.tokens),
-        "—" if row.seconds is None else _time(row.seconds),
+        short_number(row.tokens),
+        "—" if row.seconds is None else short_time(row.seconds),
         "—" if row.money is None else f"{row.money:,.2f}",
         "—" if row.detectable is None else f"{row.detectable:.1f}",
     )
 
 
-def _short(value: float | None) -> str:
+def short_number(value: float | None) -> str:
+    """Format a large number as `1.2M`; a dash for none."""
     if value is None:
         return "—"
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -68,7 +69,8 @@ def _short(value: float | None) -> str:
     return f"{value:.0f}"
 
 
-def _time(seconds: float) -> str:
+def short_time(seconds: float) -> str:
+    """Format seconds as `45 s`, `12 min` or `1.5 h`."""
     if seconds >= 5400:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
