@@ -56,6 +56,58 @@ def test_harbor() -> None:
     assert not any("environment/" in asset.name for asset in ready["task_files"])
 
 
+def test_phases_of_harbor() -> None:
+    """The package `harbor` 0.26.0 resolves the same networks of these files (`trial/network_policy.py`)."""
+    closed = {
+        '[agent]\nnetwork_mode = "no-network"\n': ["agent"],
+        '[environment]\nnetwork_mode = "no-network"\n[agent]\nnetwork_mode = "public"\n': ["start", "tests"],
+        '[environment]\nallow_internet = false\n[verifier]\nnetwork_mode = "public"\n': ["start", "agent"],
+        '[environment]\nnetwork_mode = "no-network"\n': [],
+        "": [],
+    }
+    for text, phases in closed.items():
+        made = mapped(HARBOR, task_dot_toml=text)
+        assert isinstance(made, dict)
+        assert made["phases"].get("closed", []) == phases, text
+        assert made["offline"] is (text == '[environment]\nnetwork_mode = "no-network"\n')
+    text = (
+        'schema_version = "1.4"\n[environment]\ncpus = 1.5\nstorage_mb = 20480\nbuild_timeout_sec = 9000\n'
+        '[environment.env]\nWORD = "${WORD:-it}"\nPLAIN = "a$b"\n[environment.healthcheck]\ncommand = "true"\n'
+        '[agent]\nuser = 1000\n[verifier]\nuser = "root"\n'
+    )
+    made = mapped(HARBOR, task_dot_toml=text, instruction_dot_md="<!-- harbor-canary GUID -->\n\nDo it.\n")
+    assert isinstance(made, dict)
+    assert made["problem_statement"] == "Do it."
+    assert (made["cpus"], made["disk_mb"], made["build_timeout"]) == (1.5, 20480, 9000.0)
+    assert made["variables"] == {"WORD": "it", "PLAIN": "a$b"}
+    assert (made["phases"]["agent_user"], made["phases"]["test_user"]) == ("1000", "root")
+    assert made["phases"]["health"]["command"] == "true"
+
+
+def test_tests_in_a_container_of_their_own() -> None:
+    text = (
+        'artifacts = ["/app/out", {source = "/data", exclude = ["*.tmp"]}]\n[environment]\nmemory_mb = 512\n'
+        '[verifier]\nenvironment_mode = "separate"\n[[verifier.collect]]\ncommand = "dump"\n'
+    )
+    same = mapped(HARBOR, task_dot_toml=text)
+    assert isinstance(same, dict)
+    phases = same["phases"]
+    assert [item["source"] for item in phases["artifacts"]] == ["/logs/artifacts", "/app/out", "/data"]
+    assert phases["collect"][0]["command"] == "dump"
+    assert phases["container"]["image"] == same["image"]
+    assert (phases["container"]["build"], phases["container"]["memory_mb"]) == ("environment", 512)
+    built = mapped(HARBOR, task_dot_toml=text, tests__Dockerfile="FROM c\nWORKDIR /t\n", tests__test_dot_sh=None)
+    assert isinstance(built, dict)
+    own = built["phases"]["container"]
+    assert (own["build"], own["bundled"], own["workdir"]) == ("tests", True, "/t")
+    assert own["image"] != built["image"]
+    closed = '[verifier.environment]\ndocker_image = "t:1"\nnetwork_mode = "no-network"\n'
+    ready = mapped(HARBOR, task_dot_toml=closed)
+    assert isinstance(ready, dict)
+    own = ready["phases"]["container"]
+    assert (own["image"], own["bundled"], own["closed"], ready["offline"]) == ("t:1", True, True, False)
+
+
 def test_an_image_is_named_by_what_it_is_built_of() -> None:
     one, same, other = (
         mapped(HARBOR, environment__Dockerfile=text)
@@ -78,9 +130,29 @@ def test_terminal_bench() -> None:
 @pytest.mark.parametrize(
     ("files", "changes", "reason"),
     [
-        (HARBOR, {"task_dot_toml": '[agent]\nuser = "u"\n'}, "it needs users in the container"),
-        (HARBOR, {"task_dot_toml": '[verifier]\nenvironment_mode = "separate"\n'}, "its tests run in another"),
-        (HARBOR, {"task_dot_toml": '[verifier.env]\nKEY = "${KEY}"\n'}, "it needs variables of the machine"),
+        *(
+            (HARBOR, {"task_dot_toml": text}, reason)
+            for text, reason in (
+                ("[agent]\nnew_field = 1\n", "has the field `agent.new_field`, which is not understood"),
+                ("further = 1\n", "has the field `further`, which is not understood"),
+                ("[verifier.environment]\nx = 1\n", "the field `verifier.environment.x`, which is not understood"),
+                (
+                    'schema_version = "1.5"\n[agent]\nx = 1\n',
+                    "its schema is 1.5, and newskills reads those up to 1.4",
+                ),
+                ('version = "2.0"\n', "its schema is 2.0"),
+                ('[agent]\nnetwork_mode = "allowlist"\n', "the network in part (`agent.network_mode`)"),
+                ('[environment]\nallowed_hosts = ["a.b"]\n', "the network in part (`environment.allowed_hosts`)"),
+                ('[[environment.mcp_servers]]\nname = "a"\n', "MCP servers (`environment.mcp_servers`)"),
+                ('[environment.tpu]\ntype = "v4"\ntopology = "2x2"\n', "TPUs (`environment.tpu`)"),
+                ('[environment]\nskills_dir = "/s"\n', "skills for agents (`environment.skills_dir`)"),
+                ('[[steps]]\nname = "one"\n', "it has several steps ([[steps]])"),
+                ('[verifier.env]\nKEY = "${KEY}"\n', "variables of the machine (`verifier.env.KEY`)"),
+                ('[[verifier.collect]]\ncommand = "a"\nservice = "db"\n', "`verifier.collect.service` is db"),
+                ('artifacts = ["a.txt"]\n[verifier]\nenvironment_mode = "separate"\n', "no absolute path"),
+            )
+        ),
+        (HARBOR, {"environment__docker-compose_dot_yaml": "services: {}"}, "environment/docker-compose.yaml"),
         (HARBOR, {"environment__Dockerfile": None}, "neither an image nor a Dockerfile"),
         (TERMINAL_BENCH, {"task_dot_yaml": "instruction: x\nparser_name: swebench\n"}, "not of pytest"),
         (

@@ -10,9 +10,7 @@ A task's files are kept as they are; `graders.software.terminal` runs its tests.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,10 +21,10 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Asset, Benchmark, Drop, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import one
-from newskills.benchmarks.terminal_tasks.formats import FORMATS, TaskFiles, UnsupportedTaskError
+from newskills.benchmarks.terminal_tasks.files import TaskFiles, UnsupportedTaskError, image_name
+from newskills.benchmarks.terminal_tasks.formats import FORMATS
 
 MEMBERS = "[!.]*/*"
-_UNFIT = re.compile(r"[^a-z0-9]+")
 
 
 def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
@@ -98,17 +96,9 @@ def row(raw: Row, index: int) -> Row | Drop:
         "task_file": Asset(f"{task}/{layout.task_file}", files[layout.task_file]),
         "task_files": [Asset(f"{task}/{name}", data) for name, data in kept.items()],
         "problem_statement": made.instruction,
-        "image": made.image or _image(task, files, made.build or ""),
+        "image": made.image or image_name(files, made.build),
         "build": "" if made.image else made.build,
         "test_script": layout.test_script,
         "subset_for_metrics": made.difficulty,
         **msgspec.to_builtins(made.settings),
     }
-
-
-def _image(task: str, files: Mapping[str, bytes], folder: str) -> str:
-    """Return a name for the image that changes with what it is built of."""
-    content = hashlib.sha256()
-    for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
-        content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
-    return f"localhost/newskills-task-{_UNFIT.sub('-', task.lower()).strip('-')}:{content.hexdigest()[:12]}"

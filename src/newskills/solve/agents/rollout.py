@@ -23,7 +23,7 @@ from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
-from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
+from newskills.graders.software.terminal import REPORT, is_terminal_task, judge, terminal_task
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
 from newskills.solve.agents.programs.declared import DeclaredAgent
 from newskills.solve.agents.resumed import ResumedSolver
@@ -236,13 +236,13 @@ class AgentSolver:
     async def _in_terminal(
         self, sample: Sample, request: Request, model: Model, environments: AgentEnvironments
     ) -> tuple[Trajectory, Row]:
-        """Let the agent work, and return what was done, and what the task's own tests say of the container that it
-        left."""
+        """Let the agent work, and return what was done, and what the task's own tests say of what it left."""
         task = terminal_task(sample.row, self._data_dir)
         environment = await environments.start(self._spec(task.spec))
         try:
+            await task.phases.begin(environment, task.instance)
             trajectory = await self._agent.work(request, model, environment, sample.row)
-            report = await run_tests(environment, task)
+            report = await judge(environment, task, environments)
         finally:
             await asyncio.shield(environment.stop())
         return trajectory, {REPORT: report}
