@@ -163,7 +163,18 @@ def test_solutions_pass_and_doing_nothing_does_not(
     (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
     prepared(tmp_path, "./mine.py")
     done = ns(
-        "ns validate ./mine.py", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}, timeout=500
+        "ns validate ./mine.py --json found.json",
+        cwd=tmp_path,
+        env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")},
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert own_containers() == []
+    shares = json.loads((tmp_path / "found.json").read_text())[0]["shares"]
+    assert (shares["gold"]["right"], shares["shuffled"]["right"]) == (2, 0), "a solution is that of its own task"
+
+
+def test_without_a_network_a_folder_can_be_given(tmp_path: Path) -> None:
+    done = ns("ns prepare_data terminal-bench-2 --offline", cwd=tmp_path, env={"NEWSKILLS_MIRROR": ""})
+    assert done.returncode == 1
+    assert "or give the rows: --tasks=FOLDER" in done.stderr

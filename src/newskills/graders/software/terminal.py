@@ -31,7 +31,7 @@ from newskills.graders.software.tests import LOG, SHOWN
 REPORT = "task-tests"
 """Field of a record with what the test script said."""
 SOLVED = "reference_solution"
-"""Field of a record that stands for the task's own solution."""
+"""Field of a record with the name of the task whose own solution it stands for."""
 TESTS, SOLUTION, LOGS = "/tests", "/solution", "/logs/verifier"
 HARBOR = "harbor"
 _REWARDS = (f"{LOGS}/reward.json", f"{LOGS}/reward.txt")
@@ -278,7 +278,7 @@ class TerminalTestsGrader:
         try:
             before = ""
             await task.phases.begin(environment, task.instance)
-            if record.get(SOLVED):
+            if record.get(SOLVED) == task.instance:
                 solved = await solve_by_reference(environment, task)
                 before = "" if solved.exit_code == 0 else f"The solution ended with {shown(solved)}\n"
             report = await judge(environment, task, environments)
@@ -288,7 +288,8 @@ class TerminalTestsGrader:
 
     def gold_reply(self, record: Row) -> Row | None:
         """Return the task's own solution as a reply; None for a task without it."""
-        script = reference_solution(terminal_task(record, self._folder).folder)
+        task = terminal_task(record, self._folder)
+        script = reference_solution(task.folder)
         if script is None:
             return None
-        return {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: True}
+        return {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: task.instance}

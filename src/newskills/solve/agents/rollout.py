@@ -252,9 +252,11 @@ class AgentSolver:
     ) -> Attempt:
         whole = joined(trajectory.replies)
         last = trajectory.replies[-1]
-        whole.finish_reason = (
-            "length" if trajectory.ended not in ("submitted", "no_command", "failed") else last.finish_reason
-        )
+        whole.finish_reason = trajectory.ended
+        if trajectory.ended in ("submitted", "no_command", "failed"):
+            whole.finish_reason = last.finish_reason
+        elif trajectory.ended in ("tokens", "context"):
+            whole.finish_reason = "length"
         attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
         tools = trajectory.tools or request.tools
         cost = self._options.cost(whole.usage)
