@@ -20,7 +20,7 @@ from newskills_evaluator.compile.problems import ConfigProblem
 from newskills_evaluator.deployments.clients import base_of
 from newskills_evaluator.nel_environments import PREFIX
 from newskills_evaluator.suites.places import deployment_of, execution_of, section_of
-from newskills_evaluator.tasks import map_task, own_names
+from newskills_evaluator.tasks import SHOT_TASKS, map_task, own_names
 
 NEWER = "the format of nemo-evaluator 0.3 and later, with services and benchmarks"
 TOP = ("services", "sandboxes", "benchmarks", "cluster", "output")
@@ -102,7 +102,7 @@ class _SuiteTranslator:
         if f".py:{PREFIX}" in bare:
             bare = bare.rpartition(".py:")[2]
         if scheme in ("", "skills", "container") and not bare.endswith(".py") and (mapped_task := map_task(bare)):
-            return mapped_task.benchmark
+            return bare if bare in SHOT_TASKS else mapped_task.benchmark
         close = suggest(bare, own_names())
         what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
         if scheme in _ELSEWHERE:
