@@ -45,7 +45,8 @@ READ = {
 """Keys of each solver that are read here, or that change nothing."""
 COMMON = ("type", "service", "system_prompt", "generation")
 KWARGS = ("max_iterations", "max_turns", "temperature")
-ENGINES = ("docker", "podman", "apptainer", "enroot")
+ENGINES = {name: name for name in ("docker", "podman", "apptainer", "enroot")}
+"""Kinds of sandboxes → engines for containers."""
 CPU_UNITS = 1024
 """Of Amazon's ECS, for one core."""
 
@@ -118,14 +119,14 @@ def _environment(name: str, sandbox: Row) -> tuple[list[str], list[str]]:
     kind = str(sandbox.get("type") or "none")
     cpus, disk = _whole(sandbox.get("cpu")), _whole(sandbox.get("ephemeral_storage_gib"))
     values = {
-        "engine": kind if kind in ENGINES else None,
+        "engine": ENGINES.get(kind),
         "at_once": sandbox.get("concurrency"),
         "memory_mb": _whole(sandbox.get("memory")),
         "disk_mb": None if disk is None else disk * 1024,
         "cpus": None if cpus is None else f"{cpus / CPU_UNITS:g}",
     }
     notes = []
-    if kind not in (*ENGINES, "none"):
+    if kind != "none" and ENGINES.get(kind) is None:
         notes.append(f"{name}: containers run where newskills runs, not in {kind}")
     if sandbox.get("sif_cache_dir"):
         notes.append(
