@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.commands.running import ns, rows_of
 
 from newskills.base.benchmark import Asset, Drop
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks import folders, row
+from newskills.benchmarks.terminal_tasks.registry import registry_source
 from newskills.graders.software.terminal import parse_reward, terminal_task
 
 HARBOR = {
@@ -206,3 +209,46 @@ def test_a_row_whose_files_are_gone_is_named(tmp_path: Path) -> None:
 )
 def test_rewards(text: str, reward: float | None) -> None:
     assert parse_reward(text) == reward
+
+
+def registry(folder: Path, **tasks: str | None) -> str:
+    """A registry with the data set `mine@1.0`; path → address of its repository."""
+    entries = [
+        {"name": path, "path": path.replace("__", "/"), "git_url": address, "git_commit_id": "c0ffee"}
+        for path, address in tasks.items()
+    ]
+    file = folder / "registry.json"
+    file.write_text(json.dumps([{"name": "mine", "version": "1.0", "description": "", "tasks": entries}]))
+    return str(file)
+
+
+def test_tasks_of_a_registry(tmp_path: Path) -> None:
+    for name, text in HARBOR.items():
+        for task in ("one", "two", "other"):
+            path = tmp_path / "sets" / "mine" / task / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    file = registry(tmp_path, sets__mine__one=None, sets__mine__two=None)
+    env = {"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}
+    done = ns("ns prepare_data terminal-bench-2", f"--tasks={file}#mine", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(next((tmp_path / "data").glob("terminal-bench-2*/test.jsonl")))
+    assert [row["id"] for row in rows] == ["one", "two"]
+
+
+def test_tasks_of_a_registry_in_a_repository(tmp_path: Path) -> None:
+    there = "https://github.com/owner/tasks.git"
+    source, depth = registry_source(registry(tmp_path, sets__a=there, sets__b=there) + "#mine@1.0")
+    assert (source.github, source.revision, source.members, depth) == (
+        *("owner/tasks", "c0ffee", "{sets/a,sets/b}/*"),
+        2,
+    )
+    with pytest.raises(UnknownNameError, match=r"mine@1\.0"):
+        registry_source(registry(tmp_path, a=there) + "#yours")
+    with pytest.raises(ConfigError, match="several repositories"):
+        registry_source(registry(tmp_path, a=there, b="https://github.com/owner/others") + "#mine")
+    with pytest.raises(ConfigError, match="reads repositories of GitHub"):
+        registry_source(registry(tmp_path, a="https://gitlab.com/a/b") + "#mine")
+    (tmp_path / "registry.json").write_text("{}")
+    with pytest.raises(DataError, match="no registry of Harbor"):
+        registry_source(f"{tmp_path}/registry.json#mine")

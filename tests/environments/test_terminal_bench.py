@@ -178,3 +178,13 @@ def test_without_a_network_a_folder_can_be_given(tmp_path: Path) -> None:
     done = ns("ns prepare_data terminal-bench-2 --offline", cwd=tmp_path, env={"NEWSKILLS_MIRROR": ""})
     assert done.returncode == 1
     assert "or give the rows: --tasks=FOLDER" in done.stderr
+
+
+def test_sessions_of_the_sandbox_are_refused(tmp_path: Path, fake_server: Any) -> None:
+    """They counted as wrong: nothing was where the script looks for it."""
+    prepared(tmp_path, "terminal-bench", f"--tasks={terminal_bench_tasks(tmp_path / 'tasks', 'none')}")
+    line = "ns eval --benchmarks=terminal-bench ++agent=bash --server_type=vllm --model=fake --output_dir=results"
+    words = ("++environment.engine=sandbox", f"--server_address={fake_server(answer=worker).base_url}")
+    done = ns(line, *words, cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")})
+    assert done.returncode != 0
+    assert "Tasks in a terminal need a container" in done.stderr

@@ -11,6 +11,7 @@ A task's files are kept as they are; `graders.software.terminal` runs its tests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.options import one
 from newskills.benchmarks.terminal_tasks.files import TaskFiles, UnsupportedTaskError, image_name
 from newskills.benchmarks.terminal_tasks.formats import FORMATS
+from newskills.benchmarks.terminal_tasks.registry import is_registry, registry_source
 
 MEMBERS = "[!.]*/*"
 
@@ -59,24 +61,30 @@ def terminal_benchmark(name: str, **fields: Any) -> Benchmark:
 
 def _from_folder() -> Option:
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-        place = str(Path(one("--tasks", values)).expanduser().resolve())
+        wanted = one("--tasks", values)
+        if is_registry(wanted):
+            source, depth = registry_source(wanted)
+            return replace(benchmark, sources=(source,), items={}, join=partial(folders, depth=depth))
+        place = str(Path(wanted).expanduser().resolve())
         return replace(benchmark, sources=(Source(path=place, members=MEMBERS, format="asset"),), items={})
 
-    return Option(meaning="a folder of task folders on this machine, instead of the repository", apply=apply)
+    meaning = "a folder of task folders, or registry.json#NAME of Harbor, instead of the repository"
+    return Option(meaning=meaning, apply=apply)
 
 
-def folders(raw: Iterable[Row]) -> Iterator[Row]:
-    """Group single files to a raw row for each task folder with its `files`: name in the folder → bytes."""
-    for task, members in groupby(raw, lambda file: _place(file["_file"])[0]):
-        files = {_place(file["_file"])[1]: file["asset"].data for file in members}
+def folders(raw: Iterable[Row], depth: int = 1) -> Iterator[Row]:
+    """Group single files to a raw row for each task folder with its `files`: name in the folder → bytes. `depth`: of
+    the task folders in what was read."""
+    for task, members in groupby(raw, lambda file: _place(file["_file"], depth)[0]):
+        files = {_place(file["_file"], depth)[1]: file["asset"].data for file in members}
         if any(layout.task_file in files for layout in FORMATS):
             yield {"_file": task, "files": files}
 
 
-def _place(name: str) -> tuple[str, str]:
+def _place(name: str, depth: int) -> tuple[str, str]:
     """Split a name into (task, name in its folder)."""
-    task, _, rest = name.removeprefix("tasks/").partition("/")
-    return task, rest
+    parts = name.split("/") if depth > 1 else name.removeprefix("tasks/").split("/")
+    return parts[min(depth, len(parts)) - 1], "/".join(parts[depth:])
 
 
 def row(raw: Row, index: int) -> Row | Drop:

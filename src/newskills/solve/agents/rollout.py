@@ -175,6 +175,11 @@ class AgentSolver:
         """Return the first request of a task. Raises DataError for a row that is no task, ConfigError for an endpoint
         without messages and for an image that cannot be used."""
         if is_terminal_task(sample.row):
+            if self._options.environment.engine == SESSIONS:
+                raise ConfigError(
+                    "Tasks in a terminal need a container: sessions of the sandbox have no /tests for their scripts.",
+                    hint="Use containers: ++environment.engine=podman",
+                )
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
             spec, prompt = software_task(sample.row).spec, REPOSITORY
