@@ -80,3 +80,43 @@ def harbor_tasks(folder: Path, image: str) -> Path:
         test = folder / name / "tests" / "test.sh"
         test.write_text(test.read_text().replace("/work/", "/tmp/"))
     return folder
+
+
+def phased_tasks(folder: Path, image: str) -> Path:
+    """Tasks of Harbor's whose agent or tests are closed off, have users, or have a container of their own; `sick` never
+    gets ready. Each instruction is the command that solves it."""
+    links = "$(grep -c : /proc/net/dev)"
+    verdict = "#!/bin/bash\nif {test}; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
+    tasks = {
+        "closed": (
+            '[agent]\nnetwork_mode = "no-network"\n',
+            f"sleep 600 & echo {links} > /tmp/links.txt",
+            f'[ "$(cat /tmp/links.txt) {links}" = "1 2" ]',
+        ),
+        "users": (
+            "[agent]\nuser = 4321\n[verifier]\nuser = 4322\n",
+            "grep -w Uid: /proc/self/status > /tmp/agent.txt && ! echo x > /etc/new",
+            "grep -q 4321 /tmp/agent.txt && grep -w Uid: /proc/self/status | grep -q 4322",
+        ),
+        "apart": (
+            '[verifier]\nenvironment_mode = "separate"\n'
+            '[[verifier.collect]]\ncommand = "cp /tmp/state.txt /logs/artifacts/"\n',
+            "echo a > /tmp/out.txt; echo b > /tmp/state.txt; echo c > /tmp/other.txt",
+            "grep -q a /tmp/out.txt && grep -q b /logs/artifacts/state.txt && [ ! -e /tmp/other.txt ]",
+        ),
+        "sick": (
+            '[environment.healthcheck]\ncommand = "false"\nretries = 2\ninterval_sec = 0.1\n',
+            "true",
+            "true",
+        ),
+    }
+    for name, (config, command, test) in tasks.items():
+        write(
+            folder / name / "task.toml",
+            'schema_version = "1.4"\nartifacts = ["/tmp/out.txt"]\n[environment]\n'
+            f'docker_image = "{image}"\nworkdir = "/tmp"\n{config}',
+        )
+        write(folder / name / "instruction.md", command)
+        write(folder / name / "tests" / "test.sh", verdict.format(test=test))
+        write(folder / name / "solution" / "solve.sh", f"{command}\n")
+    return folder

@@ -52,6 +52,10 @@ def test_docker() -> None:
     assert docker.enter("n", SPEC) == [
         *("docker", "exec", "--interactive", "--workdir=/testbed", "--env=A=b c", "n"),
     ]
+    assert "--user=5" in docker.enter("n", EnvironmentSpec(image="a", user="5"))
+    assert docker.connect("n", online=False) == ["docker", "network", "disconnect", "bridge", "n"]
+    small = EnvironmentSpec(image="a", cpus=0.5)
+    assert ("--cpus=0.5" in engine("docker").start("n", small)[0]) > ("--cpus=0.5" in docker.start("n", small)[0])
     mounted = docker.start("n", EnvironmentSpec(image="a", mounts={"/opt/agent": "/opt/agent"}))[0]
     assert "--volume=/opt/agent:/opt/agent:ro" in mounted
     assert docker.end_processes("n") == [["docker", "stop", "--time=0", "n"]]

@@ -66,6 +66,7 @@ def test_without_a_submission_there_is_no_patch(agent_image: str, tmp_path: Path
     record = solved(tmp_path, env, "small", server.base_url, "++agent_max_turns=2")
     assert (record["outcome"], record["why"]) == ("no_answer", "the patch is empty")
     assert (record["exit_status"], record["num_steps"]) == ("steps", 2)
+    assert record["finish_reason"] == "steps", "no reply was truncated"
 
 
 def test_an_endpoint_without_tool_calls_is_told_which_agent_it_can_have() -> None:

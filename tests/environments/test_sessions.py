@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from tests.commands.running import ns, rows_of
 from tests.environments.images import FLOOD_MB
+from tests.environments.small_tasks import prepared_small_tasks
 from tests.environments.tasks import turns_of
 from tests.launch.needs import lacking
 
@@ -148,3 +150,14 @@ def test_an_agent_resolves_a_task_without_an_image(tmp_path: Path, fake_server: 
     (record,) = rows_of(tmp_path / "results/eval-results/bugs/output.jsonl")
     assert (record["outcome"], record["why"]) == ("correct", "all tests pass"), record.get("test_output")
     assert "/sandbox/testbed" in record["conversation"][1]["content"]
+
+
+def test_tasks_are_validated_without_an_image(tmp_path: Path) -> None:
+    env = prepared_small_tasks(tmp_path, 2, "none")
+    line = "ns validate ./small.py ++environment.engine=sandbox --json found.json"
+    done = ns(line, cwd=tmp_path, env=env, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shares = json.loads((tmp_path / "found.json").read_text())[0]["shares"]
+    assert (shares["gold"]["right"], shares["gold"]["of"], shares["blank"]["right"]) == (2, 2, 0)
+    other = ns("ns validate ./small.py ++environment.engin=sandbox", cwd=tmp_path, env=env)
+    assert "environment.engine" in other.stderr

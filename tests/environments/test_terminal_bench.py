@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.commands.running import ns, rows_of
 from tests.environments.images import ENGINE, by_first_engine, own_containers
 from tests.environments.shell_model import ShellModel, serving
 from tests.environments.tasks import texts_of, turns_of
-from tests.environments.terminal import harbor_tasks, terminal_bench_tasks
+from tests.environments.terminal import harbor_tasks, phased_tasks, terminal_bench_tasks
 from tests.environments.test_declared_agents import agent as standin
 
 MINE = """
@@ -49,10 +49,19 @@ def worker(body: dict[str, Any]) -> str:
     return f"```bash\necho {'7' if 'number' in name else words[0]} > {name}\n```"
 
 
-def evaluated(folder: Path, fake_server: Any, *words: str) -> dict[str, dict[str, Any]]:
+def typist(body: dict[str, Any]) -> str:
+    """Types the line of the instruction that is a command."""
+    lines = texts_of(body).splitlines()
+    command = next(line for line in lines if line.startswith(("sleep ", "grep ", "echo ", "true")))
+    return f"```bash\n{'echo SUBMIT_CHANGES' if turns_of(body) else command}\n```"
+
+
+def evaluated(
+    folder: Path, fake_server: Any, *words: str, answer: Callable[[dict[str, Any]], str] = worker
+) -> dict[str, dict[str, Any]]:
     """id → record."""
     env = {"NEWSKILLS_DATA_DIR": str(folder / "data")}
-    address = fake_server(answer=worker).base_url
+    address = fake_server(answer=answer).base_url
     line = f"ns eval ++agent=bash --server_type=vllm --model=fake --output_dir=results --server_address={address}"
     done = ns(line, *CLOSED, *words, cwd=folder, env=env, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -120,6 +129,30 @@ def test_harbor_tasks_of_ones_own(agent_image: str, tmp_path: Path, fake_server:
     }
 
 
+def test_phases_of_harbor_have_users_networks_and_containers(
+    agent_image: str, tmp_path: Path, fake_server: Any
+) -> None:
+    tasks = phased_tasks(tmp_path / "tasks", agent_image)
+    (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
+    prepared(tmp_path, "./mine.py")
+    words = (
+        "--benchmarks=./mine.py",
+        "++environment.network=true",
+        "++environment.at_once=1",
+        "++server.enable_soft_fail=true",
+        "--accept_lost=30",
+    )
+    records = evaluated(tmp_path, fake_server, *words, answer=typist)
+    assert {
+        name: (row["outcome"], row["task-tests"]["log"]) for name, row in records.items() if "task-tests" in row
+    } == {
+        "closed": ("correct", ""),
+        "users": ("correct", ""),
+        "apart": ("correct", ""),
+    }
+    assert records["sick"]["outcome"] == "unscored"
+
+
 @by_first_engine
 def test_solutions_pass_and_doing_nothing_does_not(
     agent_image: str, tmp_path: Path, fake_server: Any, images: None
@@ -130,7 +163,28 @@ def test_solutions_pass_and_doing_nothing_does_not(
     (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
     prepared(tmp_path, "./mine.py")
     done = ns(
-        "ns validate ./mine.py", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")}, timeout=500
+        "ns validate ./mine.py --json found.json",
+        cwd=tmp_path,
+        env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")},
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert own_containers() == []
+    shares = json.loads((tmp_path / "found.json").read_text())[0]["shares"]
+    assert (shares["gold"]["right"], shares["shuffled"]["right"]) == (2, 0), "a solution is that of its own task"
+
+
+def test_without_a_network_a_folder_can_be_given(tmp_path: Path) -> None:
+    done = ns("ns prepare_data terminal-bench-2 --offline", cwd=tmp_path, env={"NEWSKILLS_MIRROR": ""})
+    assert done.returncode == 1
+    assert "or give the rows: --tasks=FOLDER" in done.stderr
+
+
+def test_sessions_of_the_sandbox_are_refused(tmp_path: Path, fake_server: Any) -> None:
+    """They counted as wrong: nothing was where the script looks for it."""
+    prepared(tmp_path, "terminal-bench", f"--tasks={terminal_bench_tasks(tmp_path / 'tasks', 'none')}")
+    line = "ns eval --benchmarks=terminal-bench ++agent=bash --server_type=vllm --model=fake --output_dir=results"
+    words = ("++environment.engine=sandbox", f"--server_address={fake_server(answer=worker).base_url}")
+    done = ns(line, *words, cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")})
+    assert done.returncode != 0
+    assert "Tasks in a terminal need a container" in done.stderr

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import zipfile
@@ -40,6 +41,26 @@ def ours(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_data_frames_of_inspect_and_scout_read_our_log(ours: Path, tmp_path: Path) -> None:
+    """Scout reads transcripts by their messages, which have identities of their own."""
+    analysis = pytest.importorskip("inspect_ai.analysis", reason="no inspect_ai here: pip install inspect_ai")
+    pytest.importorskip("pandas", reason="no pandas here: pip install pandas")
+    assert ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path).returncode == 0
+    logs = str(tmp_path / "logs")
+    assert len(analysis.samples_df(logs)) == 12
+    messages = analysis.messages_df(logs)
+    assert (len(messages), messages["message_id"].nunique()) == (24, 24)
+    scout = pytest.importorskip("inspect_scout", reason="no inspect_scout here: pip install inspect_scout")
+
+    async def read() -> list[Any]:
+        async with scout.transcripts_from(logs).reader() as reader:
+            return [transcript async for transcript in reader.index()]
+
+    assert {(found.task_set, found.model) for found in asyncio.run(read())} == {("gsm8k", "asked-model")}
+
+
+@pytest.mark.nightly
 def test_inspect_s_own_library_reads_our_log(ours: Path, tmp_path: Path) -> None:
     log_file = pytest.importorskip("inspect_ai.log", reason="no inspect_ai here: pip install inspect_ai")
     done = ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path)
@@ -62,6 +83,8 @@ def test_inspect_s_own_library_reads_our_log(ours: Path, tmp_path: Path) -> None
     assert first.output.usage.output_tokens == 5
     assert first.output.message.content[0].reasoning == "Let me see."
     assert log.samples[4].output.stop_reason == "max_tokens"
+    assert first.events[0].output.completion == first.output.completion
+    assert len({message.id for sample in log.samples for message in sample.messages}) == 24
     summaries = log_file.read_eval_log_sample_summaries(place)
     assert len(summaries) == 12
     log_file.write_eval_log(log, str(tmp_path / "again.eval"))

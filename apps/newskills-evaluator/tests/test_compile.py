@@ -42,11 +42,18 @@ env_vars = { B = "2" }
 
 
 def compiled(
-    folder: Path, name: str, *words: str, profile: str | None = None, tasks: tuple[str, ...] = ()
+    folder: Path,
+    name: str,
+    *words: str,
+    profile: str | None = None,
+    tasks: tuple[str, ...] = (),
+    dry_run: bool = False,
 ) -> CompilerResult:
     overrides = dict(word.split("=", 1) for word in words)
     mode: Mode = "run" if profile else "local"
-    asked = CompileRequest(mode=mode, config=name, profile=profile, tasks=tasks, overrides=overrides)
+    asked = CompileRequest(
+        mode=mode, config=name, profile=profile, tasks=tasks, overrides=overrides, dry_run=dry_run
+    )
     return compile_config(asked, ENVIRON, folder)
 
 
@@ -82,7 +89,7 @@ def test_names_per_section_become_values_with_their_origin(tmp_path: Path) -> No
     assert first.benchmark == "mmlu"
     assert (first.params.parallelism, first.params.limit_samples, first.params.top_p) == (2, 10, 0.0)
     assert first.params.extra == {"tokenizer": "/shared/models/small/tokenizer"}
-    assert (second.benchmark, second.few_shot) == ("arc_challenge", 25)
+    assert (second.benchmark, second.few_shot) == ("lm-eval:arc_challenge", 25)
     assert third.env["HF_TOKEN"] == EnvValue("host", "HF_TOKEN")
     assert "HF_TOKEN" not in fourth.env
     assert fourth.env["JUDGE_API_KEY"] == EnvValue("host", "MY_JUDGE_KEY")
@@ -219,7 +226,6 @@ def test_all_that_is_missing_is_told_at_once_with_the_sections_to_add(tmp_path: 
     text = str(error.value)
     for part in (
         "execution.hostname: the key 'hostname' is missing",
-        "execution.ntasks_per_node: the key 'ntasks_per_node' is missing",
         "execution.gres: the key 'gres' is missing",
         "execution.num_nodes: expected a whole number, got ",
         "deployment.type: 'vlm' is not a kind of deployment; did you mean 'vllm'",
@@ -395,11 +401,35 @@ def test_the_seed_config_compiles_as_it_stands(tmp_path: Path) -> None:
     found = compiled(tmp_path, "nemotron-3-nano-nemo-ray", "run.env.remote_job_dir=/r", profile="cluster").config
     assert [task.benchmark for task in found.tasks] == [
         "mmlu",
-        "arc_challenge",
-        "winogrande",
+        "lm-eval:arc_challenge",
+        "lm-eval:winogrande",
         "hellaswag",
         "openbookqa",
     ]
     assert found.deployment.image == "nvcr.io/x:1"
     assert found.execution.hostname == "login.example.org"
     assert found.execution.auto_export == ("wandb",)
+
+
+GUIDE = """
+execution: {type: slurm, hostname: "${run.env.host}", account: "${run.env.account}", num_nodes: 1, gres: gpu:8}
+deployment: {type: generic, image: "${run.env.container}", checkpoint_path: /model, command: python serve.py}
+evaluation: {tasks: [{name: adlr_mmlu}, {name: hellaswag}]}
+"""
+
+
+@pytest.mark.parametrize(
+    "defaults", ["", "defaults: [{execution: slurm/default}, {deployment: generic}, _self_]\n"]
+)
+def test_the_guide_s_configs_are_previewed_with_what_is_open(tmp_path: Path, defaults: str) -> None:
+    """As NVIDIA's Nemotron guide writes them (docs/nemo_runspec/evaluator.md): some keys are left to env.toml."""
+    (tmp_path / "guide.yaml").write_text(defaults + GUIDE)
+    (tmp_path / "env.toml").write_text(ENV_TOML + '[far]\nextends = "cluster"\nremote_job_dir = "/shared/me"\n')
+    shown = compiled(tmp_path, str(tmp_path / "guide.yaml"), profile="far", dry_run=True)
+    assert [line.partition(":")[0] for line in shown.open] == ["deployment.served_model_name"]
+    assert shown.config.execution.output_dir == "/shared/me/evaluations"
+    assert shown.config.execution.ntasks_per_node == 1
+    without = compiled(tmp_path, str(tmp_path / "guide.yaml"), dry_run=True)
+    assert {line.partition(":")[0] for line in without.open} >= {"execution.hostname", "execution.output_dir"}
+    with pytest.raises(ConfigError, match=r"deployment\.served_model_name"):
+        compiled(tmp_path, str(tmp_path / "guide.yaml"), profile="far")

@@ -166,12 +166,12 @@ def test_files_are_composed_as_nel_composes_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"name": "lm-eval://gsm8k"}, "benchmarks.0.name: 'lm-eval://gsm8k': a task of lm-evaluation-harness"),
-        ({"name": "lm-eval://gsm8k"}, "newskills' own is 'gsm8k'"),
+        ({"name": "gym://gsm8k"}, "benchmarks.0.name: 'gym://gsm8k': an environment behind HTTP"),
+        ({"name": "gym://gsm8k"}, "newskills' own is 'gsm8k'"),
         ({"name": "gsm8kk"}, "did you mean 'gsm8k'"),
         (
-            {"name": "gsm8k", "solver": {"type": "harbor"}},
-            "benchmarks.0.solver.type: newskills has no solver 'harbor'",
+            {"name": "gsm8k", "solver": {"type": "robot"}},
+            "benchmarks.0.solver.type: newskills has no solver 'robot'",
         ),
         ({"name": "gsm8k", "solver": {**SOLVER, "service": "mien"}}, "no service 'mien'; did you mean 'mine'"),
         ({"playbook": "x"}, "benchmarks.0.playbook: playbooks are for agents"),
@@ -209,3 +209,86 @@ def test_text_for_a_shell_of_the_node_stays(tmp_path: Path) -> None:
 def test_problems_that_are_drawn_there_and_not_here_are_told(tmp_path: Path, seed: int | None, told: bool) -> None:
     (one,) = made(tmp_path, suite({"name": "gsm8k", "max_problems": 5, "shuffle_seed": seed}))
     assert any(f"nel draws 5 with seed {seed}" in note for note in one.notes) == told
+
+
+def harbor(agent: str, **more: object) -> Row:
+    return {"type": "harbor", "service": "mine", "agent": agent, **more}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "name", "words"),
+    [
+        (
+            {
+                "name": "harbor://swebench-verified@1.0",
+                "solver": harbor("claude-code", agent_kwargs={"max_iterations": 100}, run_timeout=7200.0),
+                "sandbox": {"type": "docker", "concurrency": 3},
+            },
+            "swe-bench",
+            "++agent=claude-code ++agent_max_turns=100 ++agent_config.time_limit=7200 ++environment.engine=docker "
+            "++environment.at_once=3",
+        ),
+        (
+            {
+                "name": "harbor://terminal-bench@2.0",
+                "solver": harbor("terminus-2"),
+                "sandbox": {"type": "ecs_fargate", "cpu": "4096", "memory": "8192", "ephemeral_storage_gib": 50},
+            },
+            "terminal-bench-2",
+            "++agent=bash ++environment.memory_mb=8192 ++environment.disk_mb=51200 ++environment.cpus=4",
+        ),
+        (
+            {
+                "name": "swebench-multilingual",
+                "solver": {
+                    "type": "gym_delegation",
+                    "service": "mine",
+                    "gym_service": "g",
+                    "gym_agent": "openhands",
+                },
+            },
+            "swe-bench-multilingual",
+            "++agent=openhands",
+        ),
+        (
+            {
+                "name": "swebench-verified",
+                "solver": {"type": "tool_calling", "service": "mine", "sandbox_tools": True, "max_turns": 50},
+                "sandbox": "ours",
+            },
+            "swe-bench",
+            "++agent=bash ++agent_max_turns=50 ++environment.engine=apptainer",
+        ),
+        (
+            {"name": "lm-eval://arc_easy", "fewshot": 3},
+            "lm-eval:arc_easy",
+            "++apply_chat_template=true ++num_fewshot=3",
+        ),
+        ({"name": "vlmevalkit://MMBench_DEV_EN"}, "mmbench", ""),
+    ],
+)
+def test_agents_and_other_harnesses_are_what_newskills_has(
+    benchmark: Row, name: str, words: str, tmp_path: Path
+) -> None:
+    given = suite(benchmark, sandboxes={"ours": {"type": "apptainer"}})
+    given["services"]["g"] = {"type": "gym", "url": "http://gym:1"}
+    (one,) = made(tmp_path, given)
+    (task,) = one.config.tasks
+    assert task.benchmark == name
+    assert task.params.extra.get("args", "") == words
+
+
+@pytest.mark.parametrize(
+    ("solver", "what"),
+    [
+        (harbor("openclaw"), "solver.agent: newskills has no agent 'openclaw'"),
+        (harbor("codex", skill="caveman"), "solver.skill: newskills does not know what this changes"),
+        (harbor("codex", agent_kwargs={"depth": 1}), "solver.agent_kwargs.depth"),
+        (
+            {"type": "tool_calling", "service": "mine", "resource_service": "g", "sandbox_tools": True},
+            "solver.resource_service: newskills has no tools of a Gym server",
+        ),
+    ],
+)
+def test_agents_that_newskills_lacks_are_refused_by_name(solver: Row, what: str, tmp_path: Path) -> None:
+    assert what in refused(tmp_path, suite({"name": "swebench-verified", "solver": solver}))

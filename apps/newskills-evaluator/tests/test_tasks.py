@@ -19,8 +19,8 @@ from newskills_evaluator.tasks import NAMES, eval_call, map_task, own_names
     ("name", "benchmark"),
     [
         ("adlr_mmlu", "mmlu"),
-        ("adlr_arc_challenge_llama_25_shot", "arc_challenge"),
-        ("adlr_winogrande_5_shot", "winogrande"),
+        ("adlr_arc_challenge_llama_25_shot", "lm-eval:arc_challenge"),
+        ("adlr_winogrande_5_shot", "lm-eval:winogrande"),
         ("hellaswag", "hellaswag"),
         ("openbookqa", "openbookqa"),
         ("nemo_skills.ns_gpqa", "gpqa"),
@@ -104,16 +104,35 @@ def test_completions_and_judges() -> None:
 
 
 def test_what_newskills_does_otherwise_is_said() -> None:
-    mapped = map_task("adlr_winogrande_5_shot")
+    mapped = map_task("adlr_gsm8k_cot_8_shot")
     assert mapped is not None
     params = Params(top_p=0.0, extra={"tokenizer_backend": "huggingface"})
     task = EvaluationTask(
-        index=0, name="w", folder="w.0", benchmark="winogrande", few_shot=mapped.few_shot, params=params
+        index=0, name="w", folder="w.0", benchmark="gsm8k", few_shot=mapped.few_shot, params=params
     )
     notes = "\n".join(eval_call(task, model="m", key_name=None, output_dir="/o").notes)
-    assert "without the 5 examples" in notes
+    assert "without the 8 examples" in notes
     assert "tokenizer_backend" in notes
     assert "top_p 0" in notes
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "shots"),
+    [("adlr_winogrande_5_shot", "winogrande", 5), ("adlr_arc_challenge_llama_25_shot", "arc_challenge", 25)],
+)
+def test_shots_in_a_name_are_shown(name: str, task: str, shots: int) -> None:
+    mapped = map_task(name)
+    assert mapped is not None
+    done = eval_call(
+        EvaluationTask(index=0, name=name, folder="w.0", benchmark=mapped.benchmark, few_shot=mapped.few_shot),
+        model="m",
+        key_name=None,
+        output_dir="/o",
+    )
+    assert done.prepare == ("prepare_data", f"lm-eval:{task}")
+    assert f"--benchmarks=lm-eval:{task}" in done.evaluate
+    assert f"++num_fewshot={shots}" in done.evaluate
+    assert f"{task} of lm-evaluation-harness with {shots} examples" in done.notes[0]
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:

@@ -5115,7 +5115,7 @@ def validate(
     `ns validate` as a function.
 
     Args:
-        ctx: nothing: this function has no `++` keys
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns validate --help` lists them
         benchmarks: names, groups, or your own files; `all` = every benchmark whose data is on this
             machine or in the mirror
         category: with `all`: only benchmarks of these categories, comma separated

@@ -87,6 +87,7 @@ class Source(Struct, frozen=True, kw_only=True):
     sha256      of the file; of several: sha256 of the lines `<sha256>  <name>` of all that are read
     beside      https address of a JSON file (one value, or one per line) that each row gets as `_beside`
     note        licence page to accept, token to set
+    instead     option by which the rows may come from this machine (`--tasks=FOLDER`), for who has no network
 
     Each row gets `_file`, in the same form wherever it comes from: the path of its file below what is the same for all
     files of the source: the folder, the repository, the archive (of several: with the archive's own before it), the
@@ -119,6 +120,7 @@ class Source(Struct, frozen=True, kw_only=True):
     gated: bool = False
     beside: str = ""
     note: str = ""
+    instead: str = ""
 
 
 class Judge(Struct, frozen=True, kw_only=True):

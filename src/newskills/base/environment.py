@@ -27,7 +27,11 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     workdir   folder in which commands start; '' = the image's own
     variables of every command
     memory_mb that this one needs at least
+    disk_mb   that its commands need to fill at least
+    cpus      processor cores that it has where the run does not say; 0 = all
     offline   without the network, whatever the run allows
+    build_timeout  seconds that its image needs at least to be built
+    user      who runs the commands; '' = the image's own
     """
 
     image: str
@@ -38,7 +42,11 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     workdir: str = "/"
     variables: dict[str, str] = {}
     memory_mb: int = 0
+    disk_mb: int = 0
+    cpus: float = 0.0
     offline: bool = False
+    build_timeout: float = 0.0
+    user: str = ""
 
 
 class ExecutedCommand(Struct, frozen=True, kw_only=True):
@@ -69,6 +77,11 @@ class AgentEnvironment(Protocol):
     ) -> ExecutedCommand:
         """Run `command` by the environment's shell in its `workdir`; after `timeout` seconds everything that runs in
         the environment is killed, its files stay."""
+        ...
+
+    async def set_phase(self, *, user: str, online: bool) -> None:
+        """Run the commands that follow as `user` ('' = the image's own), with the network that the run and the
+        specification allow, or without. Raises EnvironmentFailedError where this engine cannot."""
         ...
 
     async def copy_in(self, source: Path, target: str) -> None:

@@ -28,6 +28,8 @@ COPYING = 1800.0
 ENDING = 0.5
 """Seconds for what an engine does when a container has ended."""
 TRIES = 3
+ROOT = "0"
+BETTER_ENGINES = "Use ++environment.engine=podman or docker."
 _ENGINE_SPEAKS = (b"Error", b"OCI runtime", b"FATAL", b"error", b"cannot ", b"can only ")
 """How an engine's own message begins, where it could not run a command."""
 _ADVICE = re.compile(rb"^(?:Run|See) 'docker .*$", re.MULTILINE)
@@ -50,7 +52,8 @@ class Container:
         self._kept: KeptProcess | None = None
         self._keeps = True
         self._turn = asyncio.Lock()
-        self._disk = DiskWatch(storage, self._written_files)
+        self._online = not spec.offline
+        self._disk = DiskWatch(storage, self._written_files, spec.disk_mb * MIB)
         self._removal: asyncio.Future[None] | None = None
 
     async def start(self, timeout: float) -> None:
@@ -73,19 +76,46 @@ class Container:
         if b"\0" in words or len(words) > LONGEST_WORD:
             why = f"a command has at most {LONGEST_WORD:,} bytes and no zero bytes; write long texts in parts"
             return ExecutedCommand(status="completed", output=why.encode(), exit_code=126)
-        result = await self._by_kept(words, self._spec.workdir, timeout, stdin, max_output)
+        result = None
+        if not self._spec.user:  # the kept process is the image's own user
+            result = await self._by_kept(words, self._spec.workdir, timeout, stdin, max_output)
         if result is None:
             result = await self._by_engine(words, timeout, stdin, max_output)
         if result.status != "completed":
             await self._revive()
         return result
 
+    async def set_phase(self, *, user: str, online: bool) -> None:
+        """Change who runs commands, and whether the network can be reached. Raises EnvironmentFailedError."""
+        engine = self._engine
+        if user and not engine.has_users:
+            raise EnvironmentFailedError(
+                f"The task's commands run as its user '{user}', and {engine.program} knows no users of containers.",
+                hint=BETTER_ENGINES,
+            )
+        self._spec = structs.replace(self._spec, user=user)
+        if self._spec.offline or online == self._online:
+            return
+        argv = engine.connect(self.name, online=online)
+        if not argv:
+            raise EnvironmentFailedError(
+                f"The task closes the network for a time, which {engine.program} cannot.", hint=BETTER_ENGINES
+            )
+        done = await self._call(argv, HOUSEKEEPING)
+        if done.exit_code != 0:
+            raise EnvironmentFailedError(
+                f"{engine.program} cannot {'open' if online else 'close'} the network of container {self.name}: "
+                f"{done.last_line}"
+            )
+        self._online = online
+
     async def copy_in(self, source: Path, target: str) -> None:
         """Copy the folder `source` to the folder `target` of the container. Raises EnvironmentFailedError, DataError
         where `source` cannot be read."""
         with tempfile.TemporaryFile() as archive:
             await asyncio.to_thread(pack_folder, source, archive)
-            at_root = structs.replace(self._spec, workdir="/")  # its own may be what is made here
+            user = ROOT if self._spec.user else ""
+            at_root = structs.replace(self._spec, workdir="/", user=user)  # its own may be what is made here
             done: ExecutedCommand | EndedProgram = await self._make_folder(at_root, target)
             for _ in range(TRIES if done.exit_code == 0 else 0):
                 archive.seek(0)
@@ -136,7 +166,9 @@ class Container:
 
     async def _make_folder(self, spec: EnvironmentSpec, target: str) -> EndedProgram | ExecutedCommand:
         command = f"mkdir -p {shlex.quote(target)}"
-        result = await self._by_kept(command.encode(), spec.workdir, HOUSEKEEPING, b"", MIB)
+        result = None
+        if not spec.user:
+            result = await self._by_kept(command.encode(), spec.workdir, HOUSEKEEPING, b"", MIB)
         return result or await self._call(self._shell(spec, command), HOUSEKEEPING)
 
     async def _by_kept(

@@ -76,8 +76,9 @@ class ContainerPool:
             await remove_left_over(self._engine, self._environ)
 
     async def _start(self, spec: EnvironmentSpec) -> Container:
+        spec = structs.replace(spec, offline=spec.offline or not self._config.network)
         if spec.build:
-            await self._images.ensure(spec, self._config.start_timeout)
+            await self._images.ensure(spec, max(self._config.start_timeout, spec.build_timeout))
         container = Container(self._engine, spec, self._environ, self._storage, self._forget)
         try:
             await container.start(self._config.start_timeout)

@@ -43,12 +43,14 @@ class Storage:
 class DiskWatch:
     """Of one container: its files are only counted while the disk fills up, whichever of its commands does so."""
 
-    def __init__(self, storage: Storage, written: WrittenFiles) -> None:
+    def __init__(self, storage: Storage, written: WrittenFiles, least: int = 0) -> None:
+        """Create the watch; `least`: bytes that this container needs, where the others may write less."""
         self._storage, self._written = storage, written
         self._folder: Path | None = None
         self._free: int | None = None
-        self._most = storage.limit
-        self._step = storage.limit // SHARE
+        self._limit = max(storage.limit, least)
+        self._most = self._limit
+        self._step = self._limit // SHARE
         self._is_full = False
 
     async def begin(self) -> None:
@@ -60,7 +62,7 @@ class DiskWatch:
     async def until_full(self) -> None:
         """Return when more was written than may be; never where that cannot be known. Raises as `begin`."""
         if self._is_full:  # what an earlier command has left is no fault of this one
-            self._most, self._is_full = self._step + max(self._storage.limit, await self._size()), False
+            self._most, self._is_full = self._step + max(self._limit, await self._size()), False
             self._free = self._storage.free()
         while (free := self._storage.free()) is not None and self._free is not None:
             if free <= self._free - self._step:
@@ -69,7 +71,7 @@ class DiskWatch:
                 if size > self._most:
                     self._is_full = True
                     return
-                self._most = max(self._storage.limit, min(self._most, self._step + size))
+                self._most = max(self._limit, min(self._most, self._step + size))
             self._free = max(self._free, free)
             await asyncio.sleep(LOOK_EVERY)
         await asyncio.Event().wait()

@@ -51,7 +51,7 @@ class SessionPool:
 
     def __init__(self, config: EnvironmentConfig, make: Callable[[Mapping[str, str]], Sandbox]) -> None:
         """Create the pool; `make` makes a sandbox whose sessions see folders of this machine: place → folder."""
-        self._make = make
+        self._make, self._network = make, config.network
         self._sandboxes: dict[tuple[tuple[str, str], ...], Sandbox] = {}
         self._gate = Gate(config.at_once)
         self._alive: set[SessionEnvironment] = set()
@@ -59,6 +59,11 @@ class SessionPool:
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Start a session for `spec`. Raises ConfigError (isolation that gives no folders of one's own),
         EnvironmentFailedError."""
+        if spec.offline and self._network:
+            raise EnvironmentFailedError(
+                "The task forbids the network, which all sessions of this run have.",
+                hint="Close it for all tasks: ++environment.network=false",
+            )
         await self._gate.acquire()
         environment = SessionEnvironment(self._sandbox(spec.mounts), spec, self)
         self._alive.add(environment)
@@ -134,6 +139,14 @@ class SessionEnvironment:
             exit_code=code if ended else KILLED,
             seconds=result.seconds,
         )
+
+    async def set_phase(self, *, user: str, online: bool) -> None:
+        """Raise EnvironmentFailedError where anything is to change: a session has one user, and one network."""
+        if user or not online:
+            raise EnvironmentFailedError(
+                "The task has users of its own or closes the network for a time, which sessions of the sandbox cannot.",
+                hint="Use containers: ++environment.engine=podman",
+            )
 
     async def copy_in(self, source: Path, target: str) -> None:
         """Copy the folder `source` to the folder `target` of the session. Raises EnvironmentFailedError, DataError

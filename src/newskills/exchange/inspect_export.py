@@ -32,6 +32,8 @@ UNKNOWN = "none/unknown"
 """Inspect wants a provider and a model."""
 _STOPS = {"length": "max_tokens", "stop": "stop", "tool_calls": "tool_calls", "content_filter": "content_filter"}
 _REASONS = {"judge": "grader_failed"}
+_BEGINNING = "1970-01-01T00:00:00+00:00"
+"""The time of what has none."""
 _BASE36 = 22
 """Signs of the ids in Inspect's file names."""
 _SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
@@ -151,20 +153,38 @@ def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
         content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
     answer = {"role": "assistant", "content": content, "source": "generate"}
     question = question_of(row)
+    prompt = {"role": "user", "content": question, "source": "input"}
+    for number, message in enumerate((prompt, answer)):  # Inspect's data frames want them
+        message["id"] = _identity("message", identity, str(epoch), str(number))
     stop = _STOPS.get(str(row.get("finish_reason")), "unknown")
     started, ended = _time(row.get("generation_start_time")), _time(row.get("generation_end_time"))
+    output = {
+        "model": model,
+        "choices": [{"message": answer, "stop_reason": stop}],
+        "completion": text,
+        **_usage(row),
+    }
+    call = {  # data frames of messages, and Scout, read these
+        "event": "model",
+        "uuid": _identity("event", identity, str(epoch)),
+        "timestamp": started or _BEGINNING,
+        "completed": ended,
+        "working_start": 0.0,
+        "model": model,
+        "input": [prompt],
+        "tools": [],
+        "tool_choice": "none",
+        "config": {},
+        "output": output,
+    }
     return {
         "id": identity,
         "epoch": epoch,
         "input": question,
         "target": _target(row.get("expected_answer")),
-        "messages": [{"role": "user", "content": question, "source": "input"}, answer],
-        "output": {
-            "model": model,
-            "choices": [{"message": answer, "stop_reason": stop}],
-            "completion": text,
-            **_usage(row),
-        },
+        "messages": [prompt, answer],
+        "output": output,
+        "events": [call],
         "scores": {SCORER: _score(row)},
         "metadata": {name: value for name, value in row.items() if name not in _SHOWN},
         "started_at": started,

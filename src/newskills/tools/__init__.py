@@ -19,6 +19,10 @@ REFERENCE = {
     f"{_SERVERS}.tavily_search_tool::TavilySearchTool": "tavily",
     f"{_SERVERS}.tavily_search_tool::DirectTavilySearchTool": "tavily",
     f"{_SERVERS}.exa_tool::ExaTool": "exa",
+    f"{_SERVERS}.periodictable_tool::PeriodictableTool": "periodictable",
+    f"{_SERVERS}.coolprop_tool::CoolPropTool": "coolprop",
+    f"{_SERVERS}.particle_tool::ParticleTool": "particle",
+    f"{_SERVERS}.radioactivedecay_tool::RadioactivedecayTool": "radioactivedecay",
 }
 """How older commands name tools → what they are called here."""
 
@@ -29,6 +33,10 @@ TOOLS = Registry(
         "mcp": "newskills.tools.mcp:McpTool",
         "tavily": "newskills.tools.web_search:TavilySearchTool",
         "exa": "newskills.tools.web_search:ExaTool",
+        "periodictable": "newskills.tools.science:PeriodictableTool",
+        "coolprop": "newskills.tools.science:CoolPropTool",
+        "particle": "newskills.tools.science:ParticleTool",
+        "radioactivedecay": "newskills.tools.science:RadioactivedecayTool",
     },
     group="newskills.tools",
 )

@@ -43,6 +43,10 @@ if words[0] == "--version":
     print("nemo-evaluator-launcher: {version}")
 elif words[0] == "run":
     config = yaml.safe_load(open(words[2]))
+    if "--dry-run" in words:
+        names = [task["name"] for task in config["evaluation"]["tasks"]]
+        print("their dry run of", names)
+        sys.exit("tau2_bench_telecom" in names)
     print("saw", str(config["evaluation"].get("env_vars", {{}}).get("MY_TOKEN")).removeprefix("lit:"))
     for at, task in enumerate(config["evaluation"]["tasks"]):
         folder = pathlib.Path("theirs") / f"{{task['name']}}.{{at}}"
@@ -384,6 +388,25 @@ def test_the_launcher_gets_what_is_not_ours(project: Project, tmp_path: Path) ->
     assert killed.returncode == 0
     assert json.loads(log.read_text().splitlines()[-1]) == ["kill", "feed0000feed0000.0"]
     assert "nemo-evaluator-launcher status" in project.ns("ns cancel feed").stderr
+
+
+def test_a_dry_run_says_who_runs_each_task_and_asks_the_launcher(project: Project, tmp_path: Path) -> None:
+    program = tmp_path / "bin/nemo-evaluator-launcher"
+    program.parent.mkdir()
+    program.write_text(LAUNCHER.format(python=sys.executable, log=str(tmp_path / "log"), version="0.2.6"))
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    project.config(evaluation={"tasks": [{"name": "tau2_bench_retail"}, {"name": "gsm8k"}]})
+    done = project.ns("ns evaluate -c mine.yaml --dry-run", PATH=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "task 1 gsm8k: NeMo Evaluator" in done.stdout
+    assert "nemo-evaluator-launcher would run all tasks, also gsm8k" in done.stdout
+    assert "their dry run of ['tau2_bench_retail', 'gsm8k']" in done.stdout
+    assert not (project.folder / ".nemotron").exists()
+    project.config(evaluation={"tasks": [{"name": "tau2_bench_telecom"}]})
+    refused = project.ns("ns evaluate -c mine.yaml --dry-run", PATH=path)
+    assert refused.returncode == 1
+    assert "its dry run ended with exit code 1" in refused.stderr
 
 
 def test_an_older_launcher_gets_its_own_dialect(project: Project, tmp_path: Path) -> None:

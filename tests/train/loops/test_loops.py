@@ -369,6 +369,12 @@ def test_groups_that_teach_nothing_give_way_to_others(model: Path, tmp_path: Pat
     assert asked[1:3] == [3, 2]
 
 
+def test_an_agent_s_limits_cut_off_as_that_of_tokens_does() -> None:
+    reasons = ("length", "steps", "time", "cost", "stop", "submitted")
+    rollouts = [Rollout(turns=(), row={}, text="", finish_reason=reason) for reason in reasons]
+    assert [rollout.is_cut_off for rollout in rollouts] == [True, True, True, True, False, False]
+
+
 def test_samples_that_were_cut_off_teach_nothing(model: Path, tmp_path: Path) -> None:
     config = GrpoConfig(**dict_of(GRPO, steps=1, max_tokens=1, drop_cut_off=True))
     assert reinforce(model, tmp_path, config)

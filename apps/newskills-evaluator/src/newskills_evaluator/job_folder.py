@@ -30,6 +30,11 @@ def write_job_folder(compiled: CompiledConfig, cwd: Path, *, secrets: bool = Fal
     return folder / "eval.yaml"
 
 
+def write_config(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
+    """Write what `eval.yaml` would hold, without secrets. Raises StorageError."""
+    _write(path, _config(compiled, cwd, secrets=False))
+
+
 def forget_secrets(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
     """Write `eval.yaml` again without secrets, once it has been read. Raises StorageError."""
     _write(path, _config(compiled, cwd, secrets=False))

@@ -101,10 +101,35 @@ def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[st
 def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> str:
     """Let the launcher run `config`, and pass on what it prints; return the invocation. Raises NewskillsError
     where it fails."""
-    argv = [program, "run", "--config", str(config), "--config-mode", "raw"]
     launcher_config = ""
+
+    def read(line: str) -> None:
+        nonlocal launcher_config
+        say(line)
+        if invocation := _INVOCATION.search(line):
+            launcher_config = invocation[1]
+
+    if code := _run_config(program, config, (), environ, read):
+        raise NewskillsError(f"{PROGRAM} ended with exit code {code}.", hint=f"Its config was {config}.")
+    if not launcher_config:
+        raise NewskillsError(f"{PROGRAM} printed no invocation id.", hint=f"Its config was {config}.")
+    return launcher_config
+
+
+def ask_dry_run(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Let the launcher say what it would do with `config`. Raises NewskillsError where it refuses it."""
+    say(f"{PROGRAM} run --dry-run:")
+    words = ("--dry-run", f"--config-output={config.parent}")
+    if code := _run_config(program, config, words, environ, say):
+        raise NewskillsError(f"{PROGRAM} refuses this configuration: its dry run ended with exit code {code}.")
+
+
+def _run_config(
+    program: str, config: Path, words: Sequence[str], environ: Mapping[str, str], say: Callable[[str], None]
+) -> int:
+    """Run the launcher on `config`, hand on what it prints, and return its exit code."""
     with subprocess.Popen(
-        argv,
+        [program, "run", "--config", str(config), "--config-mode", "raw", *words],
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -114,15 +139,7 @@ def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Calla
         assert process.stdout is not None
         for line in process.stdout:
             say(line.rstrip("\n"))
-            if invocation := _INVOCATION.search(line):
-                launcher_config = invocation[1]
-    if process.returncode:
-        raise NewskillsError(
-            f"{PROGRAM} ended with exit code {process.returncode}.", hint=f"Its config was {config}."
-        )
-    if not launcher_config:
-        raise NewskillsError(f"{PROGRAM} printed no invocation id.", hint=f"Its config was {config}.")
-    return launcher_config
+    return process.returncode
 
 
 def ask(program: str, words: Sequence[str]) -> int:

@@ -33,7 +33,7 @@ from newskills_evaluator.config import CompiledConfig, EnvMap
 from newskills_evaluator.export_results import FinishedJob
 from newskills_evaluator.invocations import ENDED, InvocationJob, Store, folder_state, job_state
 from newskills_evaluator.remote import fetch_run
-from newskills_evaluator.tasks import map_task
+from newskills_evaluator.tasks import benchmark_name, map_task
 
 HOST = "host"
 LOG = "client_stdout.lo"
@@ -200,7 +200,7 @@ def collect_finished(entry: InvocationJob, environ: Mapping[str, str], into: Pat
     return FinishedJob(
         id=entry.job_id,
         task=entry.task,
-        benchmark=mapped.benchmark.partition(":")[0] if mapped else entry.task,
+        benchmark=benchmark_name(mapped.benchmark) if mapped else entry.task,
         folder=str(folder),
         container=str(entry.data.get("eval_image", "")),
         model=str(model),

@@ -57,6 +57,13 @@ NAMES = {
     "mtbench": "mt-bench",
     "mgsm_cot": "mgsm",
 }
+LM_EVAL = "lm-eval:"
+SHOT_TASKS = {
+    "adlr_arc_challenge_llama_25_shot": ("arc_challenge", 25),
+    "adlr_winogrande_5_shot": ("winogrande", 5),
+}
+"""Tasks of NVIDIA's by log-probabilities (launcher 0.2.6, `all_tasks_irs.yaml`) → that of lm-evaluation-harness, and
+its examples. Of the first only the name is published (`adlr_arc_challenge_llama`), not the prompt."""
 _SHOTS = re.compile(r"_(\d+)_?shot\b")
 _ENDINGS = re.compile(r"[_-](chat|instruct|completions|str)\Z")
 
@@ -74,11 +81,14 @@ def map_task(name: str) -> MappedTask | None:
 
     A path of a benchmark file (`./mine.py`, `module::attr`) stands for itself.
     """
-    if "::" in name or is_file_name(name) or name.startswith(("/", "./")):
+    if "::" in name or is_file_name(name) or name.startswith(("/", "./", LM_EVAL)):
         return MappedTask(benchmark=name)
     harness, dot, rest = name.partition(".")
     bare = rest if dot and harness in OWN_HARNESSES else name
     head, colon, samples = bare.partition(":")
+    if head in SHOT_TASKS:
+        task, examples = SHOT_TASKS[head]
+        return MappedTask(benchmark=f"{LM_EVAL}{task}", few_shot=examples)
     shots = _SHOTS.search(head)
     few_shot = int(shots[1]) if shots else None
     plain = head.removeprefix("ns_")
@@ -95,9 +105,23 @@ def map_task(name: str) -> MappedTask | None:
     return None
 
 
+def benchmark_name(benchmark: str) -> str:
+    """Return the name of a benchmark without its samples, as its results are called.
+
+    >>> benchmark_name("gsm8k:4"), benchmark_name("lm-eval:winogrande")
+    ('gsm8k', 'lm-eval-winogrande')
+    """
+    if benchmark.startswith(LM_EVAL):
+        return benchmark.replace(":", "-")
+    return benchmark.partition(":")[0]
+
+
 def own_names() -> list[str]:
     """List every name that `map_task` knows, for suggestions."""
-    return [name for entry in entries() for name in (entry.name, *entry.aliases)] + list(NAMES)
+    return [name for entry in entries() for name in (entry.name, *entry.aliases)] + [
+        *NAMES,
+        *SHOT_TASKS,
+    ]
 
 
 def _own(name: str) -> str | None:
@@ -127,6 +151,8 @@ def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_
     """Return the words after `ns`, for a task of newskills' own. Raises ConfigError for settings that mean nothing."""
     params, extra = task.params, task.params.extra
     name, _, samples = (task.benchmark or "").partition(":")
+    if (task.benchmark or "").startswith(LM_EVAL):
+        name, samples = task.benchmark or "", ""
     repeats = extra.get("num_repeats") or (int(samples) if samples.isdecimal() else None)
     if params.task and not ("::" in name or is_file_name(name)):
         wanted = params.task.partition(":")[0]
@@ -144,6 +170,8 @@ def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_
     if key_name:
         words.append(f"++server.api_key_env_var={key_name}")
     words += _settings(task, params, repeats or 1)
+    if name.startswith(LM_EVAL) and task.few_shot is not None:
+        words.append(f"++num_fewshot={task.few_shot}")
     words += _judge(extra.get("judge"))
     if args := _given(extra, "args"):
         words += _split(args, task.name)
@@ -194,7 +222,13 @@ def _judge(judge: Any) -> list[str]:
 
 def _notes(task: EvaluationTask) -> list[str]:
     notes = []
-    if task.few_shot:
+    if task.few_shot and (task.benchmark or "").startswith(LM_EVAL):
+        harness = (task.benchmark or "").removeprefix(LM_EVAL)
+        notes.append(
+            f"{task.name}: runs as {harness} of lm-evaluation-harness with {task.few_shot} examples, whose prompt may "
+            "differ from NVIDIA's; it needs pip install 'newskills[lm-eval]' and log-probabilities of the server"
+        )
+    elif task.few_shot:
         notes.append(
             f"{task.name}: newskills runs {task.benchmark} without the {task.few_shot} examples in the task's "
             "name; do not compare the two numbers"

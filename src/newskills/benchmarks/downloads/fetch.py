@@ -103,7 +103,7 @@ class Fetcher:
                     return cached
                 target.unlink()
             if self.options.is_offline():
-                raise self._offline_error(f"{url} was never fetched")
+                raise self._offline_error(f"{url} was never fetched", source)
             sha256 = self._download(address, target, source)
         return FetchedFile(path=target, url=address, sha256=sha256, origin="network")
 
@@ -114,29 +114,29 @@ class Fetcher:
     def listing(self, url: str, source: Source) -> bytes:
         """Fetch a small answer of the hub's API. Raises DataError."""
         if self.options.is_offline():
-            raise self._offline_error(f"{source.hf} has to be asked for at {url}")
+            raise self._offline_error(f"{source.hf} has to be asked for at {url}", source)
 
         def attempt() -> bytes:
             with _open(url, {}, self.options.timeout, source) as reply:
                 return _receive(reply, None)
 
-        return self._persistently(url, attempt)
+        return self._persistently(url, source, attempt)
 
-    def _offline_error(self, what: str) -> DataError:
+    def _offline_error(self, what: str, source: Source) -> DataError:
         """Make the error for what cannot be fetched offline: `what`, and where it was looked for."""
         where = "No mirror is set."
         if self.mirror:
             where = f"It is not in the mirror {self.mirror.folder}."
-        return DataError(f"Offline, and {what}. {where}", hint=_OFFLINE_HINT)
+        return DataError(f"Offline, and {what}. {where}", hint=_offline_hint(source))
 
     def _download(self, url: str, target: Path, source: Source) -> str:
         part = target.with_name(f"{target.name}.part")
         resumed = part.exists()
-        self._persistently(url, lambda: self._attempt(url, part, source))
+        self._persistently(url, source, lambda: self._attempt(url, part, source))
         sha256 = file_sha256(part)
         if source.sha256 and sha256 != source.sha256 and resumed:
             part.unlink()
-            self._persistently(url, lambda: self._attempt(url, part, source))
+            self._persistently(url, source, lambda: self._attempt(url, part, source))
             sha256 = file_sha256(part)
         try:
             checked(FetchedFile(path=part, url=url, sha256=sha256, origin="network"), source)
@@ -147,7 +147,7 @@ class Fetcher:
         _validator_file(part).unlink(missing_ok=True)
         return sha256
 
-    def _persistently(self, url: str, attempt: Callable[[], T]) -> T:
+    def _persistently(self, url: str, source: Source, attempt: Callable[[], T]) -> T:
         pause = self.options.pause
         for left in range(self.options.retries, -1, -1):
             try:
@@ -156,7 +156,7 @@ class Fetcher:
                 if not left:
                     tries = self.options.retries + 1
                     raise DataError(
-                        f"Cannot fetch {url} ({tries} attempts): {error}.", hint=_OFFLINE_HINT
+                        f"Cannot fetch {url} ({tries} attempts): {error}.", hint=_offline_hint(source)
                     ) from error
                 time.sleep(min(_LONGEST_PAUSE, error.pause if error.pause is not None else pause))
                 pause *= 2
@@ -218,10 +218,12 @@ def check_sha256(what: str, origin: str, sha256: str, source: Source) -> None:
         )
 
 
-_OFFLINE_HINT = (
-    "Without a network, point --mirror (or NEWSKILLS_MIRROR) to a folder with the files; "
-    "behind a proxy, set HTTPS_PROXY."
-)
+def _offline_hint(source: Source) -> str:
+    instead = f"; or give the rows: {source.instead}" if source.instead else ""
+    return (
+        f"Without a network, point --mirror (or NEWSKILLS_MIRROR) to a folder with the files{instead}; "
+        "behind a proxy, set HTTPS_PROXY."
+    )
 
 
 def pinned(url: str, revision: str) -> str:

@@ -74,7 +74,7 @@ BENCHMARKS = (
         "ARC: science questions that retrieval does not solve",
         Source(hf="allenai/ai2_arc", config="ARC-Challenge"),
         1172,
-        ("adlr_arc_challenge_llama_25_shot", "arc-c"),
+        ("arc-c",),
     ),
     _benchmark("arc_easy", "ARC: easier science questions", Source(hf="allenai/ai2_arc", config="ARC-Easy"), 2376),
     _benchmark(

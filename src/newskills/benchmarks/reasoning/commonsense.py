@@ -258,7 +258,6 @@ BENCHMARKS = (
         options=2,
         licence="Apache-2.0",
         citation="arXiv:1907.10641",
-        aliases=("adlr_winogrande_5_shot",),
         traps=("Labels of the test split are hidden.",),
     ),
     _benchmark(

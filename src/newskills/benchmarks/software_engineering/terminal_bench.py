@@ -11,7 +11,7 @@ _TRAPS = (
     "Agents may use the network, as in the official harness: most test scripts install their tools. "
     "++environment.network=false closes it.",
     "A task's own time limit for the agent holds, if it is shorter than ++agent_config.time_limit.",
-    "Tasks that need several containers, a user of their own or tests in another container are left out, and counted.",
+    "Tasks that need several containers or several steps are left out, and counted.",
 )
 
 BENCHMARKS = (
@@ -25,6 +25,7 @@ BENCHMARKS = (
                 revision=_CORE,
                 members="tasks/*/*",
                 format="asset",
+                instead="--tasks=FOLDER",
             ),
         ),
         licence="Apache-2.0",
@@ -48,6 +49,7 @@ BENCHMARKS = (
                 ref="main",
                 members="[!.]*/*",
                 format="asset",
+                instead="--tasks=FOLDER",
             ),
         ),
         licence="Apache-2.0",
@@ -55,7 +57,7 @@ BENCHMARKS = (
         unverified=True,
         evidence=(
             Evidence(
-                "https://pypi.org/project/harbor/0.25.0/",
+                "https://pypi.org/project/harbor/0.26.0/",
                 "fields of task.toml, files of a task's folder, where the tests write their reward",
                 "2026-11-23",
             ),

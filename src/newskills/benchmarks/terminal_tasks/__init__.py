@@ -10,9 +10,8 @@ A task's files are kept as they are; `graders.software.terminal` runs its tests.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,11 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Asset, Benchmark, Drop, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import one
-from newskills.benchmarks.terminal_tasks.formats import FORMATS, TaskFiles, UnsupportedTaskError
+from newskills.benchmarks.terminal_tasks.files import TaskFiles, UnsupportedTaskError, image_name
+from newskills.benchmarks.terminal_tasks.formats import FORMATS
+from newskills.benchmarks.terminal_tasks.registry import is_registry, registry_source
 
 MEMBERS = "[!.]*/*"
-_UNFIT = re.compile(r"[^a-z0-9]+")
 
 
 def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
@@ -61,24 +61,30 @@ def terminal_benchmark(name: str, **fields: Any) -> Benchmark:
 
 def _from_folder() -> Option:
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-        place = str(Path(one("--tasks", values)).expanduser().resolve())
+        wanted = one("--tasks", values)
+        if is_registry(wanted):
+            source, depth = registry_source(wanted)
+            return replace(benchmark, sources=(source,), items={}, join=partial(folders, depth=depth))
+        place = str(Path(wanted).expanduser().resolve())
         return replace(benchmark, sources=(Source(path=place, members=MEMBERS, format="asset"),), items={})
 
-    return Option(meaning="a folder of task folders on this machine, instead of the repository", apply=apply)
+    meaning = "a folder of task folders, or registry.json#NAME of Harbor, instead of the repository"
+    return Option(meaning=meaning, apply=apply)
 
 
-def folders(raw: Iterable[Row]) -> Iterator[Row]:
-    """Group single files to a raw row for each task folder with its `files`: name in the folder → bytes."""
-    for task, members in groupby(raw, lambda file: _place(file["_file"])[0]):
-        files = {_place(file["_file"])[1]: file["asset"].data for file in members}
+def folders(raw: Iterable[Row], depth: int = 1) -> Iterator[Row]:
+    """Group single files to a raw row for each task folder with its `files`: name in the folder → bytes. `depth`: of
+    the task folders in what was read."""
+    for task, members in groupby(raw, lambda file: _place(file["_file"], depth)[0]):
+        files = {_place(file["_file"], depth)[1]: file["asset"].data for file in members}
         if any(layout.task_file in files for layout in FORMATS):
             yield {"_file": task, "files": files}
 
 
-def _place(name: str) -> tuple[str, str]:
+def _place(name: str, depth: int) -> tuple[str, str]:
     """Split a name into (task, name in its folder)."""
-    task, _, rest = name.removeprefix("tasks/").partition("/")
-    return task, rest
+    parts = name.split("/") if depth > 1 else name.removeprefix("tasks/").split("/")
+    return parts[min(depth, len(parts)) - 1], "/".join(parts[depth:])
 
 
 def row(raw: Row, index: int) -> Row | Drop:
@@ -98,17 +104,9 @@ def row(raw: Row, index: int) -> Row | Drop:
         "task_file": Asset(f"{task}/{layout.task_file}", files[layout.task_file]),
         "task_files": [Asset(f"{task}/{name}", data) for name, data in kept.items()],
         "problem_statement": made.instruction,
-        "image": made.image or _image(task, files, made.build or ""),
+        "image": made.image or image_name(files, made.build),
         "build": "" if made.image else made.build,
         "test_script": layout.test_script,
         "subset_for_metrics": made.difficulty,
         **msgspec.to_builtins(made.settings),
     }
-
-
-def _image(task: str, files: Mapping[str, bytes], folder: str) -> str:
-    """Return a name for the image that changes with what it is built of."""
-    content = hashlib.sha256()
-    for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
-        content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
-    return f"localhost/newskills-task-{_UNFIT.sub('-', task.lower()).strip('-')}:{content.hexdigest()[:12]}"

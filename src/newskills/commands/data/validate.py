@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills.pipelines.data.validate_options import ValidateOptions
+from newskills.pipelines.data.validate_options import ValidateKeys, ValidateOptions
 
 COMMAND = Command(
     name="validate",
@@ -13,11 +13,13 @@ COMMAND = Command(
     "reply, the prompt itself, one reply for all rows, the answers of other rows, and replies that name "
     "many answers are graded correct no more often than by chance. The exit code is 1 if a check fails.",
     options=ValidateOptions,
+    config=ValidateKeys,
     run="newskills.pipelines.data.validate:run",
     result="newskills.pipelines.data.validate:result",
     examples=(
         "ns validate gsm8k mmlu",
         "ns validate ./sums.py",
+        "ns validate ./tasks.py ++environment.engine=sandbox",
         "ns validate all --category=science --mirror /data/mirror --json report.json",
     ),
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.base.environment import EnvironmentSpec
-from newskills.environments.engines.engine import Argv, EngineProgram, is_address, variables
+from newskills.environments.engines.engine import Argv, EngineProgram, cpu_limit, is_address, variables
 
 _SCHEME = "docker://"
 _KILL = ("sh", "-c", "kill -9 -1")
@@ -35,7 +35,7 @@ class Apptainer(EngineProgram):
                 ),
                 *([] if config.network and not spec.offline else ["--net", "--network=none"]),
                 *(f"--memory={max(config.memory_mb, spec.memory_mb)}M", f"--pids-limit={config.processes}"),
-                *([f"--cpus={config.cpus:g}"] if config.cpus else []),
+                *cpu_limit(config, spec),
                 *(f"--bind={source}:{target}:ro" for source, target in sorted(spec.mounts.items())),
                 *(image, name),
             ]

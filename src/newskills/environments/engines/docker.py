@@ -12,6 +12,7 @@ from newskills.environments.engines.engine import (
     START_AND_STAY,
     Argv,
     EngineProgram,
+    cpu_limit,
     variables,
     without_scheme,
 )
@@ -27,6 +28,9 @@ class Docker(EngineProgram):
     """Options of `rm` that kill what still runs without asking it first."""
     gpu_option = "--gpus=all"
     gpu_hint = "sudo nvidia-ctk runtime configure --runtime=docker, then restart docker"
+    has_users: bool = True
+    bridge = "bridge"
+    """The network of containers that name none."""
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Return the command line that starts a container. Raises ConfigError for a folder or a file as the image."""
@@ -44,7 +48,11 @@ class Docker(EngineProgram):
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
-        return [self.program, "exec", "--interactive", *options, name]
+        user = [f"--user={spec.user}"] if spec.user else []
+        return [self.program, "exec", "--interactive", *user, *options, name]
+
+    def connect(self, name: str, *, online: bool) -> Argv:
+        return [self.program, "network", "connect" if online else "disconnect", self.bridge, name]
 
     def end_processes(self, name: str) -> list[Argv]:
         return [[self.program, "stop", "--time=0", name]]
@@ -81,7 +89,7 @@ class Docker(EngineProgram):
             *(self.program, "run", "--interactive", f"--name={name}", f"--label={LABEL}=1"),
             f"--network={self._network() if config.network and not spec.offline else 'none'}",
             *(f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={config.processes}"),
-            *([f"--cpus={config.cpus:g}"] if config.cpus else []),
+            *cpu_limit(config, spec),
             *(f"--cap-drop={capability}" for capability in _DROPPED),
             "--security-opt=no-new-privileges",
             "--log-driver=none",
@@ -105,6 +113,7 @@ class Docker(EngineProgram):
 class Podman(Docker):
     """Command lines of Podman (https://docs.podman.io/en/latest/markdown/podman-run.1.html)."""
 
+    bridge = "podman"
     at_once = ("--force", "--time=0")
     gpu_option = "--device=nvidia.com/gpu=all"
     gpu_hint = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"

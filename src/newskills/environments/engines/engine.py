@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import Protocol
@@ -34,10 +35,12 @@ _SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)
 
 
 class EngineProgram(Protocol):
-    """Command lines of one program. `name` in each method: the container's."""
+    """Command lines of one program. `name` in each method: the container's. `has_users`: commands can run as any of its
+    image's."""
 
     program: str
     _config: EnvironmentConfig
+    has_users: bool = False
 
     def __init__(self, program: str, config: EnvironmentConfig) -> None:
         self.program, self._config = program, config
@@ -62,9 +65,14 @@ class EngineProgram(Protocol):
         raise self._builds_nothing(image)
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
-        """Return the command line that starts the program that follows in the folder and with the variables of `spec`,
-        joined to our own input and output."""
+        """Return the command line that starts the program that follows in the folder, with the variables and (where the
+        program has users) as the user of `spec`, joined to our own input and output."""
         ...
+
+    def connect(self, name: str, *, online: bool) -> Argv:
+        """Return the command line that gives the network to the running container, or takes it; empty where this
+        program cannot."""
+        return []
 
     def end_processes(self, name: str) -> list[Argv]:
         """Return the command lines that kill all that runs in the container and keep its files; once it is resumed,
@@ -115,3 +123,9 @@ def without_scheme(image: str) -> str:
 
 def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
     return [f"{flag}{key}={value}" for key, value in sorted(spec.variables.items())]
+
+
+def cpu_limit(config: EnvironmentConfig, spec: EnvironmentSpec) -> Sequence[str]:
+    """Return the option for the cores of the run, else for those of the task, of which this machine may have less."""
+    cpus = config.cpus or min(spec.cpus, os.cpu_count() or 1)
+    return [f"--cpus={cpus:g}"] if cpus else []

@@ -31,6 +31,7 @@ FORMATS: dict[str, str] = {
     "nemo-evaluator": "newskills.exchange.importers.nemo_evaluator",
     "nemo-gym": "newskills.exchange.importers.nemo_gym",
     "nemo-skills": "newskills.exchange.importers.nemo_skills",
+    "agent-logs": "newskills.exchange.importers.agent_logs",
 }
 """Name → module; where none is named, the first that fits is taken."""
 
@@ -84,7 +85,7 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
             return imported
     raise DataError(
         f"{source.path} has no known format: neither trajectories in ATIF, nor *.eval logs, samples_*.jsonl, "
-        "reviews/, eval-*.json, rollouts of NeMo Gym or output*.jsonl.",
+        "reviews/, eval-*.json, rollouts of NeMo Gym, output*.jsonl or logs of Claude Code, Codex or OpenCode.",
         hint=f"Give its format with --format: {', '.join(FORMATS)}.",
     )
 

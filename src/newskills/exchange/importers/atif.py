@@ -113,7 +113,7 @@ def _record(trajectory: Row, file: Path) -> tuple[str, int | None, Row]:
     last = replies[-1]["content"] if replies else ""
     row: Row = {
         "id": str(ours.get("id") or trial.get("task_name") or trajectory.get("session_id") or file.stem),
-        "problem": _first_text(conversation),
+        "problem": first_text(conversation),
         "generation": last if isinstance(last, str) else "",
         "conversation": conversation,
         **_tools(trajectory),
@@ -167,7 +167,7 @@ def _usage(trajectory: Row) -> Row:
     return {own: final[name] for own, name in names.items() if isinstance(final.get(name), int | float)}
 
 
-def _first_text(conversation: list[Row]) -> str:
+def first_text(conversation: list[Row]) -> str:
     """Return the text of the first message of the user."""
     for message in conversation:
         if message["role"] == "user":

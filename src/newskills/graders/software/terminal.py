@@ -2,11 +2,12 @@
 """Tasks in a terminal, judged by their own test script in the container in which the agent worked.
 
 As the harnesses do it: packages `terminal-bench` 0.2.18 (`harness/harness.py`, `parsers/pytest_parser.py`) and `harbor`
-0.25.0 (`verifier/verifier.py`).
+0.26.0 (`verifier/verifier.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -15,12 +16,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from newskills.base.environment import AgentEnvironment, EnvironmentSpec, ExecutedCommand
+from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec, ExecutedCommand
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
+from newskills.graders.software.phases import TaskPhases, TestContainer, bring_artifacts, take_artifacts
 from newskills.graders.software.steering import STEERING_FILES
 from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, environments_of, shown
 from newskills.graders.software.tests import LOG, SHOWN
@@ -28,7 +31,7 @@ from newskills.graders.software.tests import LOG, SHOWN
 REPORT = "task-tests"
 """Field of a record with what the test script said."""
 SOLVED = "reference_solution"
-"""Field of a record that stands for the task's own solution."""
+"""Field of a record with the name of the task whose own solution it stands for."""
 TESTS, SOLUTION, LOGS = "/tests", "/solution", "/logs/verifier"
 HARBOR = "harbor"
 _REWARDS = (f"{LOGS}/reward.json", f"{LOGS}/reward.txt")
@@ -53,6 +56,22 @@ class TerminalTask(Struct, frozen=True, kw_only=True):
     test_timeout: float
     test_variables: dict[str, str]
     solution_variables: dict[str, str]
+    phases: TaskPhases = TaskPhases()
+
+    def test_spec(self, container: TestContainer) -> EnvironmentSpec:
+        """Return what the container of the tests is made of, where they have one of their own."""
+        return EnvironmentSpec(
+            image=container.image,
+            build=str(self.folder / container.build) if container.build else "",
+            fields=self.spec.fields,
+            workdir=container.workdir,
+            variables={**QUIET, **container.variables},
+            memory_mb=container.memory_mb,
+            cpus=container.cpus,
+            disk_mb=container.disk_mb,
+            build_timeout=container.build_timeout,
+            offline=container.closed,
+        )
 
 
 def is_terminal_task(row: Row) -> bool:
@@ -83,32 +102,62 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
             workdir=str(row.get("container_repo_dir") or ""),
             variables={**QUIET, **(row.get("variables") or {})},
             memory_mb=int(row.get("memory_mb") or 0),
+            disk_mb=int(row.get("disk_mb") or 0),
+            cpus=float(row.get("cpus") or 0.0),
+            build_timeout=float(row.get("build_timeout") or 0.0),
             offline=bool(row.get("offline")),
         ),
         test_timeout=float(row.get("test_timeout") or 0.0) or 600.0,
         test_variables=row.get("test_variables") or {},
         solution_variables=row.get("solution_variables") or {},
+        phases=msgspec.convert(row.get("phases") or {}, TaskPhases),
     )
 
 
-async def run_tests(environment: AgentEnvironment, task: TerminalTask) -> Row:
-    """Run the task's own script on the container as it is now and return what it says. Raises EnvironmentFailedError.
+async def judge(environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments) -> Row:
+    """Run the task's own tests on what the agent has left, in its container or in one of their own, and return what
+    they say. Raises ConfigError, EnvironmentFailedError.
 
     reward     0 to 1, from Harbor's reward file or pytest's summary; None where the script gave no verdict
     timed_out, exit_code, log (its end)
     """
-    tests = task.folder / "tests"
-    await environment.execute(_CLEAR, timeout=SETUP_TIMEOUT)
-    if tests.is_dir():
-        await environment.copy_in(tests, TESTS)
+    phases = task.phases
+    for collected in phases.collect:
+        await phases.enter(environment, "agent", collected.user)
+        await environment.execute(collected.command, timeout=collected.timeout)
+    if phases.container is None:
+        return await _run_tests(environment, task)
+    await phases.enter(environment, "agent", phases.setup_user)
+    with tempfile.TemporaryDirectory() as place:
+        refused = await take_artifacts(environment, phases.artifacts, Path(place))
+        await environment.stop()
+        tests = await environments.start(task.test_spec(phases.container))
+        try:
+            await bring_artifacts(tests, phases.artifacts, Path(place))
+            report = await _run_tests(tests, task, upload=not phases.container.bundled)
+        finally:
+            await asyncio.shield(tests.stop())
+    return {**report, "log": "".join(f"{line}\n" for line in refused) + report["log"]}
+
+
+async def _run_tests(environment: AgentEnvironment, task: TerminalTask, *, upload: bool = True) -> Row:
+    """Run the task's script on the container as it is now; `upload`: the tests are not in its image."""
+    phases, tests = task.phases, task.folder / "tests"
+    await phases.enter(environment, "tests", phases.setup_user)
+    if upload:
+        await environment.execute(_CLEAR, timeout=SETUP_TIMEOUT)
+        if tests.is_dir():
+            await environment.copy_in(tests, TESTS)
     if task.format == HARBOR:
+        writable = f" && chmod 777 {LOGS}" if phases.setup_user else ""
         await environment.execute(
-            f"rm -rf {LOGS} && mkdir -p {LOGS} && chmod +x {TESTS}/test.sh", timeout=SETUP_TIMEOUT
+            f"rm -rf {LOGS} && mkdir -p {LOGS}{writable} && chmod +x {TESTS}/test.sh", timeout=SETUP_TIMEOUT
         )
         command = f"{_exported(task.test_variables)}{TESTS}/test.sh"
     else:
         await _copy_file(environment, task.folder / task.script, TESTS)
         command = f"{_exported(task.test_variables)}bash {TESTS}/{task.script}"
+    await phases.enter(environment, "tests", phases.test_user)
     ran = await environment.execute(command, timeout=task.test_timeout, max_output=LOG)
     log = ran.output.decode("utf-8", "replace")
     reward = await _reward(environment) if task.format == HARBOR else _of_summary(log)
@@ -228,17 +277,19 @@ class TerminalTestsGrader:
         environment = await environments.start(task.spec)
         try:
             before = ""
-            if record.get(SOLVED):
+            await task.phases.begin(environment, task.instance)
+            if record.get(SOLVED) == task.instance:
                 solved = await solve_by_reference(environment, task)
                 before = "" if solved.exit_code == 0 else f"The solution ended with {shown(solved)}\n"
-            report = await run_tests(environment, task)
+            report = await judge(environment, task, environments)
             return {**report, "log": before + report["log"]}
         finally:
             await environment.stop()
 
     def gold_reply(self, record: Row) -> Row | None:
         """Return the task's own solution as a reply; None for a task without it."""
-        script = reference_solution(terminal_task(record, self._folder).folder)
+        task = terminal_task(record, self._folder)
+        script = reference_solution(task.folder)
         if script is None:
             return None
-        return {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: True}
+        return {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: task.instance}

@@ -46,7 +46,8 @@ def result(parsed: Parsed[ValidateOptions]) -> list[Validation] | None:
         return None
     bar = ProgressBar()
     validations: list[Validation] = []
-    sampling, most = ValidationSampling(data_dir=root, fetch=fetch), options.max_samples
+    sampling = ValidationSampling(data_dir=root, fetch=fetch, settings=parsed.overrides)
+    most = options.max_samples
     for validation in validate(
         benchmarks, sampling if most is None else replace(sampling, graded=most, executed=most)
     ):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from newskills.environments.config import EnvironmentConfig
 from newskills.pipelines.options import DryRun, doc
 
 
@@ -34,3 +35,9 @@ class ValidateOptions(Struct, frozen=True, kw_only=True):
     ] = None
     json: Annotated[str | None, doc("file for all findings, as a JSON list")] = None
     dry_run: DryRun = False
+
+
+class ValidateKeys(Struct, frozen=True, kw_only=True):
+    """`++` keys of `ns validate`."""
+
+    environment: EnvironmentConfig = EnvironmentConfig()

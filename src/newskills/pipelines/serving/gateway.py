@@ -7,18 +7,22 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from newskills.base import aio
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError
-from newskills.base.protocols import Tokenizer
+from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Inference, Request, Row
 from newskills.base.registry import load_function
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
-from newskills.config.layers import Layer, explain, resolve
+from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.config.values import Text
 from newskills.gateway.form import ToolChoice
 from newskills.gateway.tasks import Backend, GatewayTask, TaskLimits
 from newskills.models import MODELS, check_inference, make_model
@@ -40,6 +44,84 @@ LARGEST_LIMIT = frozenset({"tokens_to_generate"})
 """Settings that are the upper limit of what a program may ask for."""
 
 
+class GatewayParts(Struct, frozen=True, kw_only=True):
+    """What tasks of a gateway are made of: where they ask, and what holds whatever their programs say."""
+
+    server: ServerConfig
+    keys: GatewayKeys
+    request: Request
+    forced: frozenset[str]
+    limits: TaskLimits
+    tokenizer: Tokenizer | None
+
+    def model(self, say: PrintLine) -> LastingEndpoint:
+        """Return the model, for the running event loop."""
+        return LastingEndpoint(
+            self.server,
+            self.keys.max_concurrent_requests,
+            os.environ,
+            say=say,
+            patience=self.keys.endpoint_patience,
+            tokenizer=self.tokenizer,
+        )
+
+    def task(self, model: Model, name: str) -> GatewayTask:
+        """Return a new task of that name."""
+        return GatewayTask(
+            model=model,
+            request=self.request,
+            name=name,
+            forced=self.forced,
+            limits=self.limits,
+            prices=self.server.prices,
+            backend=_backend(self.server, self.request.inference),
+            keeps_replies=False,
+        )
+
+
+class GatewayChoice(Struct, frozen=True, kw_only=True):
+    """What options and `++` keys have chosen, checked; nothing is started."""
+
+    options: GatewayOptions
+    keys: Resolved[GatewayKeys]
+    model: ModelChoice
+    request: Request
+    forced: frozenset[str]
+
+    @contextlib.contextmanager
+    def started(self, folder: Path) -> Iterator[GatewayParts]:
+        """Yield the parts; a server is started for them where the model has none. Raises ServerStartError."""
+        options, keys = self.options, self.keys.value
+        with served(self.model.host, keys.server, folder, options.server_timeout) as server:
+            yield GatewayParts(
+                server=server,
+                keys=keys,
+                request=self.request,
+                forced=self.forced,
+                limits=TaskLimits(
+                    requests=options.max_requests,
+                    tokens=options.max_tokens,
+                    cost=options.max_cost,
+                    seconds=options.max_seconds,
+                ),
+                tokenizer=_tokenizer(server),
+            )
+
+
+def choose_gateway(options: GatewayOptions, overrides: Mapping[str, Text]) -> GatewayChoice:
+    """Choose the model of a gateway, and its settings. Raises ConfigError."""
+    model = choose_model(options.model_options(), overrides)
+    left = Layer("left to programs", dict.fromkeys(LEFT_TO_PROGRAMS))
+    resolved = resolve(GatewayKeys, [left, model.layer, Layer("command line", overrides)])
+    return GatewayChoice(
+        options=options,
+        keys=resolved,
+        model=model,
+        request=_request(resolved.value, options),
+        forced=_forced(overrides),
+    )
+
+
 def run(parsed: Parsed[GatewayOptions]) -> int:
     """Serve until it is stopped, and return the exit code. Raises as `result`."""
     result(parsed)
@@ -50,14 +132,12 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
     """Serve until it is stopped; return the service that has ended, None for a dry run. Raises ConfigError, AuthError,
     ServerStartError."""
     options = parsed.options
-    choice = choose_model(options.model_options(), parsed.overrides)
-    left = Layer("left to programs", dict.fromkeys(LEFT_TO_PROGRAMS))
-    resolved = resolve(GatewayKeys, [left, choice.layer, Layer("command line", parsed.overrides)])
+    chosen = choose_gateway(options, parsed.overrides)
+    keys, choice = chosen.keys.value, chosen.model
     if parsed.explain:
-        for key, value, source in explain(resolved):
+        for key, value, source in explain(chosen.keys):
             sys.stdout.write(f"++{key} = {value}  ({source})\n")
         return None
-    keys = resolved.value
     token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
     check_reach(options.host, token, open_to_all=options.open)
     settings = GatewaySettings(
@@ -67,9 +147,7 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
         socket=Path(options.socket).expanduser().absolute() if options.socket else None,
         token=token,
     )
-    request = _request(keys, options)
-    forced = _forced(parsed)
-    _check(keys, options, choice, request)
+    check_gateway(chosen)
     if options.dry_run:
         where = keys.server.base_url or keys.server.server_type
         if choice.host is not None:
@@ -78,44 +156,17 @@ def result(parsed: Parsed[GatewayOptions]) -> EndedService | None:
             ("asks", keys.server.model or "", where),
             ("listens", f"{options.host}:{options.port or 'a free port'}", who(token)),
             ("writes", settings.folder, "gateway.jsonl, output.jsonl"),
-            ("decides", ", ".join(sorted(forced)), "whatever programs say"),
+            ("decides", ", ".join(sorted(chosen.forced)), "whatever programs say"),
         ]
         show_dry_run(steps)
         return None
-    with served(choice.host, keys.server, settings.folder, options.server_timeout) as server:
-        tokenizer = _tokenizer(server)
-        limits = TaskLimits(
-            requests=options.max_requests,
-            tokens=options.max_tokens,
-            cost=options.max_cost,
-            seconds=options.max_seconds,
-        )
-        backend = _backend(server, request.inference)
-        prices = server.prices
+    with chosen.started(settings.folder) as parts:
 
         async def serve() -> str:
-            model = LastingEndpoint(
-                server,
-                keys.max_concurrent_requests,
-                os.environ,
-                say=_say,
-                patience=keys.endpoint_patience,
-                tokenizer=tokenizer,
+            model = parts.model(_say)
+            return await serve_gateway(
+                model, lambda name: parts.task(model, name), settings, say=_say, tokenizer=parts.tokenizer
             )
-
-            def make(name: str) -> GatewayTask:
-                return GatewayTask(
-                    model=model,
-                    request=request,
-                    name=name,
-                    forced=forced,
-                    limits=limits,
-                    prices=prices,
-                    backend=backend,
-                    keeps_replies=False,
-                )
-
-            return await serve_gateway(model, make, settings, say=_say, tokenizer=tokenizer)
 
         return EndedService(aio.run(serve))
 
@@ -134,15 +185,16 @@ def _request(keys: GatewayKeys, options: GatewayOptions) -> Request:
     return Request(inference=inference, extra_body=extra)
 
 
-def _forced(parsed: Parsed[GatewayOptions]) -> frozenset[str]:
+def _forced(overrides: Mapping[str, Text]) -> frozenset[str]:
     """Return the settings that hold whatever programs say: those that are set by ++inference.*."""
     begin = "inference."
-    names = {key.removeprefix(begin) for key in parsed.overrides if key.startswith(begin)}
+    names = {key.removeprefix(begin) for key in overrides if key.startswith(begin)}
     return USUALLY_FORCED.union(names) - LARGEST_LIMIT
 
 
-def _check(keys: GatewayKeys, options: GatewayOptions, choice: ModelChoice, request: Request) -> None:
+def check_gateway(chosen: GatewayChoice) -> None:
     """Raise ConfigError, AuthError for what no request could be served with."""
+    keys, options, request = chosen.keys.value, chosen.options, chosen.request
     server = keys.server
     prices = (server.price_per_million_input_tokens, server.price_per_million_output_tokens)
     if options.max_cost and None in prices:
@@ -151,7 +203,7 @@ def _check(keys: GatewayKeys, options: GatewayOptions, choice: ModelChoice, requ
             hint="Give ++server.price_per_million_input_tokens=PRICE and "
             "++server.price_per_million_output_tokens=PRICE.",
         )
-    if choice.host is None:
+    if chosen.model.host is None:
         # programs may leave out a limit that the service needs; they are told then
         limited = msgspec.structs.replace(
             request.inference, tokens_to_generate=request.inference.tokens_to_generate or 1

@@ -27,6 +27,7 @@ from newskills.base.pool.workers import WorkerPool
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Row, Score
 from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.config.values import Text
 from newskills.graders import executes, make_grader
 from newskills.graders.gold import gold_reply, same_replies
 from newskills.run.engine.grader_pool import as_score
@@ -112,6 +113,7 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
 
     default_only    only the split that is evaluated is looked at, not all there are
     hedged          hedges are tried, too
+    settings        `++` keys of the evaluation
     """
 
     data_dir: Path | None = None
@@ -120,6 +122,7 @@ class ValidationSampling(Struct, frozen=True, kw_only=True):
     executed: int = EXECUTED
     default_only: bool = False
     hedged: bool = True
+    settings: Mapping[str, Text] = {}
 
 
 def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
@@ -143,7 +146,7 @@ def _case(
     case = _Case(found=validation, hedgeable=benchmark.hedgeable)
     try:
         splits = (benchmark.split,) if sampling.default_only else ()
-        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, splits)
+        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, splits, sampling.settings)
         validation.problems, validation.notes = rows.problems, rows.notes
         config = rows.config
         grader = make_grader(config.eval_type, config.eval_config) if config.eval_type else None
@@ -185,7 +188,7 @@ def _verdicts(
     settings = {"grader": config.eval_type or "", "config": config.eval_config}
     records = ({**reply.record, "finish_reason": "stop"} for reply in case.replies)
     if executes(grader):
-        return [_score(graded) for graded in executed.graded(records, grader, config.sandbox)]
+        return [_score(graded) for graded in executed.graded(records, grader, config.sandbox, config.environment)]
     label = f"{grader.name}@{grader.version}"
     payloads = ({**settings, "record": record} for record in records)
     first = sum(reply.kind != HEDGE for reply in case.replies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks.data import PreparedSplit, load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.config.layers import Layer
+from newskills.config.values import Text
 from newskills.prompts.media import MediaError
 from newskills.prompts.renderer import Prompt
 from newskills.run.engine.build import RunBuilder
@@ -65,12 +66,16 @@ class Rows(Struct, kw_only=True):
 
 
 def find_rows(
-    benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions, splits: Sequence[str] = ()
+    benchmark: Benchmark,
+    data_dir: Path | None,
+    fetch: FetchOptions,
+    splits: Sequence[str] = (),
+    settings: Mapping[str, Text] = {},
 ) -> Rows:
     """Find the rows and prepare what is not there. Raises NewskillsError where there are no rows, or nothing can
     evaluate them.
 
-    `splits`: only these; none: all there are.
+    `splits`: only these; none: all there are. `settings`: `++` keys of the evaluation.
     """
     problems: list[str] = []
     notes: list[str] = []
@@ -80,7 +85,7 @@ def find_rows(
         notes += _told(split)
     notes += [f"split {split} is not checked: {why}" for split, why in done.missing.items()]
     path = load_rows(benchmark, "", data_dir)
-    config = _config(benchmark, path)
+    config = _config(benchmark, path, settings)
     files = {benchmark.split: path} | {split.split: split.path for split in done.splits}
     prompts = _prompts(benchmark, config, notes)
     return Rows(benchmark=benchmark, files=files, config=config, prompts=prompts, problems=problems, notes=notes)
@@ -172,10 +177,12 @@ def _told(split: PreparedSplit) -> list[str]:
     return [*expanded, *(f"{split.split}: {text}" for text in split.notices)]
 
 
-def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
+def _config(benchmark: Benchmark, path: Path, settings: Mapping[str, Text]) -> GenerationConfig:
     """Return the settings with which `ns eval` would run the benchmark once."""
     run = BenchmarkRun(name=benchmark.name, benchmark=benchmark, samples=0, split=benchmark.split, input_file=path)
-    (planned,) = benchmark_units(run, results=Path(), pieces=WorkPieces(), layers=())
+    (planned,) = benchmark_units(
+        run, results=Path(), pieces=WorkPieces(), layers=(Layer("command line", settings),)
+    )
     return planned.unit.config
 
 

@@ -23,7 +23,7 @@ from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
-from newskills.graders.software.terminal import REPORT, is_terminal_task, run_tests, terminal_task
+from newskills.graders.software.terminal import REPORT, is_terminal_task, judge, terminal_task
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
 from newskills.solve.agents.programs.declared import DeclaredAgent
 from newskills.solve.agents.resumed import ResumedSolver
@@ -175,6 +175,11 @@ class AgentSolver:
         """Return the first request of a task. Raises DataError for a row that is no task, ConfigError for an endpoint
         without messages and for an image that cannot be used."""
         if is_terminal_task(sample.row):
+            if self._options.environment.engine == SESSIONS:
+                raise ConfigError(
+                    "Tasks in a terminal need a container: sessions of the sandbox have no /tests for their scripts.",
+                    hint="Use containers: ++environment.engine=podman",
+                )
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
             spec, prompt = software_task(sample.row).spec, REPOSITORY
@@ -236,13 +241,13 @@ class AgentSolver:
     async def _in_terminal(
         self, sample: Sample, request: Request, model: Model, environments: AgentEnvironments
     ) -> tuple[Trajectory, Row]:
-        """Let the agent work, and return what was done, and what the task's own tests say of the container that it
-        left."""
+        """Let the agent work, and return what was done, and what the task's own tests say of what it left."""
         task = terminal_task(sample.row, self._data_dir)
         environment = await environments.start(self._spec(task.spec))
         try:
+            await task.phases.begin(environment, task.instance)
             trajectory = await self._agent.work(request, model, environment, sample.row)
-            report = await run_tests(environment, task)
+            report = await judge(environment, task, environments)
         finally:
             await asyncio.shield(environment.stop())
         return trajectory, {REPORT: report}
@@ -252,9 +257,11 @@ class AgentSolver:
     ) -> Attempt:
         whole = joined(trajectory.replies)
         last = trajectory.replies[-1]
-        whole.finish_reason = (
-            "length" if trajectory.ended not in ("submitted", "no_command", "failed") else last.finish_reason
-        )
+        whole.finish_reason = trajectory.ended
+        if trajectory.ended in ("submitted", "no_command", "failed"):
+            whole.finish_reason = last.finish_reason
+        elif trajectory.ended in ("tokens", "context"):
+            whole.finish_reason = "length"
         attempt = await self._plain_chat.attempt(sample, request, whole, last.text)
         tools = trajectory.tools or request.tools
         cost = self._options.cost(whole.usage)

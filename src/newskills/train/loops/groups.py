@@ -160,7 +160,7 @@ def _measured(groups: Sequence[Group]) -> dict[str, float]:
         "correct": fmean(sample.correct for sample in graded),
         "unscored": float(len(judged) - len(graded)),
         "completion_tokens": fmean(rollout.tokens for rollout in rollouts),
-        "cut_off": fmean(rollout.finish_reason == "length" for rollout in rollouts),
+        "cut_off": fmean(rollout.is_cut_off for rollout in rollouts),
         "groups_used": float(sum(group.teaches for group in groups)),
         "spread": fmean(group.teaches for group in groups),
         **(

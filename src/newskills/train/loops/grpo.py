@@ -124,7 +124,7 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
 
     def counts(self, rollout: Rollout) -> bool:
         """Return whether anything is learnt from it."""
-        return not rollout.lost and not (self.drop_cut_off and rollout.finish_reason == "length")
+        return not rollout.lost and not (self.drop_cut_off and rollout.is_cut_off)
 
     def policy_loss(self, *, several_turns: bool) -> tuple[LossName, LossConfig]:
         """Return the loss, its bounds and the temperature of the samples. Where a problem has several turns, weights

@@ -54,6 +54,11 @@ class Rollout(Struct, frozen=True, kw_only=True):
     source: str = ""
 
     @property
+    def is_cut_off(self) -> bool:
+        """Whether a limit has ended it: that of tokens, or an agent's of steps, time or cost."""
+        return self.finish_reason in ("length", "steps", "time", "cost")
+
+    @property
     def tokens(self) -> int:
         """Tokens that the model wrote."""
         return sum(len(turn.sampled.tokens) for turn in self.turns)

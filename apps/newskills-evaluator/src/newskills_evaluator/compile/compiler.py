@@ -116,6 +116,7 @@ def finish(
     _add_run(tree, request, settings, env_file)
     overrides.apply_overrides(tree, overriding)
     dialects.protect(tree, environ)
+    _fill_execution(tree)
     _choose_tasks(tree, request.tasks or _filters(tree), environ)
     _forget_target(tree, environ)
     resolver = Resolver(tree, environ, Manifests(env_file.manifests))
@@ -217,6 +218,17 @@ def _add_run(tree: Row, request: CompileRequest, settings: Row, env_file: EnvFil
         "env": env,
         "wandb": merge(run.get("wandb") or {}, wandb),
     }
+
+
+def _fill_execution(tree: Row) -> None:
+    """Fill in what a configuration for Slurm may leave out: a folder below that of the profile, one task per node."""
+    execution, env = tree.get("execution"), tree["run"]["env"]
+    if not isinstance(execution, dict) or "slurm" not in (execution.get("type"), env.get("executor")):
+        return
+    if execution.get("output_dir") in (None, MISSING) and not tree.get("output_dir") and env.get("remote_job_dir"):
+        execution["output_dir"] = "${run.env.remote_job_dir}/evaluations"
+    if execution.get("ntasks_per_node") in (None, MISSING):
+        execution["ntasks_per_node"] = 1
 
 
 def _provenance(request: CompileRequest) -> Row:

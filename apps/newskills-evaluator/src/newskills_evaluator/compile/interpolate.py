@@ -71,7 +71,7 @@ class Resolver:
         if not isinstance(node, str):
             return node
         if node == MISSING:
-            self.fault(path, "it has no value yet (???)", example="VALUE")
+            self.fault(path, "it has no value yet (???)", example="VALUE", open=True)
             return _unfailed(_FAILED)
         if "${" not in node:
             return node
@@ -85,8 +85,10 @@ class Resolver:
             self._open.pop()
         return self._known[path]
 
-    def fault(self, path: Path, what: str, example: object = None) -> object:
-        self.problems.append(ConfigProblem(path, what, example))
+    def fault(self, path: Path, what: str, example: object = None, *, open: bool = False) -> object:
+        problem = ConfigProblem(path, what, example, open=open)
+        if problem not in self.problems:
+            self.problems.append(problem)
         return _FAILED
 
     def _text(self, text: str, path: Path) -> Any:
@@ -184,7 +186,7 @@ class Resolver:
         except KeyError:
             return self._dangling(target, path)
         if target_node == MISSING:
-            self.fault(target, "it has no value yet (???)", example="VALUE")
+            self.fault(target, "it has no value yet (???)", example="VALUE", open=True)
             return _FAILED
         return copy.deepcopy(self._resolved(target_node, target))
 
@@ -193,11 +195,11 @@ class Resolver:
         if target[:2] == ("run", "env"):
             key = shown_path(target[2:])
             where = f"write {key} into the profile of env.toml, or give {shown}=… on the command line"
-            return self.fault(path, f"it refers to {shown}, which neither the profile nor the file has: {where}")
+            what = f"it refers to {shown}, which neither the profile nor the file has: {where}"
+            return self.fault(path, what, open=True)
         if target[:2] == ("run", "wandb"):
-            return self.fault(
-                path, f"it refers to {shown}: write {target[-1]} into the section [wandb] of env.toml"
-            )
+            what = f"it refers to {shown}: write {target[-1]} into the section [wandb] of env.toml"
+            return self.fault(path, what, open=True)
         return self.fault(path, f"it refers to {shown}, which does not exist")
 
 

@@ -50,7 +50,6 @@ NEEDED: dict[str, dict[str, object]] = {
     "slurm": {
         "hostname": "login.example.org",
         "output_dir": "/shared/evaluations",
-        "ntasks_per_node": 1,
         "gres": "gpu:8",
     },
 }
@@ -96,7 +95,7 @@ class ConfigReader:
             self.missing((*path, "type"), "slurm")
         for key, example in NEEDED.get(str(kind), {}).items():
             if key not in section or (section[key] is None and key != "gres"):
-                self.missing((*path, key), example)
+                self.missing((*path, key), example, open=True)
         mounts = self.section(section, (*path, "mounts"))
         proxy = self.section(section, (*path, "proxy"))
         export = self.section(section, (*path, "auto_export"))
@@ -127,7 +126,7 @@ class ConfigReader:
             )
         for key, example in DEPLOYED.get(str(kind), {}).items():
             if section.get(key) is None:
-                self.missing((*path, key), example)
+                self.missing((*path, key), example, open=True)
         endpoints = self.section(section, (*path, "endpoints"))
         values = {
             **{key: value for key, value in section.items() if value is not None},
@@ -156,7 +155,7 @@ class ConfigReader:
                         what = "it is empty"
                     self.problems.append(ConfigProblem((*path, key), what, example, open=True))
                 elif not section.get(key):
-                    self.missing((*path, key), example)
+                    self.missing((*path, key), example, open=True)
         return self.struct(
             Target, {key: value for key, value in section.items() if value is not None}, path, Target()
         )
@@ -235,9 +234,9 @@ class ConfigReader:
                 self.problems.append(ConfigProblem((*path, field.name), type_fault(error, values[field.name])))
         return msgspec.structs.replace(fallback, **done)
 
-    def missing(self, path: Path, example: object) -> None:
+    def missing(self, path: Path, example: object, *, open: bool = False) -> None:
         if not any(problem.path == path for problem in self.problems):
-            self.problems.append(ConfigProblem(path, f"the key '{path[-1]}' is missing", example))
+            self.problems.append(ConfigProblem(path, f"the key '{path[-1]}' is missing", example, open=open))
 
     def unknown(self, section: Row, known_keys: Sequence[str], path: Path) -> None:
         for key in section:

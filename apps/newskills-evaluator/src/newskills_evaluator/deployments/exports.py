@@ -18,6 +18,7 @@ from newskills_evaluator.deployments.environment import DeploymentVariables
 from newskills_evaluator.deployments.place import client_image
 from newskills_evaluator.deployments.programs import AUTO_EXPORT
 from newskills_evaluator.export_results import DESTINATIONS, ExportPlan, FinishedJob
+from newskills_evaluator.tasks import benchmark_name
 
 EXPORT, FILE = "export", "export.json"
 PASSED = (
@@ -48,7 +49,7 @@ def export_plan(compiled: CompiledConfig, invocation: str, folder: str) -> Expor
             FinishedJob(
                 id=f"{invocation}.{task.index}",
                 task=task.name,
-                benchmark=(task.benchmark or task.name).partition(":")[0],
+                benchmark=benchmark_name(task.benchmark or task.name),
                 container=task.container or "",
                 model=model,
                 folder=f"{folder}/{task.folder}",

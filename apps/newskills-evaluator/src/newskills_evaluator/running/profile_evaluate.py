@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from newskills_evaluator.compile.compiler import CompileRequest, CompilerResult
 from newskills_evaluator.config import CompiledConfig, Dialect, Mode
 from newskills_evaluator.deployments import DeploymentPlan, plan_invocation
 from newskills_evaluator.invocations import Store, new_invocation
-from newskills_evaluator.job_folder import forget_secrets, write_job_folder
+from newskills_evaluator.job_folder import forget_secrets, write_config, write_job_folder
 from newskills_evaluator.launcher import (
+    ask_dry_run,
     check_tasks,
     find_launcher,
     for_launcher,
@@ -97,6 +99,8 @@ def _submit_compiled(
     if made.dry_run:
         _dry_run(made, environ, foreign=foreign)
         check_tasks(made.config, program)
+        if dialect is not None and program is not None and not made.open:
+            _ask_launcher(program, dialect, made, environ, cwd)
         return None
     check_tasks(made.config, program)
     _check_place(made.config)
@@ -159,9 +163,11 @@ def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool)
         sys.stdout.write(masked(f"open: {printable(key)}\n", made.hidden))
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        show_tasks(made.config, _calls(made.config))
+        show_tasks(made.config, [None for _ in made.config.tasks] if foreign else _calls(made.config))
         if foreign:
-            print("The config would be passed to nemo-evaluator-launcher.")
+            mine = [task.name for task in made.config.tasks if task.benchmark is not None]
+            also = f", also {', '.join(mine)}, since one invocation has one runner" if mine else ""
+            print(f"nemo-evaluator-launcher would run all tasks{printable(also)}.")
         elif made.open:
             print("The jobs are not shown: first give the values listed as open.")
         elif made.config.is_local and not made.config.execution.is_local:
@@ -171,6 +177,21 @@ def _dry_run(made: CompilerResult, environ: Mapping[str, str], *, foreign: bool)
         else:
             _show_jobs(made.config, environ)
     sys.stdout.write(masked(shown.getvalue(), made.hidden))
+
+
+def _ask_launcher(
+    program: str, dialect: Dialect, made: CompilerResult, environ: Mapping[str, str], cwd: Path
+) -> None:
+    """Show what the launcher's own dry run says of the configuration. Raises NewskillsError where it refuses it."""
+    environ = _with_wandb(made.config, environ)
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "eval.yaml")
+        write_config(config, for_launcher(made.config, dialect, environ), cwd)
+
+        def say(line: str) -> None:
+            print(masked(printable(line), made.hidden), flush=True)
+
+        ask_dry_run(program, config, environ, say)
 
 
 def _show_notes(made: CompilerResult) -> None:

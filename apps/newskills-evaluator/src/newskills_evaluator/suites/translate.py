@@ -19,12 +19,13 @@ from newskills.base.records import Row
 from newskills_evaluator.compile.problems import ConfigProblem
 from newskills_evaluator.deployments.clients import base_of
 from newskills_evaluator.nel_environments import PREFIX
+from newskills_evaluator.suites import agents
 from newskills_evaluator.suites.places import deployment_of, execution_of, section_of
-from newskills_evaluator.tasks import map_task, own_names
+from newskills_evaluator.tasks import LM_EVAL, SHOT_TASKS, map_task, own_names
 
 NEWER = "the format of nemo-evaluator 0.3 and later, with services and benchmarks"
 TOP = ("services", "sandboxes", "benchmarks", "cluster", "output")
-SOLVERS = ("simple", "container")
+SOLVERS = ("simple", "container", *agents.SOLVERS)
 HARMLESS = (
     "turn_counter",
     "caching",
@@ -43,8 +44,8 @@ UNUSED = ("context_window", "skip_failed", "timeout", "max_system_retries")
 SHUFFLE_SEED = 42
 """With which nel draws `max_problems`, where a benchmark sets no `shuffle_seed`."""
 _KEY = re.compile(r"\$\{([A-Za-z_]\w*)(?::-[^}]*)?\}\Z", re.ASCII)
+_IMAGE_TASKS = {"MMBench_DEV_EN": "mmbench", "MMBench_DEV_CN": "mmbench-cn"}
 _ELSEWHERE = {
-    "lm-eval": "a task of lm-evaluation-harness, run by nel itself",
     "harbor": "tasks for agents in containers, run by nel itself",
     "gym": "an environment behind HTTP, run by nel itself",
     "vlmevalkit": "a dataset of VLMEvalKit, run by nel itself",
@@ -98,11 +99,17 @@ class _SuiteTranslator:
         scheme, colons, rest = name.partition("://")
         if not colons:
             scheme, rest = "", name
+        if scheme == "lm-eval":
+            return f"{LM_EVAL}{rest}"
+        if scheme == "vlmevalkit" and rest in _IMAGE_TASKS:
+            return _IMAGE_TASKS[rest]
+        if scheme in ("", "harbor") and (for_agents := agents.agent_benchmark(rest)):
+            return for_agents
         bare = rest.rsplit("#", 1)[-1] if scheme == "container" else rest
         if f".py:{PREFIX}" in bare:
             bare = bare.rpartition(".py:")[2]
         if scheme in ("", "skills", "container") and not bare.endswith(".py") and (mapped_task := map_task(bare)):
-            return mapped_task.benchmark
+            return bare if bare in SHOT_TASKS else mapped_task.benchmark
         close = suggest(bare, own_names())
         what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
         if scheme in _ELSEWHERE:
@@ -132,6 +139,10 @@ class _SuiteTranslator:
         ]
         if body := section_of(proxy.get("extra_body")):
             words.append(f"++inference.extra_body={json.dumps(body)}")
+        if name.startswith(LM_EVAL):
+            words += self.harness_words(name, model, benchmark_config, service)
+        if solver.get("type") in agents.SOLVERS:
+            words += self.agent_words(name, benchmark_config, solver, service, path)
         self.interceptors(proxy, extra, service)
         if words:
             extra["args"] = shlex.join(words)
@@ -154,6 +165,27 @@ class _SuiteTranslator:
             "endpoint_type": "completions" if model.get("protocol") == "completions" else "chat",
             "nemo_evaluator_config": {"config": {"params": _given(params)}},
         }
+
+    def harness_words(self, name: str, model: Row, benchmark_config: Row, service: str) -> list[str]:
+        """Return the words for a task of lm-evaluation-harness."""
+        words = [] if model.get("protocol") == "completions" else ["++apply_chat_template=true"]
+        if benchmark_config.get("fewshot") is not None:
+            words.append(f"++num_fewshot={benchmark_config['fewshot']}")
+        self.notes.setdefault(service, []).append(f"{name} needs pip install 'newskills[lm-eval]'")
+        return words
+
+    def agent_words(
+        self, name: str, benchmark_config: Row, solver: Row, service: str, path: tuple[str | int, ...]
+    ) -> list[str]:
+        """Return the words for an agent; what newskills has nothing for is a fault."""
+        named = benchmark_config.get("sandbox")
+        sandboxes = section_of(self.tree.get("sandboxes"))
+        sandbox = section_of(sandboxes.get(named) if isinstance(named, str) else named)
+        mapped = agents.map_agent(name, solver, sandbox, self.services)
+        if mapped.fault is not None:
+            self.fault((*path, "solver", mapped.fault[0]), mapped.fault[1])
+        self.notes.setdefault(service, []).extend(mapped.notes)
+        return list(mapped.words)
 
     def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
         """Turn `system_message` into the system prompt; what would change requests otherwise is a fault."""
@@ -210,11 +242,14 @@ class _SuiteTranslator:
             notes.append(
                 f"{benchmark_config['name']}: graded by newskills' own grader, not by {', '.join(map(str, scorers))}"
             )
-        if section_of(benchmark_config.get("sandbox")).get("type", "none") != "none":
+        is_agent = section_of(benchmark_config.get("solver")).get("type") in agents.SOLVERS
+        if not is_agent and section_of(benchmark_config.get("sandbox")).get("type", "none") != "none":
             notes.append(
                 f"{benchmark_config['name']}: code runs in newskills' sandbox, not in the one of the config"
             )
-        if benchmark_config.get("fewshot") is not None:
+        if benchmark_config.get("fewshot") is not None and not str(benchmark_config["name"]).startswith(
+            "lm-eval:"
+        ):
             notes.append(
                 f"{benchmark_config['name']}: asked without the {benchmark_config['fewshot']} examples;"
                 " do not compare the two numbers"

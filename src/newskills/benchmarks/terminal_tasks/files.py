@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a task's folder, and what is read of them."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.type_errors import type_fault
+from newskills.graders.software.phases import TaskPhases
+
+T = TypeVar("T")
+_UNFIT = re.compile(r"[^a-z0-9]+")
+_STAGE = re.compile(r"FROM\s", re.IGNORECASE)
+_WORKDIR = re.compile(r"WORKDIR\s+(.+?)\s*\Z", re.IGNORECASE)
+_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
+
+
+class UnsupportedTaskError(Exception):
+    """The task needs what containers of agents do not give here."""
+
+
+class TaskFiles(dict[str, bytes]):
+    """Name in the folder of a task → content."""
+
+    def __init__(self, task: str, files: Mapping[str, bytes]) -> None:
+        super().__init__(files)
+        self.task = task
+
+    def text(self, name: str) -> str:
+        """Return the text of the task's file `name`. Raises DataError."""
+        try:
+            return self[name].decode()
+        except KeyError:
+            raise DataError(f"Task {self.task} has no {name}.") from None
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.task}/{name} is not UTF-8 text: {error.reason}.") from error
+
+
+class TaskSettings(Struct, frozen=True, kw_only=True):
+    """How a task is run. Times in seconds; `container_repo_dir` '' = the image's own folder."""
+
+    container_repo_dir: str = ""
+    variables: dict[str, str] = {}
+    test_variables: dict[str, str] = {}
+    solution_variables: dict[str, str] = {}
+    agent_timeout: float = 0.0
+    test_timeout: float = 0.0
+    memory_mb: int = 0
+    disk_mb: int = 0
+    cpus: float = 0.0
+    build_timeout: float = 0.0
+    offline: bool = False
+    phases: TaskPhases = TaskPhases()
+    category: str = ""
+    tags: list[str] = []
+
+
+class ReadTask(Struct, frozen=True, kw_only=True):
+    """`image`: one that is there already; `build`: the folder with its Dockerfile, below the task's."""
+
+    instruction: str
+    settings: TaskSettings
+    image: str = ""
+    build: str = ""
+    difficulty: str = ""
+
+
+class TaskFormat(Struct, frozen=True, kw_only=True):
+    """`read` raises DataError for a file that makes no sense, UnsupportedTaskError."""
+
+    name: str
+    task_file: str
+    test_script: str
+    read: Callable[[TaskFiles], ReadTask]
+
+
+def last_workdir(dockerfile: str) -> str:
+    """Return the folder in which the last stage works; '' where the base image, or a variable, decides."""
+    workdir = ""
+    for line in dockerfile.splitlines():
+        if _STAGE.match(line.strip()):
+            workdir = ""
+        elif match := _WORKDIR.match(line.strip()):
+            workdir = posixpath.join(workdir, match[1].strip("\"'"))
+    return workdir if workdir.startswith("/") and "$" not in workdir else ""
+
+
+def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: type[T]) -> T:
+    """Read a file of a task. Raises DataError, UnsupportedTaskError for a field that a strict type does not have."""
+    raw: Any = None
+    try:
+        raw = parse(files.text(name))
+        return msgspec.convert(raw, type_)
+    except (yaml.YAMLError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{files.task}/{name} cannot be read: {error}.") from error
+    except msgspec.ValidationError as error:
+        if unknown := _UNKNOWN.match(str(error)):
+            place = (unknown[2] or "").removeprefix("$").removeprefix(".")
+            raise UnsupportedTaskError(
+                f"{name} has the field `{place + '.' if place else ''}{unknown[1]}`, which is not understood"
+            ) from error
+        raise DataError(f"{files.task}/{name}: {type_fault(error, raw)}.") from error
+
+
+def image_name(files: TaskFiles, folder: str) -> str:
+    """Return a name for the image of the Dockerfile in `folder` that changes with what it is built of."""
+    content = hashlib.sha256()
+    for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
+        content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
+    task = _UNFIT.sub("-", files.task.lower()).strip("-")
+    return f"localhost/newskills-task-{task}:{content.hexdigest()[:12]}"

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harbor's tasks, schema 1.4. Source: package `harbor` 0.26.0 (`models/task/config.py`, `verifier_mode.py`).
+
+Every field is read. One that is not understood, and what is not done here, leaves the task out by its name.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from newskills.base.records import Row
+from newskills.benchmarks.terminal_tasks.files import (
+    ReadTask,
+    TaskFiles,
+    TaskSettings,
+    UnsupportedTaskError,
+    image_name,
+    last_workdir,
+    parse_file,
+)
+from newskills.graders.software.phases import (
+    ARTIFACTS,
+    PHASES,
+    Artifact,
+    CollectCommand,
+    HealthCheck,
+    PhaseName,
+    TaskPhases,
+    TestContainer,
+)
+
+SCHEMA = (1, 4)
+MAIN = "main"
+"""The service of a task's only container."""
+NetworkMode = Literal["no-network", "public", "allowlist"]
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMG])", re.IGNORECASE)
+_MEGABYTES = {"K": 1 / 1024, "M": 1, "G": 1024}
+_CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{[^}:]*(?::-([^}]*))?\}")
+
+
+class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of `task.toml`."""
+
+
+class _Phase(_Section, frozen=True, kw_only=True):
+    network_mode: NetworkMode | None = None
+    allowed_hosts: list[str] | None = None
+    user: str | int | None = None
+
+
+class _Environment(_Section, frozen=True, kw_only=True):
+    network_mode: NetworkMode | None = None
+    allowed_hosts: list[str] | None = None
+    allow_internet: bool | None = None
+    build_timeout_sec: float = 600.0
+    docker_image: str | None = None
+    os: str = "linux"
+    cpus: float | None = None
+    memory_mb: int | None = None
+    memory: str | None = None
+    storage_mb: int | None = None
+    storage: str | None = None
+    gpus: int | None = None
+    gpu_types: list[str] | None = None
+    tpu: Row | None = None
+    mcp_servers: list[Any] = []
+    env: dict[str, str] = {}
+    skills_dir: str | None = None
+    healthcheck: HealthCheck | None = None
+    workdir: str | None = None
+
+
+class _Agent(_Phase, frozen=True, kw_only=True):
+    timeout_sec: float | None = None
+
+
+class _Collect(_Section, frozen=True, kw_only=True):
+    command: str
+    service: str = MAIN
+    timeout_sec: float = 60.0
+    user: str | int | None = None
+
+
+class _Verifier(_Phase, frozen=True, kw_only=True):
+    timeout_sec: float = 600.0
+    env: dict[str, str] = {}
+    environment_mode: Literal["shared", "separate"] | None = None
+    environment: _Environment | None = None
+    collect: list[_Collect] = []
+
+
+class _Solution(_Section, frozen=True, kw_only=True):
+    env: dict[str, str] = {}
+
+
+class _Artifact(_Section, frozen=True, kw_only=True):
+    source: str
+    destination: str | None = None
+    exclude: list[str] = []
+    service: str | None = None
+
+
+class _Task(_Section, frozen=True, kw_only=True):
+    schema_version: str | float | None = None
+    version: str | float | None = None
+    task: Row | None = None
+    metadata: Row = {}
+    environment: _Environment = _Environment()
+    agent: _Agent = _Agent()
+    verifier: _Verifier = _Verifier()
+    solution: _Solution = _Solution()
+    source: str | None = None
+    steps: list[Row] = []
+    multi_step_reward_strategy: str | None = None
+    artifacts: list[str | _Artifact] = []
+
+
+def read_harbor(files: TaskFiles) -> ReadTask:
+    """Read `task.toml`. Raises DataError, UnsupportedTaskError."""
+    _check_version(files)
+    task = parse_file(files, "task.toml", tomllib.loads, _Task)
+    if task.steps:
+        raise UnsupportedTaskError("it has several steps ([[steps]])")
+    environment, own = task.environment, _own_container(task, files)
+    _check(environment, "environment")
+    if "environment/docker-compose.yaml" in files:
+        raise UnsupportedTaskError("it needs several containers (environment/docker-compose.yaml)")
+    dockerfile = files.text("environment/Dockerfile") if "environment/Dockerfile" in files else ""
+    if not environment.docker_image and not dockerfile:
+        raise UnsupportedTaskError("it has neither an image nor a Dockerfile")
+    if own is None or not own.bundled:
+        files.text("tests/test.sh")
+    closed = _closed_phases(task)
+    offline = len(closed) == len(PHASES) or (own is not None and {"start", "agent"} <= closed)
+    metadata = task.metadata
+    return ReadTask(
+        instruction=_without_canary(files.text("instruction.md")).strip(),
+        image=environment.docker_image or "",
+        build="" if environment.docker_image else "environment",
+        difficulty=str(metadata.get("difficulty") or ""),
+        settings=TaskSettings(
+            container_repo_dir=environment.workdir or last_workdir(dockerfile),
+            variables=_resolve(environment.env, "environment.env"),
+            test_variables=_resolve(task.verifier.env, "verifier.env"),
+            solution_variables=_resolve(task.solution.env, "solution.env"),
+            agent_timeout=task.agent.timeout_sec or 0.0,
+            test_timeout=task.verifier.timeout_sec,
+            memory_mb=environment.memory_mb or _megabytes(environment.memory),
+            disk_mb=environment.storage_mb or _megabytes(environment.storage),
+            cpus=environment.cpus or 0.0,
+            build_timeout=environment.build_timeout_sec,
+            offline=offline,
+            phases=TaskPhases(
+                agent_user=_user(task.agent.user),
+                test_user=_user(task.verifier.user),
+                closed=[] if offline else [phase for phase in PHASES if phase in closed],
+                health=environment.healthcheck,
+                collect=[_collect(hook) for hook in task.verifier.collect],
+                artifacts=[] if own is None else list(_artifacts(task.artifacts)),
+                container=own,
+            ),
+            category=str(metadata.get("category") or ""),
+            tags=[str(tag) for tag in metadata.get("tags") or ()],
+        ),
+    )
+
+
+def _check_version(files: TaskFiles) -> None:
+    """Refuse tasks of a newer schema before their fields are read. Raises DataError, UnsupportedTaskError."""
+    raw = parse_file(files, "task.toml", tomllib.loads, Row)
+    version = str(raw.get("schema_version") or raw.get("version") or "1.0")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version))
+    if numbers[: len(SCHEMA)] > SCHEMA:
+        newest = ".".join(map(str, SCHEMA))
+        raise UnsupportedTaskError(f"its schema is {version}, and newskills reads those up to {newest}")
+
+
+def _check(environment: _Environment, section: str) -> None:
+    """Raise UnsupportedTaskError for what an environment asks for and cannot have here."""
+    for is_needed, why in (
+        (environment.os.lower() != "linux", f"its container is not Linux (`{section}.os`)"),
+        (bool(environment.gpus), f"it needs GPUs (`{section}.gpus`)"),
+        (environment.tpu is not None, f"it needs TPUs (`{section}.tpu`)"),
+        (bool(environment.mcp_servers), f"it needs MCP servers (`{section}.mcp_servers`)"),
+        (bool(environment.skills_dir), f"it brings skills for agents (`{section}.skills_dir`)"),
+    ):
+        if is_needed:
+            raise UnsupportedTaskError(why)
+
+
+def _own_container(task: _Task, files: TaskFiles) -> TestContainer | None:
+    """Return the container of the tests where they have one of their own: an image or a Dockerfile that brings them,
+    else a new one like the agent's. Raises UnsupportedTaskError."""
+    verifier = task.verifier
+    if verifier.environment_mode == "shared" and verifier.environment is not None:
+        raise UnsupportedTaskError("`verifier.environment` contradicts `verifier.environment_mode`")
+    if verifier.environment is None and verifier.environment_mode != "separate":
+        return None
+    environment = verifier.environment or task.environment
+    _check(environment, "verifier.environment")
+    image, build, bundled = task.environment.docker_image or "", "", False
+    dockerfile = "environment/Dockerfile"
+    if verifier.environment is not None and verifier.environment.docker_image:
+        image, bundled = verifier.environment.docker_image, True
+    elif "tests/docker-compose.yaml" in files:
+        raise UnsupportedTaskError("it needs several containers (tests/docker-compose.yaml)")
+    elif "tests/Dockerfile" in files:
+        image, build, bundled = image_name(files, "tests"), "tests", True
+        dockerfile = "tests/Dockerfile"
+    elif not image:
+        image, build = image_name(files, "environment"), "environment"
+    workdir = last_workdir(files.text(dockerfile)) if build else ""
+    return TestContainer(
+        image=image,
+        build=build,
+        bundled=bundled,
+        workdir=environment.workdir or workdir,
+        variables=_resolve(environment.env, "verifier.environment.env"),
+        memory_mb=environment.memory_mb or _megabytes(environment.memory),
+        cpus=environment.cpus or 0.0,
+        disk_mb=environment.storage_mb or _megabytes(environment.storage),
+        build_timeout=environment.build_timeout_sec,
+        closed="tests" in _closed_phases(task),
+    )
+
+
+def _closed_phases(task: _Task) -> set[PhaseName]:
+    """Return the phases without the network. Raises UnsupportedTaskError for one with a part of it."""
+    baseline = _network(task.environment, "environment") or "public"
+    tests_baseline = baseline
+    if task.verifier.environment is not None:
+        tests_baseline = _network(task.verifier.environment, "verifier.environment") or "public"
+    modes: dict[PhaseName, str] = {
+        "start": baseline,
+        "agent": _network(task.agent, "agent") or baseline,
+        "tests": _network(task.verifier, "verifier") or tests_baseline,
+    }
+    return {phase for phase, mode in modes.items() if mode == "no-network"}
+
+
+def _network(section: _Phase | _Environment, name: str) -> str | None:
+    """Return a section's network mode. Raises UnsupportedTaskError for a list of hosts, which no engine keeps to."""
+    if section.network_mode == "allowlist":
+        raise UnsupportedTaskError(f"it allows the network in part (`{name}.network_mode`)")
+    if section.allowed_hosts:
+        raise UnsupportedTaskError(f"it allows the network in part (`{name}.allowed_hosts`)")
+    if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is not None:
+        return "public" if section.allow_internet else "no-network"
+    return section.network_mode
+
+
+def _collect(hook: _Collect) -> CollectCommand:
+    if hook.service != MAIN:
+        raise UnsupportedTaskError(f"it needs several containers (`verifier.collect.service` is {hook.service})")
+    return CollectCommand(command=hook.command, timeout=hook.timeout_sec, user=_user(hook.user))
+
+
+def _artifacts(written: Sequence[str | _Artifact]) -> Iterable[Artifact]:
+    """Return what the tests see of the agent's container: the folder for artifacts, and what the task names. Raises
+    UnsupportedTaskError."""
+    entries = [_Artifact(source=entry) if isinstance(entry, str) else entry for entry in written]
+    if not any(entry.source.rstrip("/") == ARTIFACTS for entry in entries):
+        yield Artifact(source=ARTIFACTS)
+    for entry in entries:
+        if entry.service not in (None, MAIN):
+            raise UnsupportedTaskError(f"it needs several containers (`artifacts.service` is {entry.service})")
+        if not entry.source.startswith("/") or ".." in entry.source.split("/"):
+            raise UnsupportedTaskError(f"`artifacts` names {entry.source}, which is no absolute path")
+        yield Artifact(source=entry.source, exclude=entry.exclude)
+
+
+def _resolve(variables: dict[str, str], section: str) -> dict[str, str]:
+    """Return variables with the defaults of those of the machine, which tasks do not see here. Raises
+    UnsupportedTaskError where one has none."""
+    resolved = {}
+    for name, value in variables.items():
+        template = _VARIABLE.fullmatch(value)
+        if template is not None and template[1] is None:
+            raise UnsupportedTaskError(f"it needs variables of the machine (`{section}.{name}`)")
+        resolved[name] = value if template is None else template[1]
+    return resolved
+
+
+def _without_canary(text: str) -> str:
+    """Return an instruction without the lines in front that mark it for those who collect training data."""
+    lines = text.split("\n")
+    while lines and (_CANARY.fullmatch(lines[0].strip()) or (not lines[0].strip() and len(lines) > 1)):
+        lines.pop(0)
+    return "\n".join(lines)
+
+
+def _user(user: str | int | None) -> str:
+    return "" if user is None else str(user)
+
+
+def _megabytes(size: str | None) -> int:
+    """Return megabytes; 0 where nothing is said."""
+    match = _SIZE.fullmatch((size or "").strip())
+    return int(float(match[1]) * _MEGABYTES[match[2].upper()]) if match else 0
