@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import NewskillsError
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.evaluation.evaluation import Evaluation
@@ -31,6 +31,8 @@ def run(parsed: Parsed[EvalOptions]) -> int:
         from newskills.pipelines.evaluation.plan_cost import show_costs
 
         return show_costs(parsed)
+    if parsed.options.json:
+        raise ConfigError("--json is for --plan_cost: scores as JSON are in metrics.json of the results.")
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         from newskills.pipelines.evaluation.jobs import prepare
         from newskills.pipelines.submission.submit import run_prepared
