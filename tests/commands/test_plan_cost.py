@@ -146,6 +146,10 @@ def test_few_problems_no_prices_and_wrong_options(
     assert len(server.records) == 2
     assert main(line(server.url, "--json")) == 2
     assert "--json is for --plan_cost" in capsys.readouterr().err
+    for option in ("--dry_run", "--rerun_done"):
+        assert main(line(server.url, "--plan_cost", option)) == 2
+        assert "Leave out --dry_run and --rerun_done." in capsys.readouterr().err
+    assert len(server.records) == 2
     words = [word.replace("=out", "=parts") for word in line(server.url, "--plan_cost", "--num_chunks=2")]
     assert main(words) == 2
     assert "cut into chunks" in capsys.readouterr().err

@@ -26,6 +26,7 @@ from newskills.pipelines.evaluation.cost_probes import PROBES, probe_answers, pr
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.specification import specification
 from newskills.pipelines.json_output import print_json
+from newskills.pipelines.pages import dry_run
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.run.engine.build import RunBuilder
 from newskills.run.evaluate import EvaluationPlan, plan_evaluation
@@ -110,6 +111,11 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
     if target_cluster(parsed.options, parsed.given, parsed.options.num_jobs) is not None:
         raise ConfigError("--plan_cost asks from this machine.", hint="Leave out --cluster.")
     plan = plan_evaluation(specification(parsed))
+    if dry_run(parsed.options, plan.answers) or plan.spec.rerun_done:
+        raise ConfigError(
+            "--plan_cost asks a few problems and counts what is left.",
+            hint="Leave out --dry_run and --rerun_done.",
+        )
     runs, judges = plan.spec.runs, plan.spec.judges
     unjudged = [name for name in judges if not _begun(_judging(plan, name))]
     unknown = [run for run in runs if _needs_probe(plan, run, judged_next=run.name in unjudged)]

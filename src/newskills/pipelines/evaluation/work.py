@@ -27,7 +27,9 @@ from newskills.run.reporting.tracking import log_reports
 
 
 def run(parsed: Parsed[EvalOptions]) -> int:
-    if parsed.options.plan_cost:
+    """Evaluate, show the plan or the costs, or submit jobs; return the exit code. Raises ConfigError and what
+    `result` raises."""
+    if parsed.options.plan_cost and not parsed.explain:
         from newskills.pipelines.evaluation.plan_cost import show_costs
 
         return show_costs(parsed)
