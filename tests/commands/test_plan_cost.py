@@ -64,7 +64,7 @@ def test_tokens_time_and_money_of_what_is_left(
     head, row = capsys.readouterr().out.splitlines()
     assert head.split()[-2:] == ["prompts", "cached"]
     assert row.split()[:4] == ["questions", "50", "3", "130"]
-    assert f"{usual['value']:.2f} [{usual['low']:.2f}, {usual['high']:.2f}]" in row
+    assert f"{usual['value']:.2f} ± {usual['high'] - usual['value']:.2g}" in row
     before = rows_of(tmp_path / "out/eval-results/questions/output-rs0.jsonl")
     assert main(words) == 0
     assert len(server.records) == 150  # the probe counts
@@ -113,6 +113,8 @@ def test_judges_have_their_own_probes_which_count(
     assert (len(model.records), len(judge.records)) == (20, 20)
     assert not list((tmp_path / "out/eval-results").rglob("output*.jsonl"))  # no results of 20 answers
     assert not list((tmp_path / "out").rglob("*.done"))
+    assert total["cached_money"]["value"] < total["money"]["value"]
+    assert judgements["cached_money"] is None  # its price is unknown, so it counts in full
     assert total["money"]["value"] == pytest.approx(answers["money"]["value"] + judgements["money"]["value"])
     assert estimates(words, capsys) == [answers, judgements, total]
     assert (len(model.records), len(judge.records)) == (20, 20)
@@ -140,7 +142,8 @@ def test_few_problems_no_prices_and_wrong_options(
     assert main(line(server.url, "--plan_cost")) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[1].split()[:4] == ["questions", "2", "3", "4"]
-    assert shown.out.splitlines()[1].split()[-3:] == ["—", "—", "—"]
+    assert shown.out.splitlines()[0].split()[-3:] == ["written", "time", "cost"]
+    assert shown.out.splitlines()[1].split()[-1] == "—"
     assert "Some prices are unknown: give ++server.price_per_million_input_tokens" in shown.out
     assert "until" not in shown.err
     assert len(server.records) == 2

@@ -52,6 +52,9 @@ HEAD = (
     "in batches",
     "prompts cached",
 )
+OPTIONAL = ("of these cached", "in batches", "prompts cached")
+"""Columns that are left out where nobody knows anything."""
+UNKNOWN = "—"
 TOTAL = "all"
 
 
@@ -93,7 +96,13 @@ def show_costs(parsed: Parsed[EvalOptions]) -> int:
     if parsed.options.json:
         print_json(estimates)
         return 0
-    print_table([_row(estimate) for estimate in estimates], HEAD)
+    rows = [_row(estimate) for estimate in estimates]
+    shown = [
+        place
+        for place, name in enumerate(HEAD)
+        if name not in OPTIONAL or any(row[place] != UNKNOWN for row in rows)
+    ]
+    print_table([[row[place] for place in shown] for row in rows], [HEAD[place] for place in shown])
     work = [estimate for estimate in estimates if estimate.answers]
     if any(estimate.output_tokens is None for estimate in work):
         print_text("Some tokens are unknown: the server does not count them.")
@@ -300,8 +309,16 @@ def _text(request: Request) -> str:
 
 
 def _sum(estimates: Sequence[CostEstimate]) -> CostEstimate:
+    """Return the sum; what has no batches, or no price of cached tokens, counts at its usual cost there."""
+
     def total(name: str) -> ExpectedTotal | None:
         return _sum_of([getattr(estimate, name) for estimate in estimates])
+
+    def cheaper(name: str) -> ExpectedTotal | None:
+        parts = [getattr(estimate, name) for estimate in estimates]
+        if not any(parts):
+            return None
+        return _sum_of([part or estimate.money for part, estimate in zip(parts, estimates, strict=True)])
 
     seconds = [estimate.seconds for estimate in estimates if estimate.seconds is not None]
     return CostEstimate(
@@ -314,8 +331,8 @@ def _sum(estimates: Sequence[CostEstimate]) -> CostEstimate:
         cached_tokens=total("cached_tokens"),
         seconds=sum(seconds) if len(seconds) == len(estimates) else None,
         money=total("money"),
-        batch_money=total("batch_money"),
-        cached_money=total("cached_money"),
+        batch_money=cheaper("batch_money"),
+        cached_money=cheaper("cached_money"),
     )
 
 
@@ -340,19 +357,25 @@ def _row(estimate: CostEstimate) -> tuple[str, ...]:
         "" if estimate.problems is None else f"{estimate.problems:,}",
         "" if estimate.seeds is None else f"{estimate.seeds:,}",
         f"{estimate.answers:,}",
-        *(_total_shown(total, short_number) for total in tokens),
-        "—" if estimate.seconds is None else short_time(estimate.seconds),
-        *(_total_shown(total, _amount_shown) for total in amounts),
+        *(_total_shown(total, short_number, short_number) for total in tokens),
+        UNKNOWN if estimate.seconds is None else short_time(estimate.seconds),
+        *(_total_shown(total, _amount_shown, _error_shown) for total in amounts),
     )
 
 
-def _total_shown(total: ExpectedTotal | None, shown: Callable[[float], str]) -> str:
+def _total_shown(
+    total: ExpectedTotal | None, shown: Callable[[float], str], error_shown: Callable[[float], str]
+) -> str:
     if total is None:
-        return "—"
+        return UNKNOWN
     if total.low is None or total.high is None or total.low == total.high:
         return shown(total.value)
-    return f"{shown(total.value)} [{shown(total.low)}, {shown(total.high)}]"
+    return f"{shown(total.value)} ± {error_shown(total.high - total.value)}"
 
 
 def _amount_shown(amount: float) -> str:
     return f"{amount:,.2f}" if amount >= 1 else f"{amount:.3g}"
+
+
+def _error_shown(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.2g}"
