@@ -16,7 +16,7 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, describe_judges, evaluate, plan_evaluation
-from newskills.run.judging.generation import LOGS, UNIT, check_judges, judge
+from newskills.run.judging.generation import LOGS, UNIT, judge
 from newskills.run.planning.plan import BenchmarkRun, PlannedUnit
 from newskills.run.planning.spec import RunSpec, Unit
 from newskills.run.planning.until import StopPlan, parse_until, random_order
@@ -49,7 +49,6 @@ def probe_answers(plan: EvaluationPlan, runs: Sequence[BenchmarkRun], options: W
     )
     probe = replace(probe, answers=[_at_once(piece) for piece in probe.answers], judgements=[])
     check_sandbox(options, probe.answers)
-    check_judges(plan.judgements, rerun_done=False)
     names = ", ".join(run.name for run in runs)
     notice(f"at most {PROBES} problems of {names} are asked, in {spec.output_dir}")
     outcome = evaluate(probe, say=notice)

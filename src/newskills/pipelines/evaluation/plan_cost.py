@@ -29,8 +29,9 @@ from newskills.pipelines.json_output import print_json
 from newskills.pipelines.pages import dry_run
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.run.engine.build import RunBuilder
+from newskills.run.engine.preflight import check_begun
 from newskills.run.evaluate import EvaluationPlan, plan_evaluation
-from newskills.run.judging.generation import UNIT
+from newskills.run.judging.generation import UNIT, check_judges
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.planning.spec import Unit
@@ -126,7 +127,8 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
             hint="Leave out --dry_run and --rerun_done.",
         )
     runs, judges = plan.spec.runs, plan.spec.judges
-    unjudged = [name for name in judges if not _begun(_judging(plan, name))]
+    _check_settings(plan)
+    unjudged = [name for name in judges if not _usages(_judging(plan, name))]
     unknown = [run for run in runs if _needs_probe(plan, run, judged_next=run.name in unjudged)]
     if unknown:
         probe_answers(plan, unknown, parsed.options)
@@ -134,6 +136,14 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
         probe_judges(plan, unjudged)
     estimates = [estimate for run in runs for estimate in _of_benchmark(plan, run)]
     return estimates if len(estimates) == 1 else [*estimates, _sum(estimates)]
+
+
+def _check_settings(plan: EvaluationPlan) -> None:
+    """Refuse to plan from answers and judgements that were made with other settings. Raises DataError."""
+    with closing(RunBuilder(os.environ)) as builder:
+        for piece in plan.answers:
+            check_begun(piece.unit, builder)
+    check_judges(plan.judgements, rerun_done=False)
 
 
 def _needs_probe(plan: EvaluationPlan, run: BenchmarkRun, *, judged_next: bool) -> bool:
@@ -184,6 +194,7 @@ def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostE
             "plan from.",
             hint="The records in the output folder say why; --rerun_done asks them again.",
         )
+    counts_cached = any(used.cached_tokens is not None for own in usages.values() for used in own)
     of_one = max(1, math.ceil(left / seeds))
     seconds = _seconds_of_an_answer(units, states)
     at_once = max(1, min(left, config.max_concurrent_requests))
@@ -205,7 +216,7 @@ def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostE
         answers=left,
         input_tokens=expected(lambda used: used.input_tokens),
         output_tokens=expected(lambda used: used.output_tokens),
-        cached_tokens=expected(lambda used: used.cached_tokens),
+        cached_tokens=expected(lambda used: used.cached_tokens or 0) if counts_cached else None,
         seconds=None if seconds is None else seconds * math.ceil(left / at_once),
         money=money(usual),
         batch_money=money(_batch_prices(config)),
@@ -219,9 +230,8 @@ def _usages(units: Sequence[Unit]) -> dict[str, list[Usage]]:
     for unit in units:
         prefix = PREFIX if unit.config.judges else ""
         for record in _records(unit):
-            if f"{prefix}error" in record or (
-                not prefix and record.get("outcome") == "unscored" and "error" in record
-            ):
+            lost = record.get("outcome") == "unscored" and "error" in record
+            if lost or f"{prefix}error" in record:
                 continue
             used = usage_of(record, prefix)
             if record.get(f"{PREFIX}prefilled") and prefix and used.output_tokens is None:
@@ -244,12 +254,10 @@ def _expected_total(
     (Student's t over problems)."""
     if not left:
         return ExpectedTotal(value=0.0, low=0.0, high=0.0)
-    means = []
-    for of_problem in usages.values():
-        values = [value for used in of_problem if (value := measure(used)) is not None]
-        if len(values) < len(of_problem):
-            return None
-        means.append(sum(values) / len(values))
+    measured = [[value for used in own if (value := measure(used)) is not None] for own in usages.values()]
+    means = [sum(values) / len(values) for values in measured if values]
+    if not means:
+        return None
     mean, deviation = mean_std(means)
     total = left * mean
     if len(means) < 2:
