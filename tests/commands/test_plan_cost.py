@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Script
 
 import newskills
+from newskills.base.records import Usage
 from newskills.cli import main
+from newskills.pipelines.evaluation.plan_cost import ExpectedTotal, expected_total
 
 PRICES = [
     "++server.price_per_million_input_tokens=1000",
@@ -90,14 +93,18 @@ def test_tokens_time_and_money_of_what_is_left(
     assert (done["answers"], done["money"]["value"]) == (0, 0)
 
 
+@pytest.mark.parametrize("grader", ["math", ""])
 def test_judges_have_their_own_probes_which_count(
+    grader: str,
     tmp_path: Path,
     fake_server: FakeServerFactory,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sums.py").write_text(BENCHMARK.replace("range(10)", "range(40)"))
+    (tmp_path / "sums.py").write_text(
+        BENCHMARK.replace("range(10)", "range(40)").replace('grader="math"', f'grader="{grader}"')
+    )
     newskills.prepare_data(benchmarks=["./sums.py"], data_dir="data")
     lost = Fault(kind="status", status=400, marker="Add 3")  # its answers, and there is nothing to judge
     model, judge = fake_server(Script(answer=Answer(kind="echo"), faults=(lost,))), fake_server(judging())
@@ -131,6 +138,20 @@ def test_judges_have_their_own_probes_which_count(
     read = [record["judge_num_input_tokens"] for record in records if "judge_num_input_tokens" in record]
     assert judgements["input_tokens"]["value"] == pytest.approx(60 * sum(read) / 58, rel=0.05)
     assert [part["answers"] for part in estimates(words, capsys)] == [0, 0, 0]
+
+
+def test_intervals_hold_the_total_in_95_percent_of_cases() -> None:
+    draw = random.Random(7)
+    held = 0
+    for _ in range(1000):
+        tokens = [draw.gauss(300, 80) for _ in range(60)]
+        usages = {str(n): [Usage(output_tokens=round(value))] for n, value in enumerate(tokens[:20])}
+        total = expected_total(usages, lambda used: used.output_tokens, left=40, of_one=40)
+        assert total is not None
+        held += (total.low or 0) < sum(tokens[20:]) < (total.high or 0)
+    assert 930 < held < 970
+    alone = expected_total({"0": [Usage(output_tokens=7)]}, lambda used: used.output_tokens, left=10, of_one=10)
+    assert alone == ExpectedTotal(value=70, low=None, high=None)
 
 
 def test_few_problems_no_prices_and_wrong_options(

@@ -200,7 +200,7 @@ def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostE
     at_once = max(1, min(left, config.max_concurrent_requests))
 
     def expected(measure: Callable[[Usage], float | None]) -> ExpectedTotal | None:
-        return _expected_total(usages, measure, left, of_one)
+        return expected_total(usages, measure, left, of_one)
 
     def money(prices: TokenPrices | None, shared: float | None = None) -> ExpectedTotal | None:
         if prices is None or not prices.known:
@@ -247,7 +247,7 @@ def _records(unit: Unit) -> list[Row]:
     return list(read_rows(paths.output)) if paths.output.exists() else []
 
 
-def _expected_total(
+def expected_total(
     usages: Mapping[str, Sequence[Usage]], measure: Callable[[Usage], float | None], left: int, of_one: int
 ) -> ExpectedTotal | None:
     """Return the total over the answers that are `left`, of `of_one` problems, and where it will be in 95 % of cases
