@@ -158,6 +158,7 @@ async def aevaluate(
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
     plan_cost: bool = False,
+    json: bool = False,
     until: str | None = None,
     model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
@@ -259,7 +260,9 @@ async def aevaluate(
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
         plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
-            ask nothing but 20 problems of each benchmark that has no answers yet
+            ask nothing but 20 problems of each benchmark that has no answers yet, and its judge about
+            20 answers
+        json: with `plan_cost`: print everything as JSON
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -1262,6 +1265,7 @@ def evaluate(
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
     plan_cost: bool = False,
+    json: bool = False,
     until: str | None = None,
     model: str | Model | Sequence[str | Model] = (),
     server_type: str | Sequence[str] = (),
@@ -1362,7 +1366,9 @@ def evaluate(
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
         plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
-            ask nothing but 20 problems of each benchmark that has no answers yet
+            ask nothing but 20 problems of each benchmark that has no answers yet, and its judge about
+            20 answers
+        json: with `plan_cost`: print everything as JSON
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues
@@ -3616,6 +3622,7 @@ def robust_eval(
     metrics_kwargs: str | dict[str, Any] = '',
     accept_lost: float = 1.0,
     plan_cost: bool = False,
+    json: bool = False,
     until: str | None = None,
     prompt_set_config: str = 'robustness/prompt_set_config',
     model: str | Model | Sequence[str | Model] = (),
@@ -3717,7 +3724,9 @@ def robust_eval(
         accept_lost: largest percentage of samples that may be unscored (failed requests, judges or
             graders) before the command fails (default 1.0)
         plan_cost: print tokens, time and cost of what is left (usual, in batches, prompts cached), and
-            ask nothing but 20 problems of each benchmark that has no answers yet
+            ask nothing but 20 problems of each benchmark that has no answers yet, and its judge about
+            20 answers
+        json: with `plan_cost`: print everything as JSON
         until: stop each benchmark early: 'ci<1.0' (score known to ±1.0 points, at 95 %), 'decided vs
             RUN' (better or worse than the results in RUN), 'rows=20' (20 random problems); without it,
             the same command continues

@@ -50,9 +50,10 @@ class EvalOptions(JudgeOptions, frozen=True, kw_only=True):
         bool,
         doc(
             "print tokens, time and cost of what is left (usual, in batches, prompts cached), and ask nothing but "
-            "20 problems of each benchmark that has no answers yet"
+            "20 problems of each benchmark that has no answers yet, and its judge about 20 answers"
         ),
     ] = False
+    json: Annotated[bool, doc("with --plan_cost: print everything as JSON")] = False
     until: Annotated[
         str | None,
         doc(

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -13,161 +15,263 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from newskills.base.errors import ConfigError, DataError, NewskillsError
-from newskills.base.records import Request, Sample, TokenPrices, Usage
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Request, Row, Sample, TokenPrices, Usage
+from newskills.base.stats import mean_std, t_critical
 from newskills.base.store import read_rows
 from newskills.base.tables import print_table, print_text
 from newskills.config.command_line import Parsed
 from newskills.models.kinds import MODELS
+from newskills.pipelines.evaluation.cost_probes import PROBES, probe_answers, probe_judges
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.specification import specification
-from newskills.pipelines.notices import notice
+from newskills.pipelines.json_output import print_json
+from newskills.pipelines.pages import dry_run
 from newskills.pipelines.placement.cluster import target_cluster
-from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.engine.build import RunBuilder
-from newskills.run.evaluate import EvaluationPlan, evaluate, plan_evaluation
+from newskills.run.engine.preflight import check_begun
+from newskills.run.evaluate import EvaluationPlan, plan_evaluation
+from newskills.run.judging.generation import UNIT, check_judges
 from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.planning.spec import Unit
-from newskills.run.records.state import RunState, load_state
+from newskills.run.records.log import records
+from newskills.run.records.state import RunState, load_state, usage_of
+from newskills.solve.judges.judge import PREFIX
 from newskills.view.comparison.plan_shown import short_number, short_time
 
-PROBES = 20
-"""Random problems of each benchmark that are asked where nothing has been."""
-HEAD = ("benchmark", "answers", "read", "written", "time", "cost", "in batches", "prompts cached")
+HEAD = (
+    "benchmark",
+    "problems",
+    "seeds",
+    "answers",
+    "read",
+    "of these cached",
+    "written",
+    "time",
+    "cost",
+    "in batches",
+    "prompts cached",
+)
+OPTIONAL = ("of these cached", "in batches", "prompts cached")
+"""Columns that are left out where nobody knows anything."""
+UNKNOWN = "—"
+TOTAL = "all"
+
+
+class ExpectedTotal(Struct, frozen=True, kw_only=True):
+    """Of all that is left; the bounds at 95 % are None where one problem tells nothing of others."""
+
+    value: float
+    low: float | None
+    high: float | None
 
 
 class CostEstimate(Struct, frozen=True, kw_only=True):
-    """What the rest of a benchmark will take; None where it is not known.
+    """What the rest of a benchmark, or of its judge's work, will take; None where it is not known.
 
-    answers      that are left
-    seconds      with as many requests at once as the settings allow
-    batch_money  where a provider's batches are used; cached_money: where its cache has what prompts share
+    problems, seeds  of the benchmark
+    answers          that are left
+    cached_tokens    those of `input_tokens` that a cache has, by what was measured; `money` counts them so
+    seconds          with as many requests at once as the settings allow
+    batch_money      where a provider's batches are used; cached_money: where its cache has what prompts share
     """
 
     benchmark: str
+    problems: int | None
+    seeds: int | None
     answers: int
-    input_tokens: float | None
-    output_tokens: float | None
+    input_tokens: ExpectedTotal | None
+    output_tokens: ExpectedTotal | None
+    cached_tokens: ExpectedTotal | None
     seconds: float | None
-    money: float | None
-    batch_money: float | None
-    cached_money: float | None
+    money: ExpectedTotal | None
+    batch_money: ExpectedTotal | None
+    cached_money: ExpectedTotal | None
 
 
 def show_costs(parsed: Parsed[EvalOptions]) -> int:
     """Print what the rest of an evaluation will take; ask some problems first where nothing is known. Raises
     NewskillsError."""
     estimates = plan_costs(parsed)
-    print_table([_row(estimate) for estimate in estimates], HEAD)
-    if any(estimate.money is None for estimate in estimates):
+    if parsed.options.json:
+        print_json(estimates)
+        return 0
+    rows = [_row(estimate) for estimate in estimates]
+    shown = [
+        place
+        for place, name in enumerate(HEAD)
+        if name not in OPTIONAL or any(row[place] != UNKNOWN for row in rows)
+    ]
+    print_table([[row[place] for place in shown] for row in rows], [HEAD[place] for place in shown])
+    work = [estimate for estimate in estimates if estimate.answers]
+    if any(estimate.output_tokens is None for estimate in work):
+        print_text("Some tokens are unknown: the server does not count them.")
+    elif any(estimate.money is None for estimate in work):
         print_text(
-            "The prices are unknown: give ++server.price_per_million_input_tokens=PRICE and "
-            "++server.price_per_million_output_tokens=PRICE."
+            "Some prices are unknown: give ++server.price_per_million_input_tokens=PRICE and "
+            "++server.price_per_million_output_tokens=PRICE, for a judge within --extra_judge_args='…'."
         )
-    if judged := specification(parsed).judges:
-        print_text(f"Not counted: what the judges of {', '.join(judged)} take.")
     return 0
 
 
 def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
-    """Return what the rest of each benchmark will take. Raises NewskillsError."""
+    """Return what the rest of each benchmark and of each judge's work will take, and the sum of several. Raises
+    NewskillsError."""
     if target_cluster(parsed.options, parsed.given, parsed.options.num_jobs) is not None:
         raise ConfigError("--plan_cost asks from this machine.", hint="Leave out --cluster.")
     plan = plan_evaluation(specification(parsed))
-    unknown = [run.name for run in plan.spec.runs if not _answered(_units_of(plan, run.name))]
-    if judged := [name for name in unknown if name in plan.spec.judges]:
+    if dry_run(parsed.options, plan.answers) or plan.spec.rerun_done:
         raise ConfigError(
-            f"{', '.join(judged)}: there are no answers yet, and a probe does not judge.",
-            hint="Start the evaluation, stop it after some answers (Ctrl-C), and plan again: they are kept.",
+            "--plan_cost asks a few problems and counts what is left.",
+            hint="Leave out --dry_run and --rerun_done.",
         )
+    runs, judges = plan.spec.runs, plan.spec.judges
+    _check_settings(plan)
+    unjudged = [name for name in judges if not _usages(_judging(plan, name))]
+    unknown = [run for run in runs if _needs_probe(plan, run, judged_next=run.name in unjudged)]
     if unknown:
-        _probe(parsed, unknown)
-    return [_estimate(run.name, _units_of(plan, run.name)) for run in plan.spec.runs]
+        probe_answers(plan, unknown, parsed.options)
+    if unjudged:
+        probe_judges(plan, unjudged)
+    estimates = [estimate for run in runs for estimate in _of_benchmark(plan, run)]
+    return estimates if len(estimates) == 1 else [*estimates, _sum(estimates)]
 
 
-def _probe(parsed: Parsed[EvalOptions], names: Sequence[str]) -> None:
-    """Ask one answer to each of a few problems, at once and not in batches; the evaluation goes on from there."""
-    options = replace(parsed.options, until=f"rows={PROBES}", batch_api=False, plan_cost=False)
-    spec = specification(Parsed(options, dict(parsed.overrides), parsed.given))
-    runs = tuple(replace(run, samples=min(run.samples, 1)) for run in spec.runs if run.name in names)
-    probe = plan_evaluation(replace(spec, runs=runs, summarize=False))
-    check_sandbox(options, probe.answers)
-    notice(f"{PROBES} problems of {', '.join(names)} are asked, in {spec.output_dir}")
-    evaluation = evaluate(probe, say=notice)
-    if evaluation.exit_code:
-        raise NewskillsError(evaluation.message)
+def _check_settings(plan: EvaluationPlan) -> None:
+    """Refuse to plan from answers and judgements that were made with other settings. Raises DataError."""
+    with closing(RunBuilder(os.environ)) as builder:
+        for piece in plan.answers:
+            check_begun(piece.unit, builder)
+    check_judges(plan.judgements, rerun_done=False)
 
 
-def _estimate(name: str, units: Sequence[Unit]) -> CostEstimate:
-    states = _answered(units)
-    if not states:
-        raise DataError(f"{name}: the server did not say how many tokens its answers took.")
-    done = sum(_done(state) for state in states)
-    begun = [state for unit in units if (state := load_state(unit.paths.state)) is not None]
-    rows = [state.rows for state in begun]
-    left = sum(rows) + max(rows) * (len(units) - len(rows)) - sum(_done(state) for state in begun)
-    used = _per_answer(states, done)
-    config = units[0].config
-    seconds = _seconds_of_an_answer(units)
-    at_once = max(1, min(left, config.max_concurrent_requests))
-    usual, batched = replace(config.server, batch_api=False).prices, _batch_prices(config)
-    share = _shared(config)
-    return CostEstimate(
-        benchmark=name,
-        answers=left,
-        input_tokens=None if used.input_tokens is None else left * used.input_tokens,
-        output_tokens=None if used.output_tokens is None else left * used.output_tokens,
-        seconds=None if seconds is None else seconds * -(-left // at_once),
-        money=_money(usual, used, left),
-        batch_money=None if batched is None else _money(batched, used, left),
-        cached_money=None if usual.cached is None else _money(usual, used, left, share),
-    )
+def _needs_probe(plan: EvaluationPlan, run: BenchmarkRun, *, judged_next: bool) -> bool:
+    """Return whether there are no answers yet, or none in a file that a judge could read."""
+    units = _answering(plan, run.name)
+    return not _begun(units) or (judged_next and not units[0].paths.output.exists())
 
 
-def _units_of(plan: EvaluationPlan, name: str) -> list[Unit]:
+def _answering(plan: EvaluationPlan, name: str) -> list[Unit]:
     return [piece.unit for piece in plan.answers if piece.unit.name == name]
 
 
-def _answered(units: Sequence[Unit]) -> list[RunState]:
-    """Return the states of units that have answers whose tokens are known."""
+def _judging(plan: EvaluationPlan, name: str) -> list[Unit]:
+    return [piece.unit for piece in plan.judgements if piece.unit.name == f"{UNIT}{name}"]
+
+
+def _begun(units: Sequence[Unit]) -> list[RunState]:
+    """Return the states of units that have answers."""
     states = [load_state(unit.paths.state) for unit in units]
-    return [state for state in states if state is not None and _done(state) and state.output_tokens is not None]
+    return [state for state in states if state is not None and _done(state)]
 
 
 def _done(state: RunState) -> int:
     return state.rows if state.status == "done" else state.done
 
 
-class AnswerUsage(Struct, frozen=True):
-    """Tokens of an average answer."""
+def _of_benchmark(plan: EvaluationPlan, run: BenchmarkRun) -> list[CostEstimate]:
+    """Return the estimate of a benchmark's answers, and that of its judge's work."""
+    units = _answering(plan, run.name)
+    rows = [state.rows for unit in units if (state := load_state(unit.paths.state)) is not None]
+    total = sum(rows) + max(rows) * (len(units) - len(rows))
+    seeds = len({unit.seed for unit in units})
+    estimates = [_estimate(run.name, units, total, seeds)]
+    if judging := _judging(plan, run.name):
+        estimates.append(_estimate(f"{run.name}, judged", judging, total, seeds))
+    return estimates
 
-    input_tokens: float | None
-    output_tokens: float | None
-    cached_tokens: float
 
+def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostEstimate:
+    """Estimate what is left of `total` answers. Raises DataError where no answer tells anything."""
+    states = _begun(units)
+    left = total - sum(_done(state) for state in states)
+    config = units[0].config
+    usages = _usages(units)
+    if left and not usages:
+        raise DataError(
+            f"{name}: none of {sum(_done(state) for state in states)} requests got a reply, so there is nothing to "
+            "plan from.",
+            hint="The records in the output folder say why; --rerun_done asks them again.",
+        )
+    counts_cached = any(used.cached_tokens is not None for own in usages.values() for used in own)
+    of_one = max(1, math.ceil(left / seeds))
+    seconds = _seconds_of_an_answer(units, states)
+    at_once = max(1, min(left, config.max_concurrent_requests))
 
-def _per_answer(states: Sequence[RunState], done: int) -> AnswerUsage:
-    def mean(values: Sequence[int | None]) -> float | None:
-        numbers = [value for value in values if value is not None]
-        return sum(numbers) / done if len(numbers) == len(values) else None
+    def expected(measure: Callable[[Usage], float | None]) -> ExpectedTotal | None:
+        return expected_total(usages, measure, left, of_one)
 
-    return AnswerUsage(
-        mean([state.input_tokens for state in states]),
-        mean([state.output_tokens for state in states]),
-        mean([state.cached_tokens or 0 for state in states]) or 0.0,
+    def money(prices: TokenPrices | None, shared: float | None = None) -> ExpectedTotal | None:
+        if prices is None or not prices.known:
+            return None
+        return expected(lambda used: _price_of(prices, used, shared))
+
+    usual = replace(config.server, batch_api=False).prices
+    share = None if usual.cached is None else _shared(config)
+    return CostEstimate(
+        benchmark=name,
+        problems=total // seeds,
+        seeds=seeds,
+        answers=left,
+        input_tokens=expected(lambda used: used.input_tokens),
+        output_tokens=expected(lambda used: used.output_tokens),
+        cached_tokens=expected(lambda used: used.cached_tokens or 0) if counts_cached else None,
+        seconds=None if seconds is None else seconds * math.ceil(left / at_once),
+        money=money(usual),
+        batch_money=money(_batch_prices(config)),
+        cached_money=None if share is None else money(usual, share),
     )
 
 
-def _money(prices: TokenPrices, used: AnswerUsage, answers: int, shared: float | None = None) -> float | None:
-    if not prices.known or used.input_tokens is None or used.output_tokens is None:
+def _usages(units: Sequence[Unit]) -> dict[str, list[Usage]]:
+    """Return the tokens of all answers that there are, by problem; those that failed tell nothing."""
+    by_problem: dict[str, list[Usage]] = defaultdict(list)
+    for unit in units:
+        prefix = PREFIX if unit.config.judges else ""
+        for record in _records(unit):
+            lost = record.get("outcome") == "unscored" and "error" in record
+            if lost or f"{prefix}error" in record:
+                continue
+            used = usage_of(record, prefix)
+            if record.get(f"{PREFIX}prefilled") and prefix and used.output_tokens is None:
+                used = Usage(input_tokens=0, output_tokens=0, cached_tokens=0)  # a rule judged: nothing was asked
+            by_problem[str(record.get("id"))].append(used)
+    return by_problem
+
+
+def _records(unit: Unit) -> list[Row]:
+    paths = unit.paths
+    if paths.log.exists():
+        return list(records(paths.log))
+    return list(read_rows(paths.output)) if paths.output.exists() else []
+
+
+def expected_total(
+    usages: Mapping[str, Sequence[Usage]], measure: Callable[[Usage], float | None], left: int, of_one: int
+) -> ExpectedTotal | None:
+    """Return the total over the answers that are `left`, of `of_one` problems, and where it will be in 95 % of cases
+    (Student's t over problems)."""
+    if not left:
+        return ExpectedTotal(value=0.0, low=0.0, high=0.0)
+    measured = [[value for used in own if (value := measure(used)) is not None] for own in usages.values()]
+    means = [sum(values) / len(values) for values in measured if values]
+    if not means:
         return None
-    cached = used.cached_tokens if shared is None else shared * used.input_tokens
-    total = Usage(
-        input_tokens=round(answers * used.input_tokens),
-        output_tokens=round(answers * used.output_tokens),
-        cached_tokens=round(answers * cached),
-    )
-    return prices.cost(total)
+    mean, deviation = mean_std(means)
+    total = left * mean
+    if len(means) < 2:
+        return ExpectedTotal(value=total, low=None, high=None)
+    half = left * t_critical(len(means) - 1) * deviation * math.sqrt(1 / len(means) + 1 / of_one)
+    return ExpectedTotal(value=total, low=max(0.0, total - half), high=total + half)
+
+
+def _price_of(prices: TokenPrices, used: Usage, shared: float | None) -> float | None:
+    if used.input_tokens is None or used.output_tokens is None:
+        return None
+    if shared is not None:
+        used = replace(used, cached_tokens=round(shared * used.input_tokens), cache_written_tokens=0)
+    return prices.cost(used)
 
 
 def _batch_prices(config: GenerationConfig) -> TokenPrices | None:
@@ -178,20 +282,28 @@ def _batch_prices(config: GenerationConfig) -> TokenPrices | None:
     return replace(config.server, batch_api=True).prices
 
 
-def _seconds_of_an_answer(units: Sequence[Unit]) -> float | None:
-    """Return the mean duration of the answers that are written."""
+def _seconds_of_an_answer(units: Sequence[Unit], states: Sequence[RunState]) -> float | None:
+    """Return the mean duration of the answers that are written; where they do not tell, that of their process for each
+    round of requests."""
     seconds = [
         float(row["generation_time"])
         for unit in units
-        if Path(unit.paths.output).exists()
+        if not unit.config.judges and unit.paths.output.exists()
         for row in islice(read_rows(unit.paths.output), 1_000)
         if isinstance(row.get("generation_time"), int | float)
     ]
-    return sum(seconds) / len(seconds) if seconds else None
+    if seconds:
+        return sum(seconds) / len(seconds)
+    at_once = units[0].config.max_concurrent_requests
+    rounds = sum(math.ceil(_done(state) / at_once) for state in states)
+    ended = [state.ended - state.started for state in states if state.ended is not None]
+    return sum(ended) / rounds if rounds and len(ended) == len(states) else None
 
 
-def _shared(config: GenerationConfig) -> float:
+def _shared(config: GenerationConfig) -> float | None:
     """Return the share of an average prompt that all prompts begin with."""
+    if not Path(config.input_file).exists():
+        return None
     with closing(RunBuilder(os.environ)) as builder:
         solver = builder.solver(config, builder.prompt(config))
         rows = islice(read_rows(Path(config.input_file)), PROBES)
@@ -204,19 +316,74 @@ def _text(request: Request) -> str:
     return msgspec.json.encode([request.tools, request.messages, request.prompt]).decode()
 
 
-def _row(estimate: CostEstimate) -> tuple[str, ...]:
-    money = [estimate.money, estimate.batch_money, estimate.cached_money]
-    return (
-        estimate.benchmark,
-        f"{estimate.answers:,}",
-        short_number(estimate.input_tokens),
-        short_number(estimate.output_tokens),
-        "—" if estimate.seconds is None else short_time(estimate.seconds),
-        *map(_shown, money),
+def _sum(estimates: Sequence[CostEstimate]) -> CostEstimate:
+    """Return the sum; what has no batches, or no price of cached tokens, counts at its usual cost there."""
+
+    def total(name: str) -> ExpectedTotal | None:
+        return _sum_of([getattr(estimate, name) for estimate in estimates])
+
+    def cheaper(name: str) -> ExpectedTotal | None:
+        parts = [getattr(estimate, name) for estimate in estimates]
+        if not any(parts):
+            return None
+        return _sum_of([part or estimate.money for part, estimate in zip(parts, estimates, strict=True)])
+
+    seconds = [estimate.seconds for estimate in estimates if estimate.seconds is not None]
+    return CostEstimate(
+        benchmark=TOTAL,
+        problems=None,
+        seeds=None,
+        answers=sum(estimate.answers for estimate in estimates),
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        cached_tokens=total("cached_tokens"),
+        seconds=sum(seconds) if len(seconds) == len(estimates) else None,
+        money=total("money"),
+        batch_money=cheaper("batch_money"),
+        cached_money=cheaper("cached_money"),
     )
 
 
-def _shown(amount: float | None) -> str:
-    if amount is None:
-        return "—"
+def _sum_of(parts: Sequence[ExpectedTotal | None]) -> ExpectedTotal | None:
+    """Return the sum of independent totals; None where one is not known."""
+    known_parts = [part for part in parts if part is not None]
+    if len(known_parts) < len(parts):
+        return None
+    value = sum(part.value for part in known_parts)
+    below = [part.value - part.low for part in known_parts if part.low is not None]
+    above = [part.high - part.value for part in known_parts if part.high is not None]
+    if len(below) < len(parts) or len(above) < len(parts):
+        return ExpectedTotal(value=value, low=None, high=None)
+    return ExpectedTotal(value=value, low=value - math.hypot(*below), high=value + math.hypot(*above))
+
+
+def _row(estimate: CostEstimate) -> tuple[str, ...]:
+    tokens = [estimate.input_tokens, estimate.cached_tokens, estimate.output_tokens]
+    amounts = [estimate.money, estimate.batch_money, estimate.cached_money]
+    return (
+        estimate.benchmark,
+        "" if estimate.problems is None else f"{estimate.problems:,}",
+        "" if estimate.seeds is None else f"{estimate.seeds:,}",
+        f"{estimate.answers:,}",
+        *(_total_shown(total, short_number, short_number) for total in tokens),
+        UNKNOWN if estimate.seconds is None else short_time(estimate.seconds),
+        *(_total_shown(total, _amount_shown, _error_shown) for total in amounts),
+    )
+
+
+def _total_shown(
+    total: ExpectedTotal | None, shown: Callable[[float], str], error_shown: Callable[[float], str]
+) -> str:
+    if total is None:
+        return UNKNOWN
+    if total.low is None or total.high is None or total.low == total.high:
+        return shown(total.value)
+    return f"{shown(total.value)} ± {error_shown(total.high - total.value)}"
+
+
+def _amount_shown(amount: float) -> str:
     return f"{amount:,.2f}" if amount >= 1 else f"{amount:.3g}"
+
+
+def _error_shown(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.2g}"

@@ -172,6 +172,8 @@ def wordings_of(
             raise ConfigError(f"++{key} cannot be set: the prompts come from --prompt_set_config.")
     if parsed.options.until is not None:
         raise ConfigError("--until is for ns eval: here, every prompt is asked the same problems.")
+    if parsed.options.plan_cost or parsed.options.json:
+        raise ConfigError("--plan_cost and --json are for ns eval: each prompt is an evaluation of its own.")
     prompts = load_prompt_set(parsed.options.prompt_set_config)
     base = _plain(parsed, parsed.options.expname or "robust_eval")
     spec, judges = specification_of(base, there)

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import asdict
 
 from newskills.base.callbacks import PrintLine
-from newskills.base.errors import NewskillsError
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.evaluation.evaluation import Evaluation
@@ -27,10 +27,14 @@ from newskills.run.reporting.tracking import log_reports
 
 
 def run(parsed: Parsed[EvalOptions]) -> int:
-    if parsed.options.plan_cost:
+    """Evaluate, show the plan or the costs, or submit jobs; return the exit code. Raises ConfigError and what
+    `result` raises."""
+    if parsed.options.plan_cost and not parsed.explain:
         from newskills.pipelines.evaluation.plan_cost import show_costs
 
         return show_costs(parsed)
+    if parsed.options.json:
+        raise ConfigError("--json is for --plan_cost: scores as JSON are in metrics.json of the results.")
     if (cluster := target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         from newskills.pipelines.evaluation.jobs import prepare
         from newskills.pipelines.submission.submit import run_prepared

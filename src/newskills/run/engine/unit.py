@@ -140,22 +140,22 @@ class UnitRun:
 
     async def watch(self, watcher: EarlyStop) -> None:
         """Ask for rows in the order of `watcher` from here on, and report every verdict to it, those of earlier
-        processes first. The unit is open and has a grader."""
+        processes first; answers without a grader are reported as they are. The unit is open."""
         self._watcher = watcher
         with contextlib.ExitStack() as stack:
             if not self.index.done:
                 return
             log = stack.enter_context(LogReader(self.paths.log))
-            grades = stack.enter_context(GradeReader(self.paths.grades))
+            grades = stack.enter_context(GradeReader(self.paths.grades)) if self._grading is not None else None
             for position in range(self.index.rows):
                 if self.index.offsets[position] < 0:
                     continue
                 record, at = self._logged(log, position), self.index.grade_at(position)
-                if at == ABSENT:
+                if at == ABSENT and self._grading is not None:
                     await self.await_grader()
                     self._grade(position, record)
                     continue
-                if at >= 0:
+                if grades is not None and at >= 0:
                     record |= verdict_fields(record, self._score(grades, position))
                 watcher.book(position, record)
 
@@ -240,7 +240,7 @@ class UnitRun:
         if gradable:
             self.state.count_tokens(attempt.fields, self._prefix)
         self.open_rows -= 1
-        if not gradable and self._watcher is not None:
+        if self._watcher is not None and (not gradable or self._grading is None):
             self._watcher.book(sample.position, record)
         if gradable and self._grading is not None and not self._grading.full:
             self._grade(sample.position, record)

@@ -100,8 +100,15 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
                 check_begun(piece.unit, builder)
 
 
-def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
-    """Judge all answers, by one server after the other where several are started. `spec`: without units.
+def judge(
+    judges: Mapping[str, JudgeSettings],
+    judgements: Sequence[PlannedUnit],
+    spec: RunSpec,
+    *,
+    complete: bool = True,
+) -> RunResult:
+    """Judge all answers, by one server after the other where several are started. `spec`: without units; `complete`:
+    all answers have to be there.
 
     One that does not come to its end does not keep the others from theirs, a signal does; all messages are told.
     Raises NewskillsError as `execute`.
@@ -115,7 +122,8 @@ def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit]
         own = {f"{UNIT}{name}" for name, judging in judges.items() if judging.hosting == host}
         planned = [piece for piece in judgements if piece.unit.name in own]
         with hosted(host, planned, rerun_done=spec.rerun_done) as servers:
-            done = execute(judge_spec(spec, at_servers(planned, servers)))
+            own_spec = judge_spec(spec, at_servers(planned, servers))
+            done = execute(own_spec if complete else replace(own_spec, needs=()))
         total.units += done.units
         total.retries += done.retries
         if done.exit_code:

@@ -112,6 +112,11 @@ class RunState(Struct, kw_only=True):
         write_json(path, self)
 
 
+def usage_of(record: Row, prefix: str) -> Usage:
+    """Return the tokens that a record counts, in fields whose names begin with `prefix`."""
+    return Usage(**{name: record.get(prefix + field) for field, name in _COUNTED.items()})
+
+
 def load_state(path: Path) -> RunState | None:
     """Load the state; None where there is none, or it cannot be read."""
     try:
