@@ -618,8 +618,8 @@ def test_curves_that_say_nothing_are_one_line(browser: Browser, tmp_path: Path, 
     address = shown(tmp_path / "trainings")
     browser.open(f"{address}#/training?ids=long")
     titles = browser.run("[...document.querySelectorAll('.grid figcaption')].map((node) => node.innerText)")
-    assert titles == ["eval correct", "reward", "loss = nll", "grad norm"]
-    assert "Constant: cut_off 0, learning_rate 1.00e-4" in browser.text()
+    assert titles == ["held-out problems solved (share)", "reward, mean", "loss = nll", "norm of the gradient"]
+    assert "Constant: truncated replies 0, learning rate 1.00e-4" in browser.text()
     assert browser.run("document.querySelectorAll('path.raw').length") == 3
     browser.open(f"{address}#/training?ids=short")
     labels = browser.run(
@@ -628,4 +628,43 @@ def test_curves_that_say_nothing_are_one_line(browser: Browser, tmp_path: Path, 
     assert set(labels) == {"1", "2", "3"}
     browser.open(f"{address}#/training?ids=empty")
     assert "empty has no steps yet." in browser.text()
+    assert not browser.messages
+
+
+def test_rollouts_of_a_step_stand_side_by_side(
+    browser: Browser, tmp_path: Path, shown: Callable[..., str]
+) -> None:
+    """Best and worst first, with reward, parts, advantage and length; differences are marked; equal rewards too."""
+    rewards = (0.5, 0.0, 1.1)
+    replies = [
+        {
+            "text": f"The answer is {reward}.",
+            "reward": reward,
+            "advantage": reward - 0.5,
+            "components": {"verdict": float(reward > 1), "format": 0.1},
+        }
+        for reward in rewards
+    ]
+    flat = {"step": 2, "problem": "1+1", "responses": [replies[0], replies[0]]}
+    write_lines(tmp_path / "rl/metrics.jsonl", [{"step": 2, "reward": 0.5}])
+    write_lines(tmp_path / "rl/samples.jsonl", [flat, {"step": 2, "problem": "2+2", "responses": replies}])
+    browser.size(1280, 900)
+    browser.forget()
+    browser.open(f"{shown(tmp_path)}#/training?ids=rl&step=2")
+    browser.wait("document.querySelectorAll('.column').length === 3")
+    assert "2 problems, 1 without spread" in browser.text()
+    assert browser.run("[...document.querySelectorAll('.rollout')].map((node) => node.open)") == [False, True]
+    assert "no spread" in browser.run("document.querySelector('.rollout').innerText")
+    columns = browser.run("[...document.querySelectorAll('.column')].map((node) => node.innerText)")
+    fact = r"(\w+).*reward\s+([\d.]+).*advantage\s+([\d.-]+)\s+length\s+(\d+) characters"
+    told = [re.search(fact, text, re.DOTALL) for text in columns]
+    assert [match and match.groups() for match in told] == [
+        ("best", "1.1", "0.6", "18"),
+        ("worst", "0", "-0.5", "18"),
+        ("reply", "0.5", "0", "18"),
+    ]
+    marks = "[...document.querySelectorAll('.column mark')].map((node) => node.className + ' ' + node.innerText)"
+    assert browser.run(marks) == ["come 1.1.", "gone 0.0.", "gone 0.5."]
+    browser.click(".rollout[open] button")
+    browser.wait("document.querySelectorAll('.column mark').length === 0")
     assert not browser.messages

@@ -310,6 +310,66 @@ def test_load_tests_are_shown_and_broken_ones_are_notes(tmp_path: Path, shown: C
     assert "broken/load_test.json cannot be read" in page["notes"][0]
 
 
+def test_metrics_have_plain_names_units_and_an_order(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    """As the cpu, trl and tinker trainers write them; parts of rewards are taken from samples where no metric has
+    them."""
+    first = {
+        "entropy": 1.0,
+        "clip_ratio/region_mean": 0.1,
+        "spread": 0.75,
+        "cut_off": 0.5,
+        "reward": 1.0,
+        "odd": 1,
+    }
+    parts = [{"components": {"verdict": 1.0, "format": 0.5}}, {"components": {"verdict": 0.0, "format": 0.5}}]
+    write_lines(
+        tmp_path / "own/metrics.jsonl", [{"step": 1, **first, "reward/format": 0.25, "correct/level=5": 1.0}]
+    )
+    write_lines(tmp_path / "own/samples.jsonl", [{"step": 1, "problem": "2+2", "responses": parts}])
+    write_lines(tmp_path / "other/metrics.jsonl", [{"step": 1, "reward": 0.5}])
+    write_lines(
+        tmp_path / "other/samples.jsonl", [{"step": 1, "problem": "2+2", "responses": [*parts, "damaged"]}]
+    )
+    client = shown(tmp_path)
+    page = client.get("training", ids="own|other")
+    own, other = page["trainings"]
+    curves = [(one["group"], one["title"], one["unit"], one["points"][0][1]) for one in own["series"]]
+    assert sorted(curves, key=lambda curve: page["groups"].index(curve[0])) == [
+        ("Reward", "reward, mean", "", 1.0),
+        ("Reward parts", "format", "", 0.25),
+        ("By benchmark and difficulty", "correct samples: level 5", "share", 1.0),
+        ("Spread of groups", "groups without spread", "share", 0.25),
+        ("Length", "truncated replies", "share", 0.5),
+        ("KL and entropy", "entropy", "nats per token", 1.0),
+        ("KL and entropy", "clipped", "share", 0.1),
+        ("Other", "odd", "", 1),
+    ]
+    assert {one["name"]: one["points"] for one in other["series"]} == {
+        "reward": [[1, 0.5]],
+        "reward/verdict": [[1, 0.5]],
+        "reward/format": [[1, 0.5]],
+    }
+
+
+def test_problems_of_a_step_tell_the_spread_of_their_rewards(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    def group(*rewards: float | None) -> dict[str, Any]:
+        return {
+            "step": 1,
+            "problem": "2+2",
+            "responses": [{"text": "four", "reward": reward} for reward in rewards],
+        }
+
+    write_lines(tmp_path / "rl/metrics.jsonl", [{"step": 1, "reward": 0.5}])
+    write_lines(tmp_path / "rl/samples.jsonl", [group(1.0, 0.0, None), group(1.0, 1.0), group(None)])
+    problems = shown(tmp_path).get("rollouts", id="rl", step=1)
+    assert [(one["mean"], one["deviation"], one["without_spread"]) for one in problems] == [
+        (0.5, pytest.approx(0.5**0.5), False),
+        (1.0, 0.0, True),
+        (None, None, False),
+    ]
+    assert problems[0]["responses"][0]["characters"] == 4
+
+
 # ---- Bad input ------------------------------------------------------------------------------------------------------
 
 
