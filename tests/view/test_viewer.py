@@ -126,6 +126,47 @@ def test_a_sample_tells_prompt_reply_and_why(tmp_path: Path, shown: Callable[...
     )
 
 
+def test_a_sample_tells_the_settings_of_its_request_and_its_record(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
+    client = shown(results(tmp_path))
+    patiently(client, "benchmark", run="base", benchmark="rich")
+    page = client.get("sample", run="base", benchmark="rich", file=0, number=4)
+    assert page["settings"] == {"model": "base", "temperature": 0.7}
+    assert list(page["record"]) == list(rich_records()[4])
+    assert page["record"]["messages"][0]["content"][1] == {"type": "media", "text": "[image]"}
+
+
+def test_records_are_handed_out_as_they_stand_in_their_files(
+    tmp_path: Path, shown: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no record is left out, and an answer ends where it is large: the page asks again for the rest."""
+    client = shown(results(tmp_path))
+    at = {"run": "base", "benchmark": "rich"}
+    patiently(client, "benchmark", **at)
+    lines = (tmp_path / "results/base/eval-results/rich/output.jsonl").read_text().splitlines()
+    rows = "0:4,0:8,0:1,0:0"
+    assert client.get("records", rows=rows, **at) == [lines[4], None, lines[1], lines[0]]
+    monkeypatch.setattr("newskills.view.records.MOST_RAW", len(f"{lines[4]}\n{lines[8]}\n"))
+    assert client.get("records", rows=rows, **at) == [lines[4], None, lines[1]]
+    assert "there is none with number 99" in client.refused("records", rows="0:99", **at)
+    assert "there is none with number 7" in client.refused("records", rows="7:0", **at)
+
+
+def test_records_of_a_run_at_work_have_their_verdicts(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    folder = tmp_path / "run/eval-results/sums"
+    raw = {"id": "p0", "generation": "x", "_async_position": 0, "_async_key": "k"}
+    write_lines(folder / "output.jsonl-async", [raw])
+    verdict = {"outcome": "wrong", "fields": {"predicted_answer": "9"}, "grader": "math@6", "why": "exact (box)"}
+    write_lines(folder / "output.jsonl-grades", [{"position": 0, "score": verdict}])
+    client = shown(tmp_path)
+    patiently(client, "benchmark", run="run", benchmark="sums")
+    (text,) = client.get("records", run="run", benchmark="sums", rows="0:0")
+    row = json.loads(text)
+    assert (row["id"], row["outcome"], row["predicted_answer"]) == ("p0", "wrong", "9")
+    assert "_async_key" not in row
+
+
 def test_images_come_with_their_type_and_nothing_else_does(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = results(tmp_path)
     (tmp_path / "outside.png").write_bytes(base64.b64decode(PIXEL))

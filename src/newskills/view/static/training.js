@@ -180,7 +180,7 @@ function facts(reply, title) {
   const rows = [["reward", reply.reward === null ? "–" : trimmed(reply.reward)], ...(parts.length > 1 ? parts.map(([name, value]) => [`· ${visible(name)}`, trimmed(value)]) : []),
     ["advantage", reply.advantage === null ? "–" : trimmed(reply.advantage)], ["length", length], ["answer", visible(reply.answer)], ["turns", reply.turns === null ? "" : count(reply.turns)],
     ["finish reason", visible(reply.finish)], ["unscored", visible(reply.why)]];
-  return [h("h3", {}, title), h("dl", { class: "facts-of-reply" }, rows.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))];
+  return [h("h3", {}, title), h("dl", { class: "pairs" }, rows.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))];
 }
 
 // Tokens by how far a step pushed their chances: underlined where up, struck through where down, stronger where further.
