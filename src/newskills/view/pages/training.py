@@ -69,6 +69,7 @@ def _training(library: Library, name: str) -> Row:
             for row in _rows(library.folders, folder / CHECKPOINTS)
         ],
         "sample_steps": steps,
+        "most_rollouts": MOST_ROLLOUTS,
         "explained_steps": [step for step in steps if explained_file(folder, step).is_file()],
         "examples": [shortened(row, 20_000) for row in _rows(library.folders, folder / EXAMPLES)],
         "last_step": max((step for row in rows if (step := number(row.get("step"))) is not None), default=None),

@@ -113,7 +113,7 @@ function recordTab(page) {
     }
   };
   const left = exported ? "Of long texts the first 20,000 characters were exported" : "Of long texts the first 20,000 characters are shown; the download has all";
-  return [h("section", { class: "card" }, h("h2", {}, "Raw record"), h("p", { class: "quiet" }, `${left}.`),
+  return [h("section", { class: "card" }, h("h2", {}, "Raw record"), h("p", { class: "quiet" }, `${left}.${page.media.length ? " Images and sound are left out here." : ""}`),
     h("p", {}, h("button", { type: "button", id: "download", on: { click: download } }, "Download (JSON)"), " ", told),
     h("div", { class: "copied" }, copyButton(text), h("pre", { class: "code" }, visible(text)))),
   h("details", { class: "card" }, h("summary", {}, "The other fields, one by one"), fields(Object.fromEntries(Object.entries(page.record).filter(([name]) => !SHOWN_APART.includes(name)))))];

@@ -112,7 +112,7 @@ function rollouts(training, parameters, context, alone) {
   const show = async (step) => {
     replace(place, h("p", { class: "quiet" }, "…"));
     try {
-      replace(place, groups(await get("rollouts", { id: training.id, step }), context));
+      replace(place, groups(await get("rollouts", { id: training.id, step }), training.most_rollouts, context));
     } catch (error) {
       replace(place, h("p", { class: "note warn" }, error.message));
     }
@@ -132,10 +132,10 @@ function rollouts(training, parameters, context, alone) {
 }
 
 // The problems of a step; the first whose rewards differ is open.
-function groups(all, context) {
+function groups(all, most, context) {
   const flat = all.filter((one) => one.without_spread).length;
   const first = all.find((one) => !one.without_spread) || all[0];
-  return [h("p", { class: "quiet" }, `${plural(all.length, "problem")}, ${count(flat)} without spread: all rewards are equal, so nothing is learnt from them.`),
+  return [h("p", { class: "quiet" }, `${all.length < most ? "" : "the first "}${plural(all.length, "problem")}, ${count(flat)} without spread: all rewards are equal, so nothing is learnt from them.`),
     all.map((one) => rollout(one, context, one === first))];
 }
 
