@@ -190,6 +190,20 @@ class Browser:
     def click(self, selector: str) -> None:
         self.run(f"document.querySelector({json.dumps(selector)}).click(); 0")
 
+    def downloads(self, folder: Path) -> None:
+        """Files go into this folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def downloaded(self, path: Path) -> bytes:
+        """The content of a file, once it is whole."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if path.is_file():
+                return path.read_bytes()
+            time.sleep(0.05)
+        raise AssertionError(f"{path.name} never came; there is {[one.name for one in path.parent.iterdir()]}")
+
     def picture(self, path: Path, *, height: int = 0) -> Path:
         """A PNG of the top `height` pixels, or of the whole page."""
         whole = self.run("document.documentElement.scrollHeight")

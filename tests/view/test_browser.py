@@ -16,6 +16,7 @@ import wave
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -23,7 +24,7 @@ from tests.view.browser import Browser, chromium
 from tests.view.load_tests import write_load_test
 from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, shares, write_lines
 
-from newskills.view.export import export
+from newskills.view.export import ExportedPage, export
 from newskills.view.server import ViewOptions, viewer
 
 pytestmark = pytest.mark.slow
@@ -54,13 +55,45 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         steps = [
             {"step": n, "loss": 1 / n, "reward": 0.2 + slope * n, "learning_rate": 1e-4} for n in range(1, 21)
         ]
-        write_lines(root / "training" / name / "metrics.jsonl", steps)
         responses = [{"text": HOSTILE, "reward": 1.0}, {"text": "no", "reward": 0.0}]
-        write_lines(
-            root / "training" / name / "samples.jsonl", [{"step": 5, "problem": "2+2", "responses": responses}]
-        )
+        samples = [{"step": 5, "problem": "2+2", "responses": responses}]
+        if name == "grpo":
+            samples += sums_of_a_step()
+            for row in steps:
+                n = row["step"]
+                parts = {"reward/verdict": 0.15 + 0.03 * n, "reward/format": 0.05 + n % 3 / 100}
+                row |= {**parts, "spread": 0.9 - n / 50, "entropy": 1.2 - n / 40, "completion_tokens": 60 + n}
+        write_lines(root / "training" / name / "metrics.jsonl", steps)
+        write_lines(root / "training" / name / "samples.jsonl", samples)
     write_load_test(root / "load", model=HOSTILE)
     return root
+
+
+def sums_of_a_step() -> list[dict[str, Any]]:
+    """Two problems of step 6: replies that differ, and replies of equal rewards."""
+    texts = (
+        "7 + 5 = 12, carry 1. Then 1 + 2 + 1 = 4.",
+        "7 + 5 = 12. Then 1 + 2 = 3.",
+        "It is 42 without any carry.",
+    )
+    rewards = ((1.0, 0.1), (0.0, 0.1), (1.0, 0.0))
+    replies = [
+        {
+            "text": f"{text}\n\nThe answer is {42 if verdict else 32}.",
+            "reward": verdict + form,
+            "advantage": round(verdict + form - 0.733, 3),
+            "stop_reason": "stop",
+            "components": {"verdict": verdict, "format": form},
+        }
+        for text, (verdict, form) in zip(texts, rewards, strict=True)
+    ]
+    sums = [("What is 17 + 25?", replies), ("What is 2 + 2?", [replies[0]] * 3)]
+    return [{"step": 6, "problem": problem, "responses": responses} for problem, responses in sums]
+
+
+@pytest.fixture(scope="module")
+def written(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> ExportedPage:
+    return export([folder], tmp_path_factory.mktemp("exported") / "page", 1000)
 
 
 @pytest.fixture
@@ -522,8 +555,7 @@ def test_names_and_roles_for_those_who_listen(browser: Browser, page: str) -> No
         assert browser.run("document.documentElement.lang") == "en"
 
 
-def test_an_export_opens_from_a_file(browser: Browser, folder: Path, tmp_path: Path) -> None:
-    written = export([folder], tmp_path / "page", 1000)
+def test_an_export_opens_from_a_file(browser: Browser, written: ExportedPage) -> None:
     assert written.samples == 972
     assert not written.notes
     browser.size(1280, 900)
@@ -572,8 +604,10 @@ def test_pictures_for_the_documentation(
         "view-samples": (f"#/samples?{SUMS}&where={quote('outcome = wrong and tokens > 30')}", 620),
         "view-sample": (f"#/sample?{RICH}&file=0&number=0", 760),
         "view-comparison": ("#/compare?benchmark=sums&first=base&second=tuned", 700),
-        "view-training": ("#/training", 560),
+        "view-training": ("#/training", 480),
         "view-load": ("#/load", 760),
+        "view-request": (f"#/sample?{RICH}&file=0&number=2&tab=request", 620),
+        "view-rollouts": ("#/training?ids=training%2Fgrpo&step=6", 1_850),
     }
     names = ["gsm8k", "math-500", "ifeval", "mmlu-pro", "humaneval", "bfcl_v3"]
     many = checkpoints(tmp_path / "many", ("smollm2-1.7b-math", "smollm2-135m-math"), names)
@@ -591,6 +625,8 @@ def test_pictures_for_the_documentation(
         browser.open(page + place)
         browser.run(RENAME % (json.dumps(str(folder)), json.dumps(NEUTRAL)))
         assert "pytest" not in browser.text()
+        if "step" in place:
+            browser.wait("document.querySelectorAll('.column').length > 0")
         made = browser.picture(target / f"{name}.png", height=height)
         assert made.read_bytes().startswith(b"\x89PNG")
 
@@ -618,8 +654,8 @@ def test_curves_that_say_nothing_are_one_line(browser: Browser, tmp_path: Path, 
     address = shown(tmp_path / "trainings")
     browser.open(f"{address}#/training?ids=long")
     titles = browser.run("[...document.querySelectorAll('.grid figcaption')].map((node) => node.innerText)")
-    assert titles == ["eval correct", "reward", "loss = nll", "grad norm"]
-    assert "Constant: cut_off 0, learning_rate 1.00e-4" in browser.text()
+    assert titles == ["held-out problems solved (share)", "reward, mean", "loss = nll", "norm of the gradient"]
+    assert "Constant: truncated replies 0, learning rate 1.00e-4" in browser.text()
     assert browser.run("document.querySelectorAll('path.raw').length") == 3
     browser.open(f"{address}#/training?ids=short")
     labels = browser.run(
@@ -629,3 +665,113 @@ def test_curves_that_say_nothing_are_one_line(browser: Browser, tmp_path: Path, 
     browser.open(f"{address}#/training?ids=empty")
     assert "empty has no steps yet." in browser.text()
     assert not browser.messages
+
+
+def test_rollouts_of_a_step_stand_side_by_side(
+    browser: Browser, tmp_path: Path, shown: Callable[..., str]
+) -> None:
+    """Best and worst first, with reward, parts, advantage and length; differences are marked; equal rewards too."""
+    rewards = (0.5, 0.0, 1.1)
+    replies = [
+        {
+            "text": f"The answer is {reward}.",
+            "reward": reward,
+            "advantage": reward - 0.5,
+            "components": {"verdict": float(reward > 1), "format": 0.1},
+        }
+        for reward in rewards
+    ]
+    flat = {"step": 2, "problem": "1+1", "responses": [replies[0], replies[0]]}
+    write_lines(tmp_path / "rl/metrics.jsonl", [{"step": 2, "reward": 0.5}])
+    write_lines(tmp_path / "rl/samples.jsonl", [flat, {"step": 2, "problem": "2+2", "responses": replies}])
+    browser.size(1280, 900)
+    browser.forget()
+    browser.open(f"{shown(tmp_path)}#/training?ids=rl&step=2")
+    browser.wait("document.querySelectorAll('.column').length === 3")
+    assert "2 problems, 1 without spread" in browser.text()
+    assert browser.run("[...document.querySelectorAll('.rollout')].map((node) => node.open)") == [False, True]
+    assert "no spread" in browser.run("document.querySelector('.rollout').innerText")
+    columns = browser.run("[...document.querySelectorAll('.column')].map((node) => node.innerText)")
+    fact = r"(\w+).*reward\s+([\d.]+).*advantage\s+([\d.-]+)\s+length\s+(\d+) characters"
+    told = [re.search(fact, text, re.DOTALL) for text in columns]
+    assert [match and match.groups() for match in told] == [
+        ("best", "1.1", "0.6", "18"),
+        ("worst", "0", "-0.5", "18"),
+        ("reply", "0.5", "0", "18"),
+    ]
+    marks = "[...document.querySelectorAll('.column mark')].map((node) => node.className + ' ' + node.innerText)"
+    assert browser.run(marks) == ["come 1.1.", "gone 0.0.", "gone 0.5."]
+    browser.click(".rollout[open] button")
+    browser.wait("document.querySelectorAll('.column mark').length === 0")
+    assert not browser.messages
+
+
+SELECTED = "document.querySelector('[role=tab][aria-selected=true]')"
+PANEL = "document.querySelector('[role=tabpanel]').innerText"
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_a_sample_has_tabs_that_keys_and_addresses_choose(
+    browser: Browser, page: str, written: ExportedPage, exported: bool
+) -> None:
+    address = written.page.as_uri() if exported else page
+    browser.open(f"{address}#/sample?{RICH}&file=0&number=2")
+    assert browser.run(f"{SELECTED}.innerText") == "Sample"
+    browser.run(f"{SELECTED}.focus(); 0")
+    browser.press("ArrowRight")
+    browser.wait(f"{SELECTED}.innerText === 'Request' && document.activeElement === {SELECTED}")
+    assert browser.run("location.hash").endswith("&tab=request")
+    panel = browser.run(PANEL)
+    assert "The record holds the conversation." in panel
+    assert "You may call tools." in panel
+    assert re.search(r"model\s+base\s+temperature\s+0\.7", panel)
+    assert "Let me compute" not in panel
+    browser.press("End")
+    browser.wait(f"{SELECTED}.innerText === 'Record' && document.activeElement === {SELECTED}")
+    assert '"role": "tool"' in browser.run(PANEL)
+    browser.press("ArrowRight")
+    browser.wait(f"{SELECTED}.innerText === 'Sample'")
+    assert "tab=" not in browser.run("location.hash")
+    browser.open(f"{address}#/sample?{RICH}&file=0&number=1&tab=record")
+    assert "<script>window.pwned = 1" in browser.run(PANEL)
+    unharmed(browser)
+    browser.press("k")
+    browser.wait("document.querySelector('h1').innerText.includes('p0')")
+    assert browser.run(f"{SELECTED}.innerText") == "Record"
+    browser.press("r")
+    browser.wait("document.querySelector('nav.pager').innerText.includes('Rendered (r)')")
+    assert browser.run(f"{SELECTED}.innerText") == "Record"
+    browser.press("r")
+    browser.wait("document.querySelector('nav.pager').innerText.includes('Raw (r)')")
+    assert not browser.messages
+
+
+def test_a_prompt_that_was_rendered_again_is_told_as_such(browser: Browser, page: str) -> None:
+    browser.open(f"{page}#/sample?{RICH}&file=0&number=0&tab=request")
+    assert re.search("Messages\\s+(Not certain: )?Rendered again with prompt generic/math", browser.run(PANEL))
+    assert "What is 0 times one?" in browser.run(PANEL)
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_what_is_shown_is_downloaded(
+    browser: Browser, page: str, written: ExportedPage, tmp_path: Path, exported: bool
+) -> None:
+    """The rows that pass all filters, in their order, and one record; the policy of the page stays as it is."""
+    address = written.page.as_uri() if exported else page
+    browser.downloads(tmp_path / "got")
+    browser.open(f"{address}#/samples?{SUMS}&outcome=wrong&sort=longest")
+    browser.click("#download")
+    browser.wait("document.querySelector('main').innerText.includes('240 records downloaded.')")
+    rows = list(map(json.loads, browser.downloaded(tmp_path / "got/base-sums.jsonl").decode().splitlines()))
+    tokens = [row["num_generated_tokens"] for row in rows]
+    assert (len(rows), {row["outcome"] for row in rows}) == (240, {"wrong"})
+    assert tokens == sorted(tokens, reverse=True)
+    browser.open(f"{address}#/samples?{RICH}&outcome=damaged")
+    browser.click("#download")
+    browser.wait("document.querySelector('main').innerText.includes('0 records downloaded; 1 left out')")
+    browser.open(f"{address}#/sample?{RICH}&file=0&number=1&tab=record")
+    browser.click("#download")
+    record_file = tmp_path / "got/rich-script-window.pwned-1-fetch-https-.json"
+    assert json.loads(browser.downloaded(record_file))["generation"] == HOSTILE
+    unharmed(browser)
+    assert not [message for message in browser.messages if "Content Security Policy" in message]

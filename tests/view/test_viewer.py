@@ -126,6 +126,47 @@ def test_a_sample_tells_prompt_reply_and_why(tmp_path: Path, shown: Callable[...
     )
 
 
+def test_a_sample_tells_the_settings_of_its_request_and_its_record(
+    tmp_path: Path, shown: Callable[..., Client]
+) -> None:
+    client = shown(results(tmp_path))
+    patiently(client, "benchmark", run="base", benchmark="rich")
+    page = client.get("sample", run="base", benchmark="rich", file=0, number=4)
+    assert page["settings"] == {"model": "base", "temperature": 0.7}
+    assert list(page["record"]) == list(rich_records()[4])
+    assert page["record"]["messages"][0]["content"][1] == {"type": "media", "text": "[image]"}
+
+
+def test_records_are_handed_out_as_they_stand_in_their_files(
+    tmp_path: Path, shown: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no record is left out, and an answer ends where it is large: the page asks again for the rest."""
+    client = shown(results(tmp_path))
+    at = {"run": "base", "benchmark": "rich"}
+    patiently(client, "benchmark", **at)
+    lines = (tmp_path / "results/base/eval-results/rich/output.jsonl").read_text().splitlines()
+    rows = "0:4,0:8,0:1,0:0"
+    assert client.get("records", rows=rows, **at) == [lines[4], None, lines[1], lines[0]]
+    monkeypatch.setattr("newskills.view.records.MOST_RAW", len(f"{lines[4]}\n{lines[8]}\n"))
+    assert client.get("records", rows=rows, **at) == [lines[4], None, lines[1]]
+    assert "there is none with number 99" in client.refused("records", rows="0:99", **at)
+    assert "there is none with number 7" in client.refused("records", rows="7:0", **at)
+
+
+def test_records_of_a_run_at_work_have_their_verdicts(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    folder = tmp_path / "run/eval-results/sums"
+    raw = {"id": "p0", "generation": "x", "_async_position": 0, "_async_key": "k"}
+    write_lines(folder / "output.jsonl-async", [raw])
+    verdict = {"outcome": "wrong", "fields": {"predicted_answer": "9"}, "grader": "math@6", "why": "exact (box)"}
+    write_lines(folder / "output.jsonl-grades", [{"position": 0, "score": verdict}])
+    client = shown(tmp_path)
+    patiently(client, "benchmark", run="run", benchmark="sums")
+    (text,) = client.get("records", run="run", benchmark="sums", rows="0:0")
+    row = json.loads(text)
+    assert (row["id"], row["outcome"], row["predicted_answer"]) == ("p0", "wrong", "9")
+    assert "_async_key" not in row
+
+
 def test_images_come_with_their_type_and_nothing_else_does(tmp_path: Path, shown: Callable[..., Client]) -> None:
     folder = results(tmp_path)
     (tmp_path / "outside.png").write_bytes(base64.b64decode(PIXEL))
@@ -308,6 +349,66 @@ def test_load_tests_are_shown_and_broken_ones_are_notes(tmp_path: Path, shown: C
     assert test["levels"][0]["ttft_ms"]["p99"] == written.levels[0].ttft_ms.p99
     assert len(page["notes"]) == 1
     assert "broken/load_test.json cannot be read" in page["notes"][0]
+
+
+def test_metrics_have_plain_names_units_and_an_order(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    """As the cpu, trl and tinker trainers write them; parts of rewards are taken from samples where no metric has
+    them."""
+    first = {
+        "entropy": 1.0,
+        "clip_ratio/region_mean": 0.1,
+        "spread": 0.75,
+        "cut_off": 0.5,
+        "reward": 1.0,
+        "odd": 1,
+    }
+    parts = [{"components": {"verdict": 1.0, "format": 0.5}}, {"components": {"verdict": 0.0, "format": 0.5}}]
+    write_lines(
+        tmp_path / "own/metrics.jsonl", [{"step": 1, **first, "reward/format": 0.25, "correct/level=5": 1.0}]
+    )
+    write_lines(tmp_path / "own/samples.jsonl", [{"step": 1, "problem": "2+2", "responses": parts}])
+    write_lines(tmp_path / "other/metrics.jsonl", [{"step": 1, "reward": 0.5}])
+    write_lines(
+        tmp_path / "other/samples.jsonl", [{"step": 1, "problem": "2+2", "responses": [*parts, "damaged"]}]
+    )
+    client = shown(tmp_path)
+    page = client.get("training", ids="own|other")
+    own, other = page["trainings"]
+    curves = [(one["group"], one["title"], one["unit"], one["points"][0][1]) for one in own["series"]]
+    assert sorted(curves, key=lambda curve: page["groups"].index(curve[0])) == [
+        ("Reward", "reward, mean", "", 1.0),
+        ("Reward parts", "format", "", 0.25),
+        ("By benchmark and difficulty", "correct samples: level 5", "share", 1.0),
+        ("Spread of groups", "groups without spread", "share", 0.25),
+        ("Length", "truncated replies", "share", 0.5),
+        ("KL and entropy", "entropy", "nats per token", 1.0),
+        ("KL and entropy", "clipped", "share", 0.1),
+        ("Other", "odd", "", 1),
+    ]
+    assert {one["name"]: one["points"] for one in other["series"]} == {
+        "reward": [[1, 0.5]],
+        "reward/verdict": [[1, 0.5]],
+        "reward/format": [[1, 0.5]],
+    }
+
+
+def test_problems_of_a_step_tell_the_spread_of_their_rewards(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    def group(*rewards: float | None) -> dict[str, Any]:
+        return {
+            "step": 1,
+            "problem": "2+2",
+            "responses": [{"text": "four", "reward": reward} for reward in rewards],
+        }
+
+    write_lines(tmp_path / "rl/metrics.jsonl", [{"step": 1, "reward": 0.5}])
+    write_lines(tmp_path / "rl/samples.jsonl", [group(1.0, 0.0, None), group(1.0, 1.0), group(None)])
+    problems = shown(tmp_path).get("rollouts", id="rl", step=1)
+    assert [(one["mean"], one["deviation"], one["without_spread"]) for one in problems] == [
+        (0.5, pytest.approx(0.5**0.5), False),
+        (1.0, 0.0, True),
+        (None, None, False),
+    ]
+    assert problems[0]["responses"][0]["characters"] == 4
 
 
 # ---- Bad input ------------------------------------------------------------------------------------------------------

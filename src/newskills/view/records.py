@@ -17,6 +17,8 @@ RAW = 20_000
 """Bytes shown of a line that is no record."""
 LONGEST_TEXT = 200_000
 """Characters of one text; `cut` says how many are missing."""
+MOST_RAW = 32 << 20
+"""Bytes of records of one answer, beside the last of them."""
 SNIPPET = 200
 QUESTIONS = (
     "problem",
@@ -60,6 +62,26 @@ def read_record(index: FileIndex, number: int) -> Record:
     if verdict := index.verdict(number):
         row |= _verdict(verdict)
     return Record(row=row, bytes=length)
+
+
+def raw_records(indexes: list[FileIndex], places: list[list[int]]) -> list[str | None]:
+    """Return records as they stand in their files, with the verdict that a run at work keeps apart; None for a line
+    that is no record. The list ends where it has more than `MOST_RAW` bytes. Raises DataError."""
+    texts: list[str | None] = []
+    size = 0
+    for file, number in places:
+        index = require(indexes, file)
+        record = read_record(index, number)
+        if record.row is None:
+            texts.append(None)
+        elif index.file.unfinished:
+            texts.append(as_text(record.row))
+        else:
+            texts.append(_text(index.line(number, LONGEST_LINE)[0]).strip())
+        size += record.bytes
+        if size > MOST_RAW:
+            break
+    return texts
 
 
 def _text(line: bytes) -> str:

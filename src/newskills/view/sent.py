@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from newskills.prompts.renderer import Prompt
 
 RECORDED = "The record holds the conversation."
+_INFERENCE, _OF_REQUEST = "inference.", ("server.model", "solver", "stop_phrase")
 _KEPT = 64
 _LONGEST_PATH = 4096
 _prompts: OrderedDict[str, _PromptOfRun] = OrderedDict()
@@ -70,6 +71,17 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentP
         return SentPrompt(messages, bool(recorded), f"Rendered again with prompt {name}.")
     note = f"Rendered again with prompt {name}, but the run was made with {recorded}: it may differ from what was sent."
     return SentPrompt(messages, False, note)
+
+
+def settings_sent(folders: Folders, file: OutputFile) -> Row:
+    """Return the model and the settings that went with every request of a file, as its run recorded them; empty where
+    it recorded none."""
+    settings = table(state_of(folders, file).get("settings"))
+    return {
+        name.removeprefix(_INFERENCE).removeprefix("server."): value
+        for name, value in settings.items()
+        if name in _OF_REQUEST or name.startswith(_INFERENCE)
+    }
 
 
 def _asked(messages: list[Row]) -> list[Row]:

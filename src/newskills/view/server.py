@@ -38,7 +38,7 @@ from newskills.view.pages.matrix import differences_to, matrix
 from newskills.view.pages.overview import overview
 from newskills.view.pages.sample import media_bytes, sample_page
 from newskills.view.pages.training import rollouts, training_page
-from newskills.view.records import brief, require
+from newskills.view.records import brief, raw_records, require
 from newskills.view.search import search
 from newskills.view.tables import encoded, samples_of
 from newskills.view.token import token_of_user
@@ -115,6 +115,11 @@ def _rows(library: Library, query: Query) -> list[Row]:
     return [brief(require(indexed.indexes, file), number) for file, number in query.pairs("rows")]
 
 
+def _records(library: Library, query: Query) -> list[str | None]:
+    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    return raw_records(indexed.indexes, query.pairs("rows"))
+
+
 def _search(library: Library, query: Query) -> Row:
     indexed = library.indexed(query.text("run"), query.text("benchmark"))
     return search(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
@@ -157,6 +162,7 @@ PAGES: dict[str, Answer] = {
     "benchmark": lambda library, query: benchmark_page(library, query.text("run"), query.text("benchmark")),
     "columns": _columns,
     "rows": _rows,
+    "records": _records,
     "search": _search,
     "filter": _filter,
     "filter_names": _filter_names,

@@ -17,12 +17,13 @@ from newskills.view.media import media_in
 from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shortened
 from newskills.view.rows import NO_TOKENS, OUTCOMES
 from newskills.view.scans.viewed import marks_of
-from newskills.view.sent import prompt_sent
+from newskills.view.sent import prompt_sent, settings_sent
 from newskills.view.verdicts import verdict_of
 
-SHOWN_APART = {"generation", "reasoning_content", "conversation", "messages", "serialized_output", "tools"}
 MOST_VOTES = 256
 LONGEST_ANSWER = 2_000
+LONGEST_FIELD = 20_000
+"""Characters of a text within the record; its file has all of them."""
 _REASONING = ("reasoning_content", "_reasoning", "thinking")
 
 
@@ -46,7 +47,6 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
     row = record.row
     sent = prompt_sent(library.folders, indexed.run, index.file, row)
     reasoning, reply = reply_of(row)
-    fields = {name: value for name, value in row.items() if name not in SHOWN_APART}
     return page | {
         "id": as_text(row.get("id", f"#{number}")),
         "prompt": {
@@ -54,6 +54,7 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
             "exact": sent.exact,
             "note": sent.note,
         },
+        "settings": settings_sent(library.folders, index.file),
         "reasoning": shortened(reasoning),
         "reply": shortened(reply),
         "turns": shortened(without_media(_turns(row))),
@@ -64,7 +65,7 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "tokens": row.get("num_generated_tokens"),
         "finish": row.get("finish_reason"),
         "scans": shortened(marks_of(library.folders, indexed, file, number)),
-        "fields": shortened(fields, 20_000),
+        "record": shortened(without_media(row), LONGEST_FIELD),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import msgspec
@@ -14,25 +15,11 @@ from newskills.train.loops.folder import CHECKPOINTS, EXAMPLES, METRICS, SAMPLES
 from newskills.view.files import number, read_json
 from newskills.view.folders import Folders
 from newskills.view.library import Library
+from newskills.view.pages.curves import GROUPS, SMALL_GROUPS, component_rows, series
 from newskills.view.records import as_text, shortened
 
-MOST_POINTS = 1_500
-"""Of a curve; of a longer one, means of neighbours are shown."""
-MOST_SERIES = 80
-GROUPS = {
-    "Loss": ("loss", "nll", "perplexity", "policy_loss"),
-    "Reward": ("reward", "correct", "verdict", "accuracy", "score"),
-    "Held-out problems": ("eval_", "val", "held_out", "heldout"),
-    "KL and entropy": ("kl", "entropy", "ratio", "clip"),
-    "Signal of the gradient": ("signal", "halves_cosine", "noise_scale", "gradient_", "spread", "groups"),
-    "Length": ("completion_tokens", "length", "cut_off", "response_length", "tokens_per"),
-    "Learning rate": ("learning_rate", "lr"),
-    "Gradient": ("grad",),
-}
-"""Title of a plot → beginnings, or parts, of the names of what it shows; the first that fits counts."""
-OTHER = "Other"
-ORDER = ("Held-out problems", "Reward", "Loss")
-"""Plots that come first: they answer whether the model learns."""
+MOST_ROLLOUTS = 50
+"""Problems of a step."""
 _decoder = msgspec.json.Decoder(dict[str, Any])
 _LONGEST_LINE = 32 << 20
 
@@ -41,12 +28,13 @@ def training_page(library: Library, names: list[str]) -> Row:
     """Return several trainings to be laid over each other. Raises UnknownNameError."""
     return {
         "trainings": [_training(library, name) for name in names],
-        "groups": [*ORDER, *(group for group in GROUPS if group not in ORDER), OTHER],
+        "groups": list(GROUPS),
+        "small_groups": list(SMALL_GROUPS),
     }
 
 
 def rollouts(library: Library, name: str, step: int) -> list[Row]:
-    """Return samples that were taken at a step, at most 50. Raises UnknownNameError."""
+    """Return samples that were taken at a step, at most `MOST_ROLLOUTS` problems. Raises UnknownNameError."""
     folder = library.training(name).folder
     explained = _explained(library.folders, explained_file(folder, step))
     samples: list[Row] = []
@@ -54,7 +42,7 @@ def rollouts(library: Library, name: str, step: int) -> list[Row]:
         if row.get("step") == step:
             tokens = explained[len(samples)] if len(samples) < len(explained) else []
             samples.append(shortened(_rollout(row, tokens), 20_000))
-            if len(samples) >= 50:
+            if len(samples) >= MOST_ROLLOUTS:
                 break
     return samples
 
@@ -62,9 +50,14 @@ def rollouts(library: Library, name: str, step: int) -> list[Row]:
 def _training(library: Library, name: str) -> Row:
     folder = library.training(name).folder
     rows = list(_rows(library.folders, folder / METRICS))
-    steps = sorted(
-        {step for row in _rows(library.folders, folder / SAMPLES) if isinstance(step := row.get("step"), int)}
-    )
+    sampled = [
+        (step, [_components(response) for response in _list(row.get("responses"))])
+        for row in _rows(library.folders, folder / SAMPLES)
+        if isinstance(step := row.get("step"), int)
+    ]
+    steps = sorted({step for step, _ in sampled})
+    if not any(name.startswith("reward/") for row in rows for name in row):
+        rows += component_rows(sampled)
     settings = read_json(library.folders, folder / SETTINGS) or read_json(library.folders, folder / "config.json")
     return {
         "id": name,
@@ -76,48 +69,11 @@ def _training(library: Library, name: str) -> Row:
             for row in _rows(library.folders, folder / CHECKPOINTS)
         ],
         "sample_steps": steps,
+        "most_rollouts": MOST_ROLLOUTS,
         "explained_steps": [step for step in steps if explained_file(folder, step).is_file()],
         "examples": [shortened(row, 20_000) for row in _rows(library.folders, folder / EXAMPLES)],
         "last_step": max((step for row in rows if (step := number(row.get("step"))) is not None), default=None),
     }
-
-
-def series(rows: list[Row]) -> list[Row]:
-    """Name, group and points of everything that is a number, in the order of its first appearance."""
-    points_by_name: dict[str, list[list[float]]] = {}
-    for place, row in enumerate(rows):
-        step = number(row.get("step"))
-        for name, value in _flat(row):
-            if name != "step" and (figure := number(value)) is not None:
-                points_by_name.setdefault(name, []).append([place if step is None else step, figure])
-    return [
-        {"name": name, "group": group_of(name), "points": _thinned(points)}
-        for name, points in list(points_by_name.items())[:MOST_SERIES]
-    ]
-
-
-def group_of(name: str) -> str:
-    """Return the title of the plot that a value belongs to."""
-    low = name.lower().rpartition("/")[2]
-    if low.startswith(GROUPS["Held-out problems"]):
-        return "Held-out problems"
-    return next((title for title, parts in GROUPS.items() if any(part in low for part in parts)), OTHER)
-
-
-def _flat(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in row.items():
-        if isinstance(value, dict) and not prefix:
-            yield from _flat(value, f"{name}/")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def _thinned(points: list[list[float]]) -> list[list[float]]:
-    if len(points) <= MOST_POINTS:
-        return points
-    size = -(-len(points) // MOST_POINTS)
-    groups = [points[start : start + size] for start in range(0, len(points), size)]
-    return [[group[-1][0], sum(value for _, value in group) / len(group)] for group in groups]
 
 
 def _explained(folders: Folders, path: Path) -> list[list[list[Row]]]:
@@ -139,33 +95,58 @@ def _tokens(response: Row) -> list[Row]:
     ]
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _components(response: object) -> dict[str, float]:
+    """Return what the reward of a response is the sum of."""
+    components = response.get("components") if isinstance(response, dict) else None
+    pairs = components.items() if isinstance(components, dict) else ()
+    return {str(name): figure for name, value in pairs if (figure := number(value)) is not None}
+
+
 def _rollout(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:
-    """Return a problem with its sampled replies, whatever its writer calls them; `tokens` of each, where they were
-    explained."""
+    """Return a problem with its sampled replies, whatever its writer calls them, and the spread of their rewards;
+    `tokens` of each, where they were explained."""
     responses = row.get("responses")
     if not isinstance(responses, list):
         responses = [row]
+    replies = [
+        _reply(response, tokens[place] if place < len(tokens) else ())
+        for place, response in enumerate(responses)
+        if isinstance(response, dict)
+    ]
+    rewards = [reply["reward"] for reply in replies if reply["reward"] is not None]
     return {
         "problem": as_text(row.get("problem") or row.get("prompt") or row.get("input")),
         "gold": as_text(row.get("ground_truth") or row.get("expected_answer")),
-        "responses": [
-            {
-                "text": as_text(
-                    response.get("text")
-                    or response.get("response")
-                    or response.get("completion")
-                    or response.get("output")
-                ),
-                "reward": number(response.get("reward")),
-                "answer": as_text(response.get("extracted_answer")),
-                "finish": as_text(response.get("stop_reason") or response.get("finish_reason")),
-                "components": response.get("components") or {},
-                "advantage": number(response.get("advantage")),
-                "tokens": list(tokens[place]) if place < len(tokens) else [],
-            }
-            for place, response in enumerate(responses)
-            if isinstance(response, dict)
-        ],
+        "benchmark": as_text(row.get("benchmark")),
+        "rejected": row.get("rejected") is True,
+        "mean": fmean(rewards) if rewards else None,
+        "deviation": stdev(rewards) if len(rewards) > 1 else None,
+        "without_spread": len(rewards) > 1 and len(set(rewards)) == 1,
+        "responses": replies,
+    }
+
+
+def _reply(response: Row, tokens: Sequence[Row]) -> Row:
+    text = as_text(
+        response.get("text") or response.get("response") or response.get("completion") or response.get("output")
+    )
+    counted = number(response.get("num_generated_tokens"))
+    return {
+        "text": text,
+        "reward": number(response.get("reward")),
+        "answer": as_text(response.get("extracted_answer")),
+        "finish": as_text(response.get("stop_reason") or response.get("finish_reason")),
+        "components": _components(response),
+        "advantage": number(response.get("advantage")),
+        "why": as_text(response.get("why")),
+        "turns": number(response.get("turns")),
+        "characters": len(text),
+        "token_count": len(tokens) or counted,
+        "tokens": list(tokens),
     }
 
 

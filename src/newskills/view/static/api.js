@@ -35,7 +35,7 @@ export async function get(name, parameters) {
   if (!exported) return fetched(name, parameters).then((reply) => reply.json());
   const known = await manifest();
   if (name === "state") return { state: "exported", indexing: false };
-  if (name === "rows" || name === "sample") return samples(known, name, parameters);
+  if (name === "rows" || name === "records" || name === "sample") return samples(known, name, parameters);
   if (name === "search") return search(known, parameters);
   const key = `${name}?${query(parameters)}`;
   if (!(key in known.answers)) throw new Error("This was not exported. `ns view` on the results shows it.");
@@ -53,8 +53,11 @@ async function samples(known, name, parameters) {
   const rows = String(parameters.rows).split(",").filter(Boolean).map((part) => part.split(":").map(Number));
   return Promise.all(rows.map(async ([file, number]) => {
     try {
-      return (await find(file, number)).brief;
+      const { brief, page } = await find(file, number);
+      if (name === "rows") return brief;
+      return page.record ? JSON.stringify(page.record) : null;
     } catch (error) {
+      if (name === "records") return null;
       return { id: `#${number}`, question: error.message };
     }
   }));
@@ -72,7 +75,7 @@ async function search(known, parameters) {
   const needle = JSON.stringify(parameters.q).slice(1, -1).toLowerCase();
   const hits = [];
   (await script(files[file][offset])).forEach(({ page }, place) => {
-    const text = JSON.stringify([page.id, page.prompt, page.fields, page.reasoning, page.reply, page.turns, page.verdict, page.raw]);
+    const text = JSON.stringify([page.id, page.prompt, page.record, page.reasoning, page.reply, page.turns, page.verdict, page.raw]);
     if (text.toLowerCase().includes(needle)) hits.push([file, offset * known.chunk + place]);
   });
   const done = files.slice(0, file).reduce((sum, names) => sum + names.length, 0) + offset + 1;

@@ -148,7 +148,7 @@ async function side(context, at, words, flip, around) {
       around.next ? h("a", { class: "button plain", href: around.next }, "Next (j)") : h("span", { class: "button plain off" }, "Next (j)"),
       h("button", { type: "button", "aria-pressed": String(Boolean(context.whole)), on: { click: () => context.toggleWhole() } }, context.whole ? "Show differences" : "Rendered")),
     h("p", { class: "tagline" }, h("span", { class: "tag" }, STORY_WORDS[flip.story])),
-    left.fields ? h("details", { class: "card", open: true }, h("summary", {}, "Prompt"), left.prompt.messages.length ? left.prompt.messages.map((one) => rich(typeof one.content === "string" ? one.content : JSON.stringify(one.content), { raw: context.raw })) : rich(String(left.fields.problem || left.fields.question || ""), { raw: context.raw })) : null,
+    left.record ? h("details", { class: "card", open: true }, h("summary", {}, "Prompt"), left.prompt.messages.length ? left.prompt.messages.map((one) => rich(typeof one.content === "string" ? one.content : JSON.stringify(one.content), { raw: context.raw })) : rich(String(left.record.problem || left.record.question || ""), { raw: context.raw })) : null,
     h("div", { class: "two sides" }, column(left, at.first, "gone", flip.seeds[0]), column(right, at.second, "come", flip.seeds[1])),
     h("div", { class: "two sides" }, left.verdict ? why(left.verdict, context) : h("div", {}), right.verdict ? why(right.verdict, context) : h("div", {})),
   ];

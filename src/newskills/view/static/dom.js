@@ -34,6 +34,15 @@ function ours(address) {
   return address;
 }
 
+// Hands a text to the reader as a file. Its address is one of this page's memory, and no part of the page.
+export function save(name, parts) {
+  const node = document.createElement("a");
+  node.href = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
+  node.download = name.replace(/[^\w.]+/g, "-").replace(/^[.-]+/, "").slice(-120);
+  node.click();
+  setTimeout(() => URL.revokeObjectURL(node.href), 60_000);
+}
+
 export function put(node, children) {
   for (const child of [children].flat(Infinity)) {
     if (child === null || child === undefined || child === false || child === "") continue;

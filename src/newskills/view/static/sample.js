@@ -2,11 +2,14 @@
 // One sample.
 import { exported, get, media } from "./api.js";
 import { FILTERS, columns, filtered, place, remembered, rowOf } from "./columns.js";
-import { h } from "./dom.js";
+import { h, replace, save } from "./dom.js";
 import { copyButton, faces } from "./faces.js";
 import { markdown } from "./markdown.js";
 import { hits, rich, visible } from "./text.js";
 import { badge, bytes, count, link, plural } from "./words.js";
+
+const TABS = { "": "Sample", request: "Request", record: "Record" };
+const SHOWN_APART = ["generation", "reasoning_content", "conversation", "messages", "serialized_output", "tools"];
 
 export async function samplePage(context, parameters) {
   const { run, benchmark, file, number } = parameters;
@@ -14,34 +17,60 @@ export async function samplePage(context, parameters) {
   const [page, around] = await Promise.all([get("sample", { run, benchmark, file, number }), neighbours(parameters)]);
   const kept = Object.fromEntries([...FILTERS, "sort"].map((name) => [name, parameters[name]]));
   context.title(`${page.id || "damaged line"} · ${benchmark}`);
-  const to = (row) => row && link("sample", { ...at, file: row[0], number: row[1], ...kept });
-  context.keys = { j: to(around.next), k: to(around.previous), u: link("samples", { ...at, ...kept }), r: () => context.toggleRaw() };
-  const crumbs = context.crumbs([["Overview", "#/"], [run, null], [benchmark, link("benchmark", at)], ["samples", link("samples", { ...at, ...kept })], [page.id || "damaged line", null]]);
-  const turn = h("nav", { class: "pager", "aria-label": "Neighbours" },
-    step(to(around.previous), "Previous (k)"), h("span", { class: "quiet" }, around.place), step(to(around.next), "Next (j)"),
-    h("button", { type: "button", "aria-pressed": String(context.raw), on: { click: () => context.toggleRaw() } }, context.raw ? "Rendered (r)" : "Raw (r)"));
-  if (page.damaged) {
-    return [crumbs, h("h1", {}, "A line that is no record"), turn, h("p", { class: "note warn" }, page.damaged),
-      h("pre", { class: "code" }, visible(page.raw)), source(page)];
-  }
+  const body = h("div", {});
+  const draw = (tab) => {
+    const to = (row) => row && link("sample", { ...at, file: row[0], number: row[1], ...kept, tab });
+    context.keys = { j: to(around.next), k: to(around.previous), u: link("samples", { ...at, ...kept }), r: () => context.toggleRaw() };
+    const turn = h("nav", { class: "pager", "aria-label": "Neighbours" },
+      step(to(around.previous), "Previous (k)"), h("span", { class: "quiet" }, around.place), step(to(around.next), "Next (j)"),
+      h("button", { type: "button", "aria-pressed": String(context.raw), on: { click: () => context.toggleRaw() } }, context.raw ? "Rendered (r)" : "Raw (r)"));
+    if (page.damaged) {
+      return replace(body, h("h1", {}, "A line that is no record"), turn, h("p", { class: "note warn" }, page.damaged),
+        h("pre", { class: "code" }, visible(page.raw)), source(page));
+    }
+    const draws = { "": sampleTab, request: requestTab, record: recordTab };
+    return replace(body,
+      h("h1", {}, badge(page.verdict.outcome), " ", visible(page.id), page.seed === null ? null : h("small", {}, ` seed ${page.seed}`)),
+      turn, siblings(page, at, { ...kept, tab }), tabList(tab, choose),
+      h("div", { role: "tabpanel", id: "panel", "aria-labelledby": `tab-${tab}`, tabindex: "0" }, draws[tab](page, context, parameters)),
+      source(page));
+  };
+  const choose = (tab) => {
+    history.replaceState(null, "", link("sample", { ...parameters, tab }));
+    context.moved();
+    draw(tab);
+    document.getElementById(`tab-${tab}`).focus();
+  };
+  draw(parameters.tab in TABS ? parameters.tab : "");
+  return [context.crumbs([["Overview", "#/"], [run, null], [benchmark, link("benchmark", at)], ["samples", link("samples", { ...at, ...kept })], [page.id || "damaged line", null]]), body];
+}
+
+// One tab is in the order of focus; the arrow keys lead to the others.
+function tabList(chosen, choose) {
+  const names = Object.keys(TABS);
+  const move = (event) => {
+    const at = names.indexOf(chosen);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1 + names.length, Home: 0, End: names.length - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    choose(names[next % names.length]);
+  };
+  return h("div", { role: "tablist", class: "tabs", "aria-label": "Parts of this page", on: { keydown: move } }, names.map((name) =>
+    h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": String(name === chosen), "aria-controls": "panel", tabindex: name === chosen ? "0" : "-1", on: { click: () => choose(name) } }, TABS[name])));
+}
+
+function sampleTab(page, context, parameters) {
   const { verdict } = page;
+  const at = { run: parameters.run, benchmark: parameters.benchmark };
   return [
-    crumbs,
-    h("h1", {}, badge(verdict.outcome), " ", visible(page.id), page.seed === null ? null : h("small", {}, ` seed ${page.seed}`)),
-    turn, siblings(page, at, kept),
     why(verdict, context, page.face.some((block) => block.kind === "judgements")),
     page.scans.length ? scans(page.scans) : null,
     faces(page.face, context),
-    section("Prompt", page.prompt.exact ? page.prompt.note : `Not certain: ${page.prompt.note}`,
-      page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, { raw: true }, parameters.q)) : question(page)),
+    section("Prompt", promptNote(page), page.prompt.messages.length ? page.prompt.messages.map((one) => message(one, { raw: true }, parameters.q)) : question(page)),
     page.media.length ? section("Images and sound", "", page.media.map((one, item) => medium(one, item, page, at))) : null,
     page.reasoning ? h("details", { class: "card" }, h("summary", {}, `Reasoning (${plural(page.reasoning.length, "character")})`), markdown(page.reasoning, { raw: context.raw, marks: hits(page.reasoning, parameters.q) })) : null,
     page.turns.length ? section("Reply, in turns", "", page.turns.map((one) => message(one, context, parameters.q)))
       : section("Reply", length(page), [copyButton(page.reply), markdown(page.reply, { raw: context.raw, marks: [...marks(verdict), ...hits(page.reply, parameters.q)].sort((a, b) => a.start - b.start) })]),
-    page.tools.length ? h("details", { class: "card" }, h("summary", {}, `Tools that it could call (${page.tools.length})`), h("pre", { class: "code" }, visible(JSON.stringify(page.tools, null, 1)))) : null,
-    h("details", { class: "card" }, h("summary", {}, "All fields of the record"), fields(page.fields)),
-    rawRecord(page),
-    source(page),
   ];
 }
 
@@ -52,10 +81,42 @@ function scans(lines) {
     h("dd", {}, line.invalid ? h("p", {}, visible(line.invalid)) : line.quotes.map((quote) => h("blockquote", {}, visible(quote))))])));
 }
 
-// The record as JSON, without what is too long to be shown.
-function rawRecord(page) {
-  const text = JSON.stringify({ ...page.fields, generation: page.reply }, null, 2);
-  return h("details", { class: "card" }, h("summary", {}, "Raw record (JSON)"), copyButton(text), h("pre", { class: "code" }, visible(text)));
+function promptNote(page) {
+  return page.prompt.exact ? page.prompt.note : `Not certain: ${page.prompt.note}`;
+}
+
+// What went to the model first. No file holds requests: each part says where it is from.
+function requestTab(page) {
+  const { messages } = page.prompt;
+  const settings = Object.entries(page.settings);
+  const text = JSON.stringify({ ...page.settings, messages, ...(page.tools.length ? { tools: page.tools } : {}) }, null, 2);
+  const notes = [promptNote(page), messages.length && page.settings.endpoint_type === "text" ? "They were sent as one text." : "",
+    page.settings.solver ? `The solver ${visible(String(page.settings.solver))} may have made requests of its own.` : "", page.turns.length ? "Later requests of this sample also carried the turns before them." : ""];
+  return [
+    section("Messages", notes.filter(Boolean).join(" "), messages.length ? messages.map((one) => message(one, { raw: true })) : question(page)),
+    section("Settings", settings.length ? "As the run recorded them for all requests of this file." : "The run recorded no settings.",
+      settings.length ? h("dl", { class: "pairs" }, settings.map(([name, value]) => [h("dt", {}, visible(name)), h("dd", {}, shown(value))])) : null),
+    section("Tools", page.tools.length ? "The record holds them." : "The record holds no tools.", page.tools.length ? h("pre", { class: "code" }, visible(JSON.stringify(page.tools, null, 1))) : null),
+    messages.length ? h("details", { class: "card" }, h("summary", {}, "Messages, settings and tools as JSON"), copyButton(text), h("pre", { class: "code" }, visible(text))) : null,
+  ];
+}
+
+function recordTab(page) {
+  const text = JSON.stringify(page.record, null, 2);
+  const told = h("span", { class: "quiet", role: "status" });
+  const download = async () => {
+    try {
+      const [record] = await get("records", { run: page.run, benchmark: page.benchmark, rows: `${page.file}:${page.number}` });
+      save(`${page.benchmark}-${page.id}.json`, [record, "\n"]);
+    } catch (error) {
+      replace(told, error.message);
+    }
+  };
+  const left = exported ? "Of long texts the first 20,000 characters were exported" : "Of long texts the first 20,000 characters are shown; the download has all";
+  return [h("section", { class: "card" }, h("h2", {}, "Raw record"), h("p", { class: "quiet" }, `${left}.${page.media.length ? " Images and sound are left out here." : ""}`),
+    h("p", {}, h("button", { type: "button", id: "download", on: { click: download } }, "Download (JSON)"), " ", told),
+    h("div", { class: "copied" }, copyButton(text), h("pre", { class: "code" }, visible(text)))),
+  h("details", { class: "card" }, h("summary", {}, "The other fields, one by one"), fields(Object.fromEntries(Object.entries(page.record).filter(([name]) => !SHOWN_APART.includes(name)))))];
 }
 
 async function neighbours({ run, benchmark, file, number, ...filters }) {
@@ -117,8 +178,8 @@ function asMath(text) {
 
 function question(page) {
   const names = ["problem", "question", "instruction", "input", "prompt"];
-  const name = names.find((one) => typeof page.fields[one] === "string");
-  return name ? [h("p", { class: "quiet" }, `The field ${name} of the record:`), rich(page.fields[name], { raw: true })] : h("p", { class: "quiet" }, "The record has no text of the prompt.");
+  const name = names.find((one) => typeof page.record[one] === "string");
+  return name ? [h("p", { class: "quiet" }, `The field ${name} of the record:`), rich(page.record[name], { raw: true })] : h("p", { class: "quiet" }, "The record has no text of the prompt.");
 }
 
 function message(one, context, query = "") {
@@ -170,7 +231,11 @@ function siblings(page, at, kept) {
 }
 
 function fields(values) {
-  return h("dl", { class: "fields" }, Object.entries(values).map(([name, value]) => [h("dt", {}, visible(name)), h("dd", {}, visible(typeof value === "string" ? value : JSON.stringify(value)))]));
+  return h("dl", { class: "fields" }, Object.entries(values).map(([name, value]) => [h("dt", {}, visible(name)), h("dd", {}, shown(value))]));
+}
+
+function shown(value) {
+  return visible(typeof value === "string" ? value : JSON.stringify(value));
 }
 
 function source(page) {

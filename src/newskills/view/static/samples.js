@@ -2,11 +2,15 @@
 // The samples of a benchmark: filters, search, a list.
 import { exported, get } from "./api.js";
 import { FILTERS, columns, filtered, place, remember, reports, rowOf, tokensOf, used } from "./columns.js";
-import { h, replace } from "./dom.js";
+import { h, replace, save } from "./dom.js";
 import { visible } from "./text.js";
 import { OUTCOME_WORDS, badge, count, link, percent, plural } from "./words.js";
 
 const ROWS = 50;
+// Of one download: records, those of one answer of the server, and characters, which a browser holds in memory.
+const MOST_RECORDS = 10_000;
+const RECORDS_EACH = 200;
+const MOST_CHARACTERS = 256e6;
 const AGREEMENT_WORDS = { all: "all seeds right", none: "no seed right", some: "seeds disagree" };
 // What is asked of the server in turns, by the name that it has in the address.
 const LOOKS = { q: { answer: "search", doing: "Searching" }, where: { answer: "filter", doing: "Filtering" } };
@@ -18,6 +22,8 @@ export async function samplesPage(context, parameters) {
   context.title(`Samples of ${benchmark} · ${run}`);
   const view = { context, at, parameters: { ...parameters }, made: await columns(run, benchmark, context.fresh), looks: {} };
   view.status = h("p", { role: "status", "aria-live": "polite", class: "quiet" });
+  view.told = h("span", { class: "quiet", role: "status" });
+  view.download = h("button", { type: "button", id: "download", on: { click: () => download(view) } });
   view.list = h("ol", { class: "samples", "aria-label": "Samples" });
   view.pager = h("nav", { class: "pager", "aria-label": "Pages of the list" });
   view.names = exported ? [] : await get("filter_names", at);
@@ -37,7 +43,7 @@ export async function samplesPage(context, parameters) {
   return [
     context.crumbs([["Overview", "#/"], [run, null], [benchmark, link("benchmark", at)], ["samples", null]]),
     h("h1", {}, "Samples ", h("small", {}, `${benchmark} · ${run}`)),
-    view.filters, view.status, view.list, view.pager,
+    view.filters, h("div", { class: "pager" }, view.status, view.download, view.told), view.list, view.pager,
   ];
 }
 
@@ -157,6 +163,9 @@ async function show(view) {
   const looks = Object.entries(view.looks);
   const rows = filtered(made, parameters, looks.map(([, one]) => one.rows).filter(Boolean));
   remember(at, parameters, rows);
+  view.rows = rows;
+  view.download.disabled = !rows.length || looks.some(([, one]) => one.done < 1);
+  replace(view.download, rows.length > MOST_RECORDS ? `Download the first ${count(MOST_RECORDS)}` : "Download these (JSON Lines)");
   view.context.filterTime = performance.now() - began;
   const page = Math.max(0, Math.min(Number(parameters.page) || 0, Math.ceil(rows.length / ROWS) - 1));
   const shown = rows.slice(page * ROWS, (page + 1) * ROWS);
@@ -189,6 +198,34 @@ function item(view, row, [file, number], brief) {
     brief.problem ? h("span", { class: "quiet" }, brief.problem) : h("span", { class: "answers" },
       brief.answer ? h("span", {}, h("span", { class: "quiet" }, "answer "), h("code", {}, visible(brief.answer))) : h("span", { class: "quiet" }, "no answer"),
       brief.gold ? h("span", {}, h("span", { class: "quiet" }, "expected "), h("code", {}, visible(brief.gold))) : null)));
+}
+
+// The records of all rows that pass the filters, in their order.
+async function download(view) {
+  const places = view.rows.slice(0, MOST_RECORDS).map((row) => place(view.made, row).join(":"));
+  const lines = [];
+  let [done, size, missing] = [0, 0, 0];
+  view.download.disabled = true;
+  try {
+    while (done < places.length && size < MOST_CHARACTERS && view.context.alive()) {
+      const records = await get("records", { ...view.at, rows: places.slice(done, done + RECORDS_EACH).join(",") });
+      for (const record of records) {
+        if (record === null) missing += 1;
+        else lines.push(record, "\n");
+        size += record === null ? 0 : record.length;
+      }
+      done += records.length;
+      replace(view.told, `Reading: ${percent(100 * done / places.length)}`);
+    }
+    if (!view.context.alive()) return;
+    save(`${view.at.run}-${view.at.benchmark}.jsonl`, lines);
+    const left = done < places.length ? `, the first ${count(done)} of ${count(places.length)}, as the rest is too large` : "";
+    const gap = exported ? "not exported, or no records" : "no records";
+    replace(view.told, `${plural(done - missing, "record")} downloaded${left}${missing ? `; ${count(missing)} left out: ${gap}` : ""}.`);
+  } catch (error) {
+    replace(view.told, error.message);
+  }
+  view.download.disabled = false;
 }
 
 function pager(view, page, pages) {

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { h, replace, table } from "./dom.js";
 import { lines } from "./plot.js";
 import { allRuns } from "./runs.js";
-import { rich, visible } from "./text.js";
+import { changed, difference, rich, visible } from "./text.js";
 import { count, lastPart, link, plural, trimmed } from "./words.js";
 
 export async function trainingPage(context, parameters) {
@@ -21,7 +21,7 @@ export async function trainingPage(context, parameters) {
   return [
     crumbs, h("h1", {}, trainings.length === 1 ? trainings[0].id : "Training"),
     picker(all.trainings, chosen),
-    ...curves(page.groups, trainings, short, context),
+    ...curves(page, trainings, short, context),
     ...trainings.map((one) => rollouts(one, parameters, context, trainings.length === 1)),
     ...trainings.map(examples),
     ...trainings.map(details),
@@ -47,46 +47,53 @@ function picker(all, chosen) {
 const SMOOTHED = 24;
 const PLOTS_OF_REST = 4;
 const PLOTS_OF_GROUP = 8;
+const SMALL_COLUMNS = 4;
 
 // Curves of what changes; what never does, and what equals another curve, is one line of text.
-function curves(groups, trainings, short, context) {
+function curves(page, trainings, short, context) {
   const still = trainings.filter((one) => one.last_step === null).map((one) => h("p", { class: "note" }, `${one.id} has no steps yet.`));
-  const names = [...new Set(trainings.flatMap((one) => one.series.map((line) => line.name)))];
+  const known = new Map(trainings.flatMap((one) => one.series.map((line) => [line.name, line])));
   const pointsOf = (one, name) => (one.series.find((line) => line.name === name) || { points: [] }).points;
-  const groupOf = (name) => trainings.flatMap((one) => one.series).find((line) => line.name === name).group;
   const constant = [];
   const byShape = new Map();
-  for (const name of names) {
-    const values = new Set(trainings.flatMap((one) => pointsOf(one, name).map((point) => point[1])));
-    const most = Math.max(...trainings.map((one) => pointsOf(one, name).length));
+  for (const line of known.values()) {
+    const values = new Set(trainings.flatMap((one) => pointsOf(one, line.name).map((point) => point[1])));
+    const most = Math.max(...trainings.map((one) => pointsOf(one, line.name).length));
     if (values.size === 1 && most > 1) {
-      constant.push([name, [...values][0]]);
+      constant.push([line, [...values][0]]);
       continue;
     }
-    const shape = JSON.stringify(trainings.map((one) => pointsOf(one, name)));
+    const shape = JSON.stringify([line.unit, page.small_groups.includes(line.group) && line.group, trainings.map((one) => pointsOf(one, line.name))]);
     if (!byShape.has(shape)) byShape.set(shape, []);
-    byShape.get(shape).push(name);
+    byShape.get(shape).push(line);
   }
   const left = new Map();
-  const drawn = groups.flatMap((group) => {
-    const mine = [...byShape.values()].filter((equal) => groupOf(equal[0]) === group);
-    const most = group === groups[groups.length - 1] ? PLOTS_OF_REST : PLOTS_OF_GROUP;
+  const drawn = page.groups.flatMap((group) => {
+    const mine = [...byShape.values()].filter((equal) => equal[0].group === group);
+    const most = group === page.groups[page.groups.length - 1] ? PLOTS_OF_REST : PLOTS_OF_GROUP;
     if (mine.length > most) left.set(group, mine.length - most);
-    return mine.slice(0, most).map((equal) => curve(equal, trainings, short, context, pointsOf, group));
+    const small = page.small_groups.includes(group);
+    const size = small ? { width: context.width(SMALL_COLUMNS), height: 130 } : { width: context.width(2), height: 190 };
+    const plots = mine.slice(0, most).map((equal) => curve(equal, trainings, short, pointsOf, size));
+    if (!small) return plots.map((plot) => h("div", { class: "card" }, plot));
+    return plots.length ? h("section", { class: "card whole" }, h("h2", {}, group), h("div", { class: "small-plots" }, plots)) : [];
   });
   return [...still, h("div", { class: "grid" }, drawn),
-    constant.length ? h("p", { class: "quiet" }, "Constant: ", constant.map(([name, value], place) => [place ? ", " : "", h("code", {}, name), ` ${trimmed(value)}`])) : null,
+    constant.length ? h("p", { class: "quiet" }, "Constant: ", constant.map(([line, value], place) => [place ? ", " : "", h("span", { title: line.name }, `${line.title} ${trimmed(value)}`)])) : null,
     left.size ? h("p", { class: "quiet" }, `Not drawn: ${[...left].map(([group, rest]) => `${rest} of ${group}`).join(", ")}.`) : null];
 }
 
-function curve(equal, trainings, short, context, pointsOf, group) {
+function curve(equal, trainings, short, pointsOf, size) {
   const series = trainings.map((one, place) => {
-    const points = pointsOf(one, equal[0]);
-    const smooth = group !== "Held-out problems" && points.length > SMOOTHED;
+    const points = pointsOf(one, equal[0].name);
+    const smooth = equal[0].group !== "Held-out problems" && points.length > SMOOTHED;
     return { name: short[place], points: smooth ? smoothed(points) : points, raw: smooth ? points : null };
   });
-  const title = equal.map((name) => name.replaceAll("_", " ")).join(" = ");
-  return h("div", { class: "card" }, lines(title, series, { width: context.width(2), height: 190, x: "step", whole: true }));
+  const title = equal.map((line) => line.title).join(" = ") + (equal[0].unit ? ` (${equal[0].unit})` : "");
+  const plot = lines(title, series, { ...size, x: "step", whole: true });
+  const caption = plot.querySelector("figcaption");
+  if (caption) caption.title = `metrics.jsonl: ${equal.map((line) => line.name).join(", ")}`;
+  return plot;
 }
 
 // Means over neighbours on both sides, fewer at the ends.
@@ -105,27 +112,75 @@ function rollouts(training, parameters, context, alone) {
   const show = async (step) => {
     replace(place, h("p", { class: "quiet" }, "…"));
     try {
-      const found = await get("rollouts", { id: training.id, step });
-      replace(place, found.map((one) => rollout(one, context)));
+      replace(place, groups(await get("rollouts", { id: training.id, step }), training.most_rollouts, context));
     } catch (error) {
       replace(place, h("p", { class: "note warn" }, error.message));
     }
   };
-  const choice = h("select", { "aria-label": `Step of ${training.id}`, on: { change: (event) => show(Number(event.target.value)) } }, steps.map((step) => h("option", { value: step, selected: String(step) === parameters.step }, `step ${step}${training.explained_steps.includes(step) ? ", explained" : ""}`)));
+  const choose = (step) => {
+    if (alone) {
+      history.replaceState(null, "", link("training", { ids: training.id, step }));
+      context.moved();
+    }
+    show(step);
+  };
+  const choice = h("select", { "aria-label": `Step of ${training.id}`, on: { change: (event) => choose(Number(event.target.value)) } }, steps.map((step) => h("option", { value: step, selected: String(step) === parameters.step }, `step ${step}${training.explained_steps.includes(step) ? ", explained" : ""}`)));
   const box = h("details", { class: "card", open: alone && parameters.step !== undefined }, h("summary", {}, `Samples of ${training.id}, by step (${count(steps.length)})`), h("p", {}, choice), place);
   box.addEventListener("toggle", () => { if (box.open && !place.childNodes.length) show(Number(choice.value)); });
   if (box.open) show(Number(choice.value));
   return box;
 }
 
-function rollout(one, context) {
-  const rewards = one.responses.map((reply) => reply.reward).filter((reward) => reward !== null);
-  const mean = rewards.length ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
-  return h("details", { class: "rollout" }, h("summary", {}, visible(one.problem).slice(0, 160), h("span", { class: "quiet" }, ` ${plural(one.responses.length, "reply").replace("replys", "replies")}${mean === null ? "" : `, mean reward ${trimmed(mean)}`}`)),
-    rich(one.problem, { raw: context.raw }), one.gold ? h("p", {}, h("span", { class: "quiet" }, "right answer "), h("code", {}, visible(one.gold))) : null,
-    one.responses.map((reply) => h("div", { class: "message assistant" }, h("span", { class: "role" }, `reward ${reply.reward === null ? "–" : trimmed(reply.reward)}`,
-      Object.keys(reply.components).length > 1 ? ` (${Object.entries(reply.components).map(([name, value]) => `${name} ${trimmed(value)}`).join(", ")})` : "", reply.advantage === null ? "" : `, advantage ${trimmed(reply.advantage)}`, reply.finish ? `, ended by ${visible(reply.finish)}` : ""),
-      reply.tokens.length ? pushed(reply.tokens) : rich(reply.text, { raw: context.raw }))));
+// The problems of a step; the first whose rewards differ is open.
+function groups(all, most, context) {
+  const flat = all.filter((one) => one.without_spread).length;
+  const first = all.find((one) => !one.without_spread) || all[0];
+  return [h("p", { class: "quiet" }, `${all.length < most ? "" : "the first "}${plural(all.length, "problem")}, ${count(flat)} without spread: all rewards are equal, so nothing is learnt from them.`),
+    all.map((one) => rollout(one, context, one === first))];
+}
+
+function rollout(one, context, open) {
+  const columns = h("div", {});
+  const figures = [plural(one.responses.length, "reply").replace("replys", "replies"), one.mean === null ? "" : `mean reward ${trimmed(one.mean)}`, one.deviation === null ? "" : `spread ${trimmed(one.deviation)}`].filter(Boolean);
+  const box = h("details", { class: "rollout", open },
+    h("summary", {}, visible(one.problem).slice(0, 160), h("span", { class: "quiet", title: "spread: standard deviation of the rewards" }, ` ${figures.join(", ")}`),
+      one.without_spread ? h("span", { class: "tag warn" }, "no spread") : null, one.rejected ? h("span", { class: "tag" }, "replaced by another problem") : null, one.benchmark ? h("span", { class: "tag" }, visible(one.benchmark)) : null),
+    rich(one.problem, { raw: context.raw }), one.gold ? h("p", {}, h("span", { class: "quiet" }, "expected answer "), h("code", {}, visible(one.gold))) : null, columns);
+  const fill = () => { if (box.open && !columns.childNodes.length) replace(columns, sideBySide(one, context, true)); };
+  box.addEventListener("toggle", fill);
+  fill();
+  return box;
+}
+
+// Replies in columns: the best, the worst, then the others from the best down. Differences are to the best one, and of
+// the best one to the worst.
+function sideBySide(one, context, marked) {
+  const place = (reply) => reply.reward ?? -Infinity;
+  const sorted = [...one.responses].sort((a, b) => place(b) - place(a) || 0);
+  const ordered = sorted.length > 2 ? [sorted[0], sorted[sorted.length - 1], ...sorted.slice(1, -1)] : sorted;
+  const [best, worst] = ordered;
+  const body = (reply) => {
+    if (reply.tokens.length) return pushed(reply.tokens);
+    const parts = marked && worst ? difference(reply === best ? worst.text : reply.text, reply === best ? reply.text : best.text) : null;
+    return parts ? changed(parts, reply === best ? "come" : "gone") : rich(reply.text, { raw: context.raw });
+  };
+  const node = h("div", { class: "scroll columns", tabindex: "0", role: "region", "aria-label": "Replies side by side" }, ordered.map((reply, number) => h("section", { class: "column" }, facts(reply, heading(reply, number, one)), body(reply))));
+  const turn = h("button", { type: "button", "aria-pressed": String(marked), on: { click: () => { const next = sideBySide(one, context, !marked); replace(node.parentNode, next); next[0].querySelector("button").focus(); } } }, "Mark differences");
+  return [h("p", {}, turn, h("span", { class: "quiet" }, " from the best reply; those of the best one from the worst")), node];
+}
+
+function heading(reply, number, one) {
+  if (one.without_spread || one.responses.length < 2) return `reply ${number + 1}`;
+  return ["best", "worst"][number] || `reply ${number + 1}`;
+}
+
+function facts(reply, title) {
+  const parts = Object.entries(reply.components);
+  const length = reply.token_count ? plural(reply.token_count, "token") : plural(reply.characters, "character");
+  const rows = [["reward", reply.reward === null ? "–" : trimmed(reply.reward)], ...(parts.length > 1 ? parts.map(([name, value]) => [`· ${visible(name)}`, trimmed(value)]) : []),
+    ["advantage", reply.advantage === null ? "–" : trimmed(reply.advantage)], ["length", length], ["answer", visible(reply.answer)], ["turns", reply.turns === null ? "" : count(reply.turns)],
+    ["finish reason", visible(reply.finish)], ["unscored", visible(reply.why)]];
+  return [h("h3", {}, title), h("dl", { class: "pairs" }, rows.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))];
 }
 
 // Tokens by how far a step pushed their chances: underlined where up, struck through where down, stronger where further.
