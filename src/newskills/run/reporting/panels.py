@@ -58,8 +58,10 @@ def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
                 for line in lines:
                     record = _decoded(line)
                     if record is None or record.judge_panel is None:
-                        asked = record is not None and not record.judge_prefilled and record.outcome != "unscored"
-                        if asked and not judges:
+                        is_judged = (
+                            record is not None and not record.judge_prefilled and record.outcome != "unscored"
+                        )
+                        if is_judged and not judges:
                             return None  # the first record about which a judge was asked says whether there is a panel
                         continue
                     judges.update(dict.fromkeys(record.judge_panel))
