@@ -185,3 +185,13 @@ def test_parquet_without_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r"newskills\[hf\]"):
         rows(write(tmp_path / "g.parquet", ""), format="parquet")
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl", "rows", "csv"])
+def test_packed_files_that_are_cut_or_damaged(tmp_path: Path, form: str) -> None:
+    whole = gzip.compress(b'{"text": "The quick brown fox"}\n' * 1000)
+    for data in (whole[:60], whole[:-8], whole[:30] + b"zzzz" + whole[34:], whole[:-8] + b"zzzzzzzz"):
+        path = tmp_path / "cut.gz"
+        path.write_bytes(data)
+        with pytest.raises(DataError, match=r"cut\.gz"):
+            list(read_source(path, Source(format=form)))

@@ -132,3 +132,43 @@ def test_labels_that_say_nothing(tmp_path: Path, lines: list[Any], expected: str
     file = write(tmp_path / "labels.jsonl", lines)
     with pytest.raises(DataError, match=expected):
         newskills.judge_agreement(results_dirs=str(tmp_path / "run"), labels=str(file))
+
+
+def test_intervals_are_of_shares_and_never_empty(tmp_path: Path) -> None:
+    """Of few labels, all alike: what they cannot rule out stays within 0 and 100."""
+    rows, _ = judged(40, 4)
+    for row in rows:
+        row["judge_correct"] = True
+    benchmark(tmp_path / "run", "sums", [rows])
+    for count, of in ((1, 40), (3, 40), (3, 3)):
+        benchmark(tmp_path / "run", "sums", [rows[:of]])
+        file = labels(tmp_path / "labels.jsonl", [True] * count, count)
+        (agreement,) = newskills.judge_agreement(results_dirs=str(tmp_path / "run"), labels=str(file))
+        assert 0 <= agreement.ppi.low < 100 * (1 - 0.3 / count)
+        assert agreement.ppi.value == agreement.ppi.high == 100
+
+
+def test_labels_that_stand_for_several_replies(tmp_path: Path) -> None:
+    first, _ = judged(4, 1)
+    second = [{**row, "generation": f"{row['generation']} at last"} for row in first]
+    benchmark(tmp_path / "a", "sums", [first])
+    benchmark(tmp_path / "b", "sums", [second])
+    plain = [{"id": "q0", "label": "yes"}]
+    write(tmp_path / "labels.jsonl", plain)
+    done = ns("ns judge_agreement a b --labels labels.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 label for different replies" in done.stderr
+    write(
+        tmp_path / "labels.jsonl",
+        [{"id": "q0", "label": label, "model": name} for name, label in (("a", 1), ("b", 0))],
+    )
+    done = ns("ns judge_agreement a b --labels labels.jsonl --json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "different replies" not in done.stderr
+    (agreement,) = json.loads(done.stdout)
+    assert agreement["labelled"] == 2
+    assert agreement["accuracy"]["value"] == 50
+    write(tmp_path / "labels.jsonl", [*plain, {"id": "q0", "label": "no"}])
+    done = ns("ns judge_agreement a --labels labels.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "q0 is labelled yes and no" in done.stderr

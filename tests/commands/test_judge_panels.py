@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.commands import judged
 from tests.commands.judged import answering
 from tests.commands.running import ns, rows_of
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Script
+
+from newskills.solve.judges.panel import FORMS
 
 # 29 ratings, 5 of them No. Two units differ, each with 4 unequal ordered pairs of 3 ratings; by chance 2 * 5 * 24 / 28.
 ALPHA = 1 - 2 * (4 / 2) / (2 * 5 * 24 / 28)
@@ -111,3 +114,39 @@ def test_a_model_leaves_the_panel_that_would_judge_it(here: Path, fake_server: F
     assert done.returncode == 0, done.stderr
     assert "fake does not judge its own answers: the panel is a, b" in done.stderr
     assert len(other.records) == 20
+
+
+def test_the_first_answer_needs_no_judge(here: Path, fake_server: FakeServerFactory) -> None:
+    """Records that no judge was asked about say nothing about whether there is a panel."""
+    rows = (here / "sums.py").read_text().replace("judge=Judge()", 'judge=Judge(kind="math_judge")')
+    (here / "sums.py").write_text(rows)
+    words = {**judged.WORDS, "Add 0 and 0.": "0"}
+    model = fake_server(Script(answer=Answer(kind="table", table=words)))
+    first, second = fake_server(judge("Add 1 and")), fake_server(judge("Add 1 and", "Add 2 and"))
+    done = ns(panel_line(model.url, {"a": first.url, "b": second.url}, "--accept_lost=10"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert records[0]["judge_prefilled"]
+    assert "judge_split" in json.loads((here / "out/metrics.json").read_text())["judged-sums"]["pass@1"]
+
+
+def test_official_scorers_read_the_panel_as_a_judge(here: Path, fake_server: FakeServerFactory) -> None:
+    """A verdict as an object stays one, with the confidence that judges read; tokens of all judges count."""
+    texts = ('{"correct": "yes", "confidence": 80}', '{"correct": "yes", "confidence": 91}', "correct: no")
+    model = fake_server(answering())
+    servers = [fake_server(Script(answer=Answer(text=text))) for text in texts]
+    servers[0].script = replace(servers[0].script, usage="none")
+    words = panel_line(model.url, {name: server.url for name, server in zip("abc", servers, strict=True)})
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert {row["judgement"] for row in records} == {'{"correct": "yes", "confidence": 86}'}
+    assert {row["outcome"] for row in records} == {"correct"}
+    assert all(row["judge_num_generated_tokens"] > 0 for row in records)
+
+
+@pytest.mark.parametrize("letters", [{"a": "right", "b": "wrong"}, {"C": "right", "I": "wrong"}])
+def test_the_letter_of_a_panel_is_read_as_its_verdict(letters: dict[str, str]) -> None:
+    form = FORMS["letter"]
+    for name in letters.values():
+        assert form.read(form.write(name, letters, []), letters) == name

@@ -325,6 +325,38 @@ def test_replies_are_markdown_with_what_was_searched_marked(browser: Browser, pa
     unharmed(browser)
 
 
+def test_markdown_loses_no_word_and_takes_no_time(browser: Browser, page: str) -> None:
+    """Words W1, W2, … wherever the parser would drop them; 100 kB that take it a square of time."""
+    browser.open(page)
+    address = (
+        "performance.getEntriesByType('resource').map((one) => one.name).find((name) => name.endsWith('{}.js'))"
+    )
+    for name in ("markdown", "text"):
+        browser.run(f"import({address.format(name)}).then((module) => {{ window.{name} = module; }})")
+    texts = [
+        '[a](http://b.invalid/W1 "W2") [a](http://b.invalid/$W3$)',
+        "```python W1 $W2$\nW3\n```",
+        "| a | b |\n|--|--|\n| W1 | W2 | W3 |",
+        "".join(f"{'  ' * depth}- W{depth}\n" for depth in range(1, 70)),
+        "> " * 120 + "W1",
+        "<!-- W1 --> <script>W2</script> [W3](javascript:W4) [W5][W6]\n\n[W6]: http://b.invalid 'W7'",
+    ]
+    for text in texts:
+        for query in ("W", "1", ""):
+            call = f"markdown.markdown({json.dumps(text)}, {{ marks: text.hits({json.dumps(text)}, {query!r}) }})"
+            shown = browser.run(f"{call}.textContent")
+            assert set(re.findall(r"W\d+", text)) <= set(re.findall(r"W\d+", shown)), shown
+            assert browser.run(f"{call}.querySelectorAll('[href], [src], script').length") == 0
+    for text in ("*_" * 50_000, "a*" * 50_000, "`a " * 33_000, "```\n" * 25_000):
+        call = f"markdown.markdown({json.dumps(text)})"
+        assert (
+            browser.run(
+                f"(() => {{ const start = performance.now(); {call}; return performance.now() - start; }})()"
+            )
+            < 1500
+        )
+
+
 def test_search_finds_text_of_the_records(browser: Browser, page: str) -> None:
     browser.open(f"{page}#/samples?{SUMS}")
     browser.press("/")

@@ -5166,7 +5166,8 @@ def judge_agreement(
     Args:
         ctx: nothing: this function has no `++` keys
         results_dirs: folders of judged results, also of several models (required)
-        labels: JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, seed (required)
+        labels: JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, model, seed
+            (required)
         json: print everything as JSON
 
     Returns:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95, bootstrap, cohen_kappa, wilson
+from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
 from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover
@@ -70,13 +71,15 @@ def judge_agreements(
 ) -> tuple[list[JudgeAgreement], list[str]]:
     """Compare each judge of each benchmark with labels; notes say which could not be.
 
-    Raises DataError: a label is neither yes nor no, or no label belongs to a judged sample.
+    Raises DataError: a label is neither yes nor no, two labels of a sample differ, or no label belongs to a judged
+    sample.
     """
     labels = [(sample, _label(sample)) for sample in labelled]
+    replies: dict[LabelledSample, set[str]] = {}
     judged: dict[tuple[str, str], list[_Judged]] = {}
     for folder in folders:
         for item in discover(folder):
-            for judge, sample in _samples(item, labels):
+            for judge, sample in _samples(item, labels, replies):
                 judged.setdefault((item.benchmark, judge), []).append(sample)
     agreements, notes = [], []
     for (benchmark, judge), samples in judged.items():
@@ -84,6 +87,12 @@ def judge_agreements(
             agreements.append(_agreement(benchmark, judge, samples))
         else:
             notes.append(f"{benchmark}: no labelled sample has a verdict of {judge}.")
+    several = [sample for sample, texts in replies.items() if len(texts) > 1]
+    if several:
+        notes.append(
+            f"{counted(len(several), 'label')} for different replies, the first for those to {several[0].id}: name "
+            "benchmark, model and seed in each label."
+        )
     if not agreements:
         raise DataError(
             "No label belongs to a sample that a judge has decided on.",
@@ -102,9 +111,10 @@ def _label(sample: LabelledSample) -> bool:
 
 
 def _samples(
-    item: BenchmarkResults, labels: Sequence[tuple[LabelledSample, bool]]
+    item: BenchmarkResults, labels: Sequence[tuple[LabelledSample, bool]], replies: dict[LabelledSample, set[str]]
 ) -> Iterator[tuple[str, _Judged]]:
-    """Yield each sample of a benchmark once for each judge that was asked about it."""
+    """Yield each sample of a benchmark once for each judge that was asked about it. `replies`: label → the different
+    replies that it stands for."""
     by_id: dict[str, list[tuple[LabelledSample, bool]]] = {}
     for sample, label in labels:
         if sample.benchmark in (None, item.benchmark):
@@ -116,9 +126,18 @@ def _samples(
         model = str(state.settings.get("server.model")) if state is not None else ""
         for row in read_whole_rows(item, file):
             matching = [
-                label for sample, label in by_id.get(str(row.get("id")), []) if sample.seed in (None, seed)
+                (sample, label)
+                for sample, label in by_id.get(str(row.get("id")), [])
+                if sample.seed in (None, seed) and sample.model in (None, model)
             ]
-            wanted = matching[0] if matching else None
+            if len({label for _, label in matching}) > 1:
+                raise DataError(
+                    f"{row.get('id')} is labelled yes and no.",
+                    hint="Name benchmark, model and seed in each label, or decide.",
+                )
+            for sample, _ in matching:
+                replies.setdefault(sample, set()).add(str(row.get("generation")))
+            wanted = matching[0][1] if matching else None
             for judge, verdict in _verdicts(row).items():
                 length = len(str(row.get("generation") or ""))
                 yield judge, _Judged(verdict, wanted, length, judge == model)
@@ -238,16 +257,19 @@ def _prediction_powered(decided: Sequence[_Judged]) -> Number:
     the labels' mean."""
     both = [sample for sample in decided if sample.label is not None]
     rest = [float(bool(sample.verdict)) for sample in decided if sample.label is None]
-    if rest:
-        errors = _errors(both)
-        value = _mean(rest) - _mean(errors)
-        half = Z95 * math.sqrt(_variance(rest) / len(rest) + _variance(errors) / len(errors))
-    else:
-        labels = [float(bool(sample.label)) for sample in both]
-        value = _mean(labels)
-        half = Z95 * math.sqrt(_variance(labels) / len(labels))
+    if not rest:
+        share = _share([bool(sample.label) for sample in both])
+        assert share is not None  # somebody has labelled a sample
+        return share
+    errors = _errors(both)
+    value = min(1.0, max(0.0, _mean(rest) - _mean(errors)))
+    half = Z95 * math.sqrt(_variance(rest) / len(rest) + _variance(errors) / len(errors))
     return Number(
-        value=100 * value, low=100 * (value - half), high=100 * (value + half), n=len(decided), method="normal"
+        value=100 * value,
+        low=100 * max(0.0, value - half),
+        high=100 * min(1.0, value + half),
+        n=len(decided),
+        method="normal",
     )
 
 
@@ -256,7 +278,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _variance(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return 0.25
+    """Return the variance; of values that are all equal, one whose interval is as wide as that of a share of 0."""
+    if len(set(values)) < 2:
+        return len(values) * (wilson(0.0, len(values))[1] / Z95) ** 2
     mean = _mean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -13,11 +13,13 @@ from newskills.base.store import read_rows
 
 
 class LabelledSample(Struct, frozen=True, kw_only=True):
-    """A line of `--labels`. Without a benchmark, a seed or a scanner it stands for all of them."""
+    """A line of `--labels`. Without a benchmark, a model, a seed or a scanner it stands for all of
+    them."""
 
     id: str
     label: str
     benchmark: str | None = None
+    model: str | None = None
     seed: int | None = None
     scanner: str | None = None
 

@@ -11,6 +11,7 @@ import io
 import json
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -69,10 +70,13 @@ def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[Ra
         read = _READERS.get(source.format)
         if read is None:
             raise DataError(f"{shown}: there is no reader for the format '{source.format}'.")
-        for raw in read(file, source, shown):
-            if name:
-                raw.row.setdefault("_file", name)
-            yield raw
+        try:
+            for raw in read(file, source, shown):
+                if name:
+                    raw.row.setdefault("_file", name)
+                yield raw
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{shown}: the packed data are damaged ({error}).") from error
 
 
 def _plain(path: Path) -> IO[bytes]:

@@ -22,7 +22,9 @@ class JudgeAgreementOptions(Struct, frozen=True, kw_only=True):
     results_dirs: Annotated[
         list[str], doc("folders of judged results, also of several models", {"positional": True})
     ]
-    labels: Annotated[str, doc('JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, seed')]
+    labels: Annotated[
+        str, doc('JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, model, seed')
+    ]
     json: Annotated[bool, doc("print everything as JSON")] = False
 
 

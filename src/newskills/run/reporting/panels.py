@@ -40,6 +40,8 @@ class PanelAgreement(Struct, frozen=True, kw_only=True):
 class _Record(Struct):
     judge_panel: dict[str, dict[str, Any]] | None = None
     judge_split: bool | None = None
+    judge_prefilled: bool = False
+    outcome: str = ""
 
 
 _decoder = msgspec.json.Decoder(_Record)
@@ -56,8 +58,11 @@ def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
                 for line in lines:
                     record = _decoded(line)
                     if record is None or record.judge_panel is None:
-                        if not judges:
-                            return None  # the first record says whether there is a panel
+                        is_judged = (
+                            record is not None and not record.judge_prefilled and record.outcome != "unscored"
+                        )
+                        if is_judged and not judges:
+                            return None  # the first record about which a judge was asked says whether there is a panel
                         continue
                     judges.update(dict.fromkeys(record.judge_panel))
                     judged += 1

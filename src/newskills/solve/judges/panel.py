@@ -8,6 +8,7 @@ as the panel's. Everything that reads judgements afterwards works as with one ju
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import BadRequestError
-from newskills.base.judgement import parse_judgement, parse_verdict
+from newskills.base.judgement import parse_confidence, parse_judgement, parse_verdict, structured_verdict
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.graders.judges.arena import arena_label, mark
@@ -113,26 +114,31 @@ class PanelJudgeSolver:
             present = [verdict for verdict in verdicts.values() if verdict is not None]
             is_split |= len(set(present)) > 1
             together = self._form.combine(present) if present else None
-            texts[key] = "" if together is None else self._form.write(together, letters)
+            member_texts = [attempt.fields.get(key) for attempt in attempts.values()]
+            texts[key] = "" if together is None else self._form.write(together, letters, member_texts)
         if self._key not in texts:
             texts[self._key] = "\n\n".join(f"[{key.removeprefix(f'{self._key}-')}]\n{texts[key]}" for key in keys)
-        counts = {
-            key for key, value in fields.items() if key.startswith(f"{PREFIX}num_") and isinstance(value, int)
-        }
+        counts = dict.fromkeys(
+            key
+            for attempt in attempts.values()
+            for key, value in attempt.fields.items()
+            if key.startswith(f"{PREFIX}num_") and isinstance(value, int)
+        )
         sums = {key: sum(attempt.fields.get(key) or 0 for attempt in attempts.values()) for key in counts}
         model = ", ".join(names.values())
         return {**fields, **texts, **sums, f"{PREFIX}model": model, PANEL: panel, SPLIT: is_split}
 
 
 class _Form(Struct, frozen=True):
-    """How verdicts of one form are read from a text, combined, and written so that the same reading finds them.
+    """How verdicts of one form are read from a text, combined, and written so that the same reading finds them, by the
+    side of what the judges wrote.
 
     Letters, and what they stand for, matter for the form of that name only.
     """
 
     read: Callable[[Any, Letters], Verdict | None]
     combine: Callable[[Sequence[Any]], Verdict | None]
-    write: Callable[[Any, Letters], str]
+    write: Callable[[Any, Letters, Sequence[object]], str]
 
 
 def _read_yes_or_no(text: object, letters: Letters) -> str | None:
@@ -165,17 +171,30 @@ def _read_game(text: object, letters: Letters) -> str | None:
     return _TURNED.get(label, label)
 
 
-def _letter_of(verdict: str, letters: Letters) -> str:
-    return next(letter for letter, name in letters.items() if name == verdict)
+def _written_yes_or_no(verdict: str, letters: Letters, texts: Sequence[object]) -> str:
+    """Return the verdict, with the mean of the confidences that judges read in the answer, as an object where some of
+    their texts are: official scorers read nothing else."""
+    confidences = [percent for text in texts if (percent := parse_confidence(text)) is not None]
+    percent = round(math.fsum(confidences) / len(confidences)) if confidences else None
+    if any(structured_verdict(text) is not None for text in texts):
+        stated = {} if percent is None else {"confidence": percent}
+        return json.dumps({"correct": verdict.lower(), **stated})
+    return f"Judgement: {verdict}" + ("" if percent is None else f"\nConfidence: {percent}")
+
+
+def _written_letter(verdict: str, letters: Letters, texts: Sequence[object]) -> str:
+    """Return the letter, or the name where the letter cannot be read (a small one)."""
+    signs = (*(letter for letter, name in letters.items() if name == verdict), verdict)
+    return next((sign for sign in signs if parse_verdict(sign, letters) == verdict), "")
 
 
 FORMS: Mapping[VerdictForm, _Form] = {
-    "yes_or_no": _Form(_read_yes_or_no, _most, lambda verdict, letters: f"Judgement: {verdict}"),
-    "letter": _Form(parse_verdict, _most, _letter_of),
-    "game": _Form(_read_game, _median_game, lambda verdict, letters: f"[[{verdict}]]"),
+    "yes_or_no": _Form(_read_yes_or_no, _most, _written_yes_or_no),
+    "letter": _Form(parse_verdict, _most, _written_letter),
+    "game": _Form(_read_game, _median_game, lambda verdict, letters, texts: f"[[{verdict}]]"),
     "mark": _Form(
         lambda text, letters: mark(text),
         lambda marks: math.fsum(marks) / len(marks),
-        lambda verdict, letters: f"[[{verdict:.3f}]]",
+        lambda verdict, letters, texts: f"[[{verdict:.3f}]]",
     ),
 }

@@ -2,9 +2,11 @@
 // Replies as Markdown and formulas. markdown-it makes tokens, and this module makes elements of them: no markup of a text is
 // ever read by the browser, and what would link elsewhere is shown as text.
 import { h } from "./dom.js";
-import { asNode, formula, pieces, rich, visible } from "./text.js";
+import { asNode, code, formula, pieces, rich, visible } from "./text.js";
 
 const LONGEST = 100000;
+// Characters that may be markup: the parser's time grows with their square.
+const MOST_MARKUP = 10000;
 const TAGS = new Set(["p", "ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s"]);
 // Formulas and marks stand in the Markdown as characters that no font and no writer uses.
 const [REF, END, MARK, UNMARK] = ["\ue000", "\ue001", "\ue002", "\ue003"];
@@ -12,16 +14,26 @@ const OURS = /[\ue000-\ue003]/;
 const LEAF = /\ue000(\d+)\ue001|\ue002(\d+)\ue001|(\ue003)/g;
 
 const parser = globalThis.markdownit({ html: false, linkify: false, breaks: true }).disable(["image", "reference"]);
+parser.normalizeLink = parser.normalizeLinkText = (address) => address; // shown as it was written, never followed
 
-// Like `rich`, with Markdown. What is long, or holds our own characters, is shown by `rich`.
+// Like `rich`, with Markdown. What is long, holds our own characters, or would lose some text, is shown by `rich`.
 export function markdown(text, options = {}) {
   const { marks = [], raw = false } = options;
   if (raw || text.length > LONGEST || OURS.test(text)) return rich(text, options);
   const formulas = pieces(text).filter((piece) => piece.kind === "math");
   const state = { text, formulas, marks, mark: null };
   const node = h("div", { class: "text markdown", lang: "", dir: "auto" });
-  build(node, parser.parse(encoded(text, formulas, marks), {}), state);
+  const written = encoded(text, formulas, marks);
+  if ((written.match(/[*_~`[\]]/g) || []).length > MOST_MARKUP) return rich(text, options);
+  const tokens = parser.parse(written, {});
+  if (tokens.reduce((sum, token) => sum + letters(token.content) + letters(token.info), 0) < letters(written)) return rich(text, options);
+  build(node, tokens, state);
   return node;
+}
+
+// Letters and digits, of which the parser drops some: cells beyond the last column, nesting beyond a hundred levels.
+function letters(text) {
+  return (text.match(/[\p{L}\p{N}]/gu) || []).length;
 }
 
 // The text with a reference in place of each formula, and marks as characters around what they mark.
@@ -60,9 +72,9 @@ function build(root, tokens, state) {
       open.push(node);
     } else if (token.nesting === -1) {
       open.pop();
-      if (token.type === "link_close") open[open.length - 1].append(h("span", { class: "quiet" }, ` (${visible(state.links.pop())})`));
+      if (token.type === "link_close") open[open.length - 1].append(h("span", { class: "quiet" }, " (", run(state.links.pop(), state, false), ")"));
     } else top.append(...leaf(token, state));
-    if (token.type === "link_open") (state.links ||= []).push(String(token.attrGet("href")));
+    if (token.type === "link_open") (state.links ||= []).push([token.attrGet("href"), token.attrGet("title")].filter(Boolean).join(" "));
   }
 }
 
@@ -72,12 +84,13 @@ function element(token) {
   const node = h(tag, {});
   const first = tag === "ol" ? Number(token.attrGet("start")) : 0;
   if (first > 1) node.start = first;
+  if (tag === "li" && token.info) node.value = Number(token.info);
   return node;
 }
 
 function leaf(token, state) {
   if (token.type === "fence" || token.type === "code_block") {
-    return [h("pre", { class: "code", "data-language": token.info || null }, h("code", {}, run(token.content, state, false)))];
+    return [code(token.info && run(token.info, state, false), run(token.content, state, false))];
   }
   if (token.type === "code_inline") return [h("code", {}, run(token.content, state, false))];
   if (token.type === "softbreak" || token.type === "hardbreak") return [h("br", {})];

@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 
 const MOST_FORMULAS = 300;
+const MOST_FENCES = 1000;
 const MOST_HITS = 500;
 // Lengths are bounded, so that a text full of beginnings without an end is read in no time, too.
 const FORMULA = /\$\$([\s\S]{1,4000}?)\$\$|\\\[([\s\S]{1,4000}?)\\\]|\\\(([\s\S]{1,4000}?)\\\)|(?<![\\$\w])\$(?!\s)([^$\n]{1,400}?)(?<![\s\\])\$(?![\w$])|(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})+\})/g;
@@ -20,7 +21,10 @@ export function visible(text) {
 // Pieces of `text`: {kind: text | math | code, start, end, …}, in order and without gaps.
 export function pieces(text) {
   const found = [];
-  for (const match of text.matchAll(FENCE)) found.push({ kind: "code", start: match.index, end: match.index + match[0].length, inner: match[2], language: match[1] });
+  for (const match of text.matchAll(FENCE)) {
+    if (found.length >= MOST_FENCES) break;
+    found.push({ kind: "code", start: match.index, end: match.index + match[0].length, inner: match[2], language: match[1] });
+  }
   let formulas = 0;
   for (const match of text.matchAll(FORMULA)) {
     const start = match.index;
@@ -87,6 +91,11 @@ function marked(text, start, end, marks) {
   return nodes;
 }
 
+// A block of code under the words behind its fence.
+export function code(words, nodes) {
+  return h("pre", { class: "code" }, words ? h("span", { class: "quiet" }, words, "\n") : null, h("code", {}, nodes));
+}
+
 // A block of text. marks: [{start, end, kind, title}] in UTF-16 units, sorted; raw: nothing is set.
 export function rich(text, options = {}) {
   const { marks = [], raw = false } = options;
@@ -101,7 +110,7 @@ export function rich(text, options = {}) {
       node.append(...marked(text, piece.start, piece.end, within).map(asNode));
     } else if (piece.kind === "code") {
       const inside = text.indexOf(piece.inner, piece.start);
-      node.append(h("pre", { class: "code", "data-language": piece.language || null }, h("code", {}, marked(text, inside, inside + piece.inner.length, within))));
+      node.append(code(piece.language, marked(text, inside, inside + piece.inner.length, within)));
     } else {
       const set = formula(piece, text);
       node.append(within.length ? h("mark", { class: within[0].kind, title: within[0].title }, set) : set);

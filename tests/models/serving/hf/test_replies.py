@@ -150,6 +150,18 @@ def test_seeds_give_the_same_whatever_is_beside_them(llama: Served) -> None:
     assert len(set(many)) == 12
 
 
+def test_settings_of_a_neighbour_change_no_reply(llama: Served) -> None:
+    """Requests of all kinds in one batch get what each gets alone."""
+    kinds: list[dict[str, Any]] = [{}, {"top_p": 0.9}, {"top_k": 20}, {"min_p": 0.1}, {"repetition_penalty": 1.2}]
+    kinds += [{"logprobs": 2, "echo": True}, {"stop": ["a", "☃"]}, {"temperature": 0.0}]
+    bodies = [
+        body(prompt, 4 + 3 * number, **{"temperature": 0.9, "seed": number, **more})
+        for number, prompt in enumerate(PROMPTS[:2])
+        for more in kinds
+    ]
+    assert llama.texts(*bodies) == [llama.texts(each)[0] for each in bodies]
+
+
 def test_sampling_follows_the_model_s_probabilities(llama: Served) -> None:
     """1,000 first tokens: shares near the probabilities, and nothing beyond top_k."""
     ids = llama.loaded.tokenizer.encode("The quick")
@@ -220,15 +232,21 @@ def test_too_little_memory_halves_the_batch_and_changes_no_reply(
         assert "needs more memory than there is" in reply["error"]
 
 
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
 @pytest.mark.parametrize("change", ["join", "keep"])
 def test_a_change_of_the_batch_that_fails_loses_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, temperature: float
 ) -> None:
     from newskills.models.serving.hf.batch import Batch
 
     limits = [24 - number for number in range(len(PROMPTS))]
     with served(folder) as place:
-        wanted = [alone(place, prompt, limit) for prompt, limit in zip(PROMPTS, limits, strict=True)]
+        bodies = [
+            body(prompt, limit, temperature=temperature) for prompt, limit in zip(PROMPTS, limits, strict=True)
+        ]
+        wanted = place.texts(*bodies)
+        if temperature == 0:
+            assert wanted == [alone(place, prompt, limit) for prompt, limit in zip(PROMPTS, limits, strict=True)]
         real, failures = getattr(Batch, change), list[str]()
 
         def once(batch: Batch, other: Any) -> None:
@@ -239,7 +257,7 @@ def test_a_change_of_the_batch_that_fails_loses_nothing(
             real(batch, other)
 
         monkeypatch.setattr(Batch, change, once)
-        assert place.texts(*(body(prompt, limit) for prompt, limit in zip(PROMPTS, limits, strict=True))) == wanted
+        assert place.texts(*bodies) == wanted
         assert failures
 
 
@@ -327,12 +345,50 @@ def test_conversations_go_through_the_chat_template(llama: Served) -> None:
         ({"max_tokens": 300}, 400, "maximum context length is 256 tokens"),
         ({"prompt": [9999]}, 400, "token id 9999"),
         ({"prompt": ""}, 400, "no tokens"),
+        ({"temperature": -1}, 400, "`float` >= 0.0 - at `$.temperature`"),
+        ({"top_p": 1.5}, 400, "`float` <= 1.0 - at `$.top_p`"),
+        ({"min_p": -0.1}, 400, "`float` >= 0.0 - at `$.min_p`"),
+        ({"repetition_penalty": -3}, 400, "at `$.repetition_penalty`"),
+        ({"logprobs": -5}, 400, "`int` >= 0 - at `$.logprobs`"),
     ],
 )
 def test_what_cannot_be_done_is_refused(llama: Served, more: dict[str, Any], status: int, sentence: str) -> None:
     ((code, reply),) = llama.ask({**body("The quick"), **more})
     assert code == status
     assert sentence in reply["error"]
+
+
+TURN = {"role": "user", "content": "Hello"}
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "sentence"),
+    [
+        (
+            "/v1/chat/completions",
+            {"messages": [{**TURN, "content": [{"type": "text", "text": 5}]}]},
+            "cannot be read",
+        ),
+        (
+            "/v1/chat/completions",
+            {"messages": [TURN], "chat_template_kwargs": {"chat_template": "{{ 1 }}"}},
+            "cannot bring their own",
+        ),
+        ("/detokenize", {"tokens": [-1]}, "at `$.tokens[0]`"),
+        ("/detokenize", {"tokens": [1 << 60]}, "at `$.tokens[0]`"),
+        ("/v1/completions", b'{"user": ' + b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_body_that_is_malformed_gets_one_sentence(llama: Served, path: str, data: Any, sentence: str) -> None:
+    sent = data if isinstance(data, bytes) else json.dumps(data).encode()
+    reply = asyncio.run(llama.server.answer(HttpRequest("POST", path, "", {}, sent)))
+    assert reply.status == 400
+    assert sentence in json.loads(reply.body)["error"]
+
+
+def test_a_temperature_next_to_nothing_takes_the_likeliest(llama: Served) -> None:
+    coldest = {**body("The quick"), "temperature": 1e-40}
+    assert llama.texts(coldest) == llama.texts(body("The quick"))
 
 
 def test_logits_that_are_no_numbers_are_never_an_answer(folder: Path) -> None:

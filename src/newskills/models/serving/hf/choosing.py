@@ -28,10 +28,16 @@ def choose(logits: Tensor, sequences: Sequence[TokenSequence]) -> list[int]:
             hint="Another --dtype may help: float32 or bfloat16.",
         )
     chosen = _penalised(logits, sequences).argmax(-1)
-    drawing = [place for place, sequence in enumerate(sequences) if sequence.sampling.temperature > 0]
-    if drawing:
-        picked = [sequences[place] for place in drawing]
-        chosen[drawing] = _draw(_penalised(logits[drawing], picked), picked)
+    size = logits.shape[-1]
+    for narrows in (False, True):  # apart, since what one draw gives depends on the order of the tokens
+        drawing = [
+            place
+            for place, sequence in enumerate(sequences)
+            if sequence.sampling.temperature > 0 and sequence.sampling.narrows(size) == narrows
+        ]
+        if drawing:
+            picked = [sequences[place] for place in drawing]
+            chosen[drawing] = _draw(_penalised(logits[drawing], picked), picked)
     tokens: list[int] = chosen.tolist()
     for place, (sequence, token) in enumerate(zip(sequences, tokens, strict=True)):
         sequence.generated.append(token)
@@ -76,11 +82,11 @@ def _draw(logits: Tensor, sequences: Sequence[TokenSequence]) -> Tensor:
     def column(values: Sequence[float]) -> Tensor:
         return torch.tensor(values, device=device)[:, None]
 
-    dice = column([torch.rand(1, generator=sequence.dice, dtype=torch.float64).item() for sequence in sequences])
+    dice = column([sequence.roll() for sequence in sequences])
     probs = (logits / column([each.temperature for each in settings])).softmax(-1)
     size = probs.shape[-1]
     order = None
-    if any(0 < each.top_k < size or each.top_p < 1 or each.min_p > 0 for each in settings):
+    if any(each.narrows(size) for each in settings):
         probs, order = probs.sort(dim=-1, descending=True, stable=True)
         kept = probs >= probs[:, :1] * column([each.min_p for each in settings])
         kept &= torch.arange(size, device=device) < column(

@@ -29,6 +29,8 @@ def chat_prompt(messages: list[Row], loaded: LoadedModel, settings: Row) -> Enco
 
     Raises ConfigError where there is none, DataError for what the template or the model does not take.
     """
+    if "chat_template" in settings:
+        raise DataError("The chat template is the model's: requests cannot bring their own.")
     sees = loaded.processor is not None and loaded.processor.chat_template
     templated = loaded.processor if sees else loaded.tokenizer
     if not templated.chat_template:
@@ -51,11 +53,10 @@ def _joined(content: Any) -> Any:
     if not isinstance(content, list):
         return content
     for part in content:
-        if not isinstance(part, dict) or part.get("type") != "text":
-            raise DataError(
-                f"A part of the type {part.get('type') if isinstance(part, dict) else part!r} cannot be read."
-            )
-    return "\n".join(part.get("text", "") for part in content)
+        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            raise DataError(f"A part of the type {str(kind)[:50]} cannot be read.")
+    return "\n".join(part["text"] for part in content)
 
 
 def images_of(message: Row) -> list[Row]:
@@ -92,7 +93,10 @@ def _parts(content: Any) -> list[Row]:
     if isinstance(content, str) or content is None:
         return [{"type": "text", "text": content or ""}]
     return [
-        {"type": "image", "image": _opened(part)} if part.get("type") == "image_url" else part for part in content
+        {"type": "image", "image": _opened(part)}
+        if isinstance(part, dict) and part.get("type") == "image_url"
+        else {"type": "text", "text": _joined([part])}
+        for part in content
     ]
 
 

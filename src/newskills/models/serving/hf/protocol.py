@@ -6,16 +6,21 @@ A key that is not here is refused: nothing is dropped silently.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.models.serving.hf.loading import LoadedModel
 from newskills.models.serving.hf.prompts import EncodedPrompt, chat_prompt
 from newskills.models.serving.hf.sequences import Likeliest, Sampling, TokenSequence
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
+GREEDY_BELOW = 1e-5
+"""Logits divided by a smaller temperature are no numbers any more; vLLM draws the same line."""
 
 
 class CompletionBody(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -26,15 +31,15 @@ class CompletionBody(Struct, kw_only=True, forbid_unknown_fields=True):
     messages: list[Row] | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
-    temperature: float | None = None
+    temperature: Annotated[float, Meta(ge=0)] | None = None
     top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
+    top_p: Share | None = None
+    min_p: Share | None = None
+    repetition_penalty: Annotated[float, Meta(ge=0.01, le=100)] | None = None
     seed: int | None = None
     stop: str | list[str] | None = None
-    logprobs: bool | int | None = None
-    top_logprobs: int | None = None
+    logprobs: bool | Count | None = None
+    top_logprobs: Count | None = None
     echo: bool = False
     n: Literal[1] = 1
     stream: Literal[False] = False
@@ -65,13 +70,14 @@ class DetokenizeBody(Struct, kw_only=True, forbid_unknown_fields=True):
     """Body of /detokenize."""
 
     model: str = ""
-    tokens: list[int]
+    tokens: list[Annotated[int, Meta(ge=0, lt=1 << 31)]]
 
 
 def sampling_of(body: CompletionBody) -> Sampling:
     """Return how tokens are chosen; what was not sent is off, as vLLM's own defaults are."""
+    temperature = 1.0 if body.temperature is None else body.temperature
     return Sampling(
-        temperature=1.0 if body.temperature is None else body.temperature,
+        temperature=temperature if temperature >= GREEDY_BELOW else 0.0,
         top_k=body.top_k or 0,
         top_p=1.0 if body.top_p is None else body.top_p,
         min_p=body.min_p or 0.0,
@@ -218,5 +224,5 @@ def decode(body: bytes, kind: type[Any]) -> Any:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise DataError(f"This server does not take the request: {error}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"The body is not JSON: {error}.") from error

@@ -30,6 +30,10 @@ class Sampling(Struct, frozen=True, kw_only=True):
     repetition_penalty: float = 1.0
     seed: int | None = None
 
+    def narrows(self, vocabulary: int) -> bool:
+        """Return whether some tokens are left out."""
+        return 0 < self.top_k < vocabulary or self.top_p < 1 or self.min_p > 0
+
 
 class TokenSequence(Struct, kw_only=True, eq=False):
     """One request in work. Only the engine's thread writes into it, apart from `cancelled`.
@@ -48,6 +52,7 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     values        of each new token
     finish        stop, length; empty while it runs
     stopped_by    the text of `stop` that ended it
+    rolled        random numbers of the new tokens
     """
 
     ids: list[int]
@@ -68,10 +73,17 @@ class TokenSequence(Struct, kw_only=True, eq=False):
     stopped_by: str = ""
     error: Exception | None = None
     dice: Any = field(default_factory=torch.Generator)
+    rolled: list[float] = []
 
     def __post_init__(self) -> None:
         seed = self.sampling.seed
         self.dice.manual_seed(random.getrandbits(63) if seed is None else seed % 2**63)
+
+    def roll(self) -> float:
+        """Return the number, 0–1, that chooses the next token: the same where that is chosen again after a failure."""
+        while len(self.rolled) <= len(self.generated):
+            self.rolled.append(torch.rand(1, generator=self.dice, dtype=torch.float64).item())
+        return self.rolled[len(self.generated)]
 
     @property
     def length(self) -> int:

@@ -117,12 +117,17 @@ class ModelServer:
 
     async def _tokenize(self, request: HttpRequest) -> Response:
         body: TokenizeBody = decode(request.body, TokenizeBody)
-        if body.messages is None:
-            ids = self._loaded.tokenizer.encode(body.prompt or "", add_special_tokens=body.add_special_tokens)
-        else:
-            settings = {**body.chat_template_kwargs, "add_generation_prompt": body.add_generation_prompt}
-            ids = chat_prompt(body.messages, self._loaded, {**settings, "tools": body.tools}).ids
+        ids = await asyncio.to_thread(self._ids, body)
         return json_response({"tokens": ids, "count": len(ids), "max_model_len": self._loaded.context})
+
+    def _ids(self, body: TokenizeBody) -> list[int]:
+        if body.messages is None:
+            ids: list[int] = self._loaded.tokenizer.encode(
+                body.prompt or "", add_special_tokens=body.add_special_tokens
+            )
+            return ids
+        settings = {**body.chat_template_kwargs, "add_generation_prompt": body.add_generation_prompt}
+        return chat_prompt(body.messages, self._loaded, {**settings, "tools": body.tools}).ids
 
     async def _detokenize(self, request: HttpRequest) -> Response:
         body: DetokenizeBody = decode(request.body, DetokenizeBody)
