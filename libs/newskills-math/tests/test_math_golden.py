@@ -77,7 +77,9 @@ def _shown(node: Node) -> str:
         head = str(node.value) + (f"@{node.places}" if node.places >= 0 else "")
     elif node.places != -1:
         head += f"@{node.places}"
-    return f"{head}({', '.join(map(_shown, node.args))})" if node.args else head
+    if node.args:
+        return f"{head}({', '.join(map(_shown, node.args))})"
+    return head
 
 
 def cases_of(name: str) -> list[Case]:

@@ -34,7 +34,9 @@ class Function(Struct, frozen=True, kw_only=True):
         """
         if self.returns:
             return self.returns
-        return "Experiment | None" if self.submits else "None"
+        if self.submits:
+            return "Experiment | None"
+        return "None"
 
 
 EVALUATION = (

@@ -271,4 +271,6 @@ def table() -> str:
 
 
 def _shown(name: str) -> str:
-    return "all of `newskills.__all__`" if name == "*" else f"`{name}`"
+    if name == "*":
+        return "all of `newskills.__all__`"
+    return f"`{name}`"

@@ -175,7 +175,9 @@ def type_of(leaf: Leaf, command: Command[Any]) -> str:
 
 def _one_or_several(name: str) -> tuple[str, ...]:
     inner = name.removeprefix("Sequence[").removesuffix("]")
-    return (inner, name) if name != inner else (name,)
+    if name != inner:
+        return (inner, name)
+    return (name,)
 
 
 def _type_name(kind: Any) -> str:
@@ -232,7 +234,9 @@ def _meaning(leaf: Leaf, options: dict[str, Leaf]) -> str:
     if leaf.required:
         return f"{text} (required)"
     unset = leaf.default is None or leaf.default is False or leaf.default in ("", [])
-    return text if unset else f"{text} (default {leaf.default!r})"
+    if unset:
+        return text
+    return f"{text} (default {leaf.default!r})"
 
 
 def _in_python(text: str, options: dict[str, Leaf]) -> str:

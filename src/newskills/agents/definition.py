@@ -167,7 +167,9 @@ def find_definition(name: str) -> AgentDefinition | None:
     """Return the agent called `name`, or that of a user's own file; None where no data file has that name. Raises
     ConfigError."""
     path = Path(name).expanduser() if is_file_name(name) else library_file(name)
-    return None if path is None else read_definition(path)
+    if path is None:
+        return None
+    return read_definition(path)
 
 
 AS_WRITTEN = ("install", "variables", "exit_codes", "command", "limits")

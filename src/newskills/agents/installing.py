@@ -66,12 +66,16 @@ def find_installed(definition: AgentDefinition, folder: Path) -> InstalledAgent 
     if definition.install.folder:
         version = definition.install.version or "here"
         digest = definition.digest
-        return InstalledAgent(name=definition.name, version=version, digest=digest) if place.is_dir() else None
+        if place.is_dir():
+            return InstalledAgent(name=definition.name, version=version, digest=digest)
+        return None
     try:
         installed = msgspec.json.decode((place / RECORD).read_bytes(), type=InstalledAgent)
     except (OSError, msgspec.DecodeError, msgspec.ValidationError):
         return None
-    return installed if installed.digest == definition.digest else None
+    if installed.digest == definition.digest:
+        return installed
+    return None
 
 
 def install_agent(
@@ -172,7 +176,9 @@ def _make_venv(definition: AgentDefinition, place: Path, offline: bool, environ:
 def _version_of(python: str) -> str:
     words = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
+    if done.returncode == 0:
+        return done.stdout.strip()
+    return ""
 
 
 def _run(words: Sequence[str], place: Path, environ: Mapping[str, str], hint: str = "") -> None:

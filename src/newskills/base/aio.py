@@ -134,7 +134,9 @@ class Gate:
     def _early(self) -> float:
         """Return the seconds until the rate lets somebody in (generic cell rate algorithm, with `BURST` of
         tolerance)."""
-        return 0.0 if self._rate is None else self._next - BURST - time.monotonic()
+        if self._rate is None:
+            return 0.0
+        return self._next - BURST - time.monotonic()
 
     def _enter(self) -> None:
         self.active += 1

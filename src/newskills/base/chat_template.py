@@ -119,7 +119,9 @@ def prompt_text(request: Request, tokenizer: Tokenizer) -> str | None:
     stands at the end, still open. Raises as `render`.
     """
     if request.messages is None:
-        return request.prompt if isinstance(request.prompt, str) else None
+        if isinstance(request.prompt, str):
+            return request.prompt
+        return None
     messages, begun = list(request.messages), ""
     if len(messages) > 1 and messages[-1].role == "assistant" and isinstance(messages[-1].content, str):
         begun = str(messages.pop().content)

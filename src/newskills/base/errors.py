@@ -334,7 +334,9 @@ def _number_in(text: str) -> int:
     """Return the error number in texts of libraries that only quote the system's error: `[Errno 28]` of Python,
     `(os error 28)` of Rust; else 0."""
     match = re.search(r"\[Errno (\d+)\]|\(os error (\d+)\)", text, re.ASCII)
-    return int(match[1] or match[2]) if match else 0
+    if match:
+        return int(match[1] or match[2])
+    return 0
 
 
 def storage_error(error: OSError, path: object) -> StorageError:

@@ -196,7 +196,9 @@ def _t_test(differences: Sequence[float]) -> float:
     """Return the p-value of Student's t over problems; of the sign test where all differences are alike."""
     mean, deviation = mean_std(differences)
     if deviation == 0:
-        return 1.0 if mean == 0 else 2.0 ** (1 - len(differences))
+        if mean == 0:
+            return 1.0
+        return 2.0 ** (1 - len(differences))
     return t_two_sided(mean / (deviation / math.sqrt(len(differences))), len(differences) - 1)
 
 

@@ -236,4 +236,6 @@ def _failing_line(error: Exception) -> str:
     frames = [
         f for f in extract_tb(error.__traceback__) if f.filename != __file__ and "importlib" not in f.filename
     ]
-    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    if frames:
+        return f" ({frames[-1].filename}, line {frames[-1].lineno})"
+    return ""

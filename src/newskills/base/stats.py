@@ -121,7 +121,9 @@ def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float:
     first, second = Counter(pair[0] for pair in pairs), Counter(pair[1] for pair in pairs)
     by_chance = sum(count * second[label] for label, count in first.items()) / len(pairs) ** 2
     agreed = sum(first_label == label for first_label, label in pairs) / len(pairs)
-    return 1.0 if by_chance == 1 else (agreed - by_chance) / (1 - by_chance)
+    if by_chance == 1:
+        return 1.0
+    return (agreed - by_chance) / (1 - by_chance)
 
 
 def krippendorff_alpha(units: Sequence[Sequence[str | float]]) -> float:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 def counted(number: int, noun: str) -> str:
     """Format a number with its noun: `1 row`, `2 rows`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun}s"
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

@@ -37,14 +37,18 @@ class AssetFolder:
     def stored(self, row: Row, where: str) -> Row:
         """Store each `Asset` of `row`, however deep in it, and replace it by its path beside the rows."""
         stored_values = {key: self._value(value, where) for key, value in row.items() if _holds_assets(value)}
-        return {**row, **stored_values} if stored_values else row
+        if stored_values:
+            return {**row, **stored_values}
+        return row
 
     def _value(self, value: Any, where: str) -> Any:
         if isinstance(value, list | tuple):
             return [self._value(item, where) for item in value]
         if isinstance(value, dict):
             return {key: self._value(item, where) for key, item in value.items()}
-        return self._store(value, where) if isinstance(value, Asset) else value
+        if isinstance(value, Asset):
+            return self._store(value, where)
+        return value
 
     def _store(self, asset: Asset, where: str) -> str:
         name = asset.name

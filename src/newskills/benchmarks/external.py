@@ -88,7 +88,9 @@ def _spelled_as(folder: Path, name: str) -> str:
     """Return `name` in the letters of the folders that it stands for, so that results have one name however it was
     typed."""
     spelled = ".".join(folder.resolve().parts[-1 - name.count(".") :])
-    return spelled if fold(spelled) == fold(name) else name
+    if fold(spelled) == fold(name):
+        return spelled
+    return name
 
 
 def _read_map(mapping: object) -> Mapping[str, str]:

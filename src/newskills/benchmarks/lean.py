@@ -26,7 +26,9 @@ class LeanProblem(Struct, frozen=True):
     @property
     def prefix(self) -> str:
         """The words as a docstring."""
-        return f"/-- {self.words} -/\n" if self.words else ""
+        if self.words:
+            return f"/-- {self.words} -/\n"
+        return ""
 
 
 def lean_problem(text: str) -> LeanProblem:

@@ -131,10 +131,14 @@ def state_of(entry: CatalogEntry, root: Path) -> State:
         states = [state_of(by_name[member], root) for member in entry.members if member in by_name]
         return min(states, key=STATES.index, default="not verified")
     if (passed := check_passed(entry, root)) is not None:
-        return "checked here" if passed else "differs here"
+        if passed:
+            return "checked here"
+        return "differs here"
     if entry.verified:
         return "verified"
-    return "schema checked" if entry.evidence else "not verified"
+    if entry.evidence:
+        return "schema checked"
+    return "not verified"
 
 
 def check_passed(entry: CatalogEntry, root: Path) -> bool | None:

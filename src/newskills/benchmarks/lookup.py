@@ -40,12 +40,16 @@ def get_group(name: str, extra: Extra | None = None) -> Group | None:
     """Return the group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
     if is_harness_task(name):
         made = _harness(name, extra)
-        return made if isinstance(made, HarnessGroup) else None
+        if isinstance(made, HarnessGroup):
+            return made
+        return None
     try:
         entry = _find(name, extra)
     except UnknownNameError:
         return None
-    return entry if isinstance(entry, Group) else None
+    if isinstance(entry, Group):
+        return entry
+    return None
 
 
 def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
@@ -165,7 +169,9 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
             hint="Rename one, or name it by its path.",
         )
     _, match = places[0]
-    return match.load() if isinstance(match, _CatalogItem) else match
+    if isinstance(match, _CatalogItem):
+        return match.load()
+    return match
 
 
 def _harness(name: str, extra: Extra | None) -> list[HarnessBenchmark] | HarnessGroup:

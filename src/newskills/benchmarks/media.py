@@ -36,8 +36,12 @@ def _suffix(data: bytes) -> str:
         if data.startswith(mark):
             return suffix
     if data[:4] == b"RIFF":
-        return ".webp" if data[8:12] == b"WEBP" else ".wav"
-    return ".mp3" if data[:1] == b"\xff" else ".bin"
+        if data[8:12] == b"WEBP":
+            return ".webp"
+        return ".wav"
+    if data[:1] == b"\xff":
+        return ".mp3"
+    return ".bin"
 
 
 def heard(instruction: str, *sounds: Asset | str, seconds: float | None = None) -> list[Row]:

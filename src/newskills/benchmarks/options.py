@@ -41,7 +41,9 @@ def with_options(benchmark: Benchmark, options_given: Given) -> Benchmark | None
             made = option.apply(made, values)
         if option.apply is None or made is not before:
             effective[name] = values
-    return replace(made, chosen=effective) if made is not None and effective else made
+    if made is not None and effective:
+        return replace(made, chosen=effective)
+    return made
 
 
 def values_of(words: Sequence[str]) -> tuple[str, ...]:
@@ -112,7 +114,9 @@ def rows_changed(meaning: str, change: Change, choices: tuple[str, ...] = (), us
 def _changed(change: Change, values: tuple[str, ...], mapper: RowMapper, raw: Row, index: int) -> Row | Drop:
     made = mapper(raw, index)
     assert isinstance(made, dict | Drop), "only for mappings that give one row"
-    return made if isinstance(made, Drop) else change(made, values)
+    if isinstance(made, Drop):
+        return made
+    return change(made, values)
 
 
 def field_set(field: str, meaning: str) -> Option:

@@ -230,7 +230,9 @@ def source_state(benchmark: Benchmark) -> State:
     """Return how far the live source is verified, as far as the code knows."""
     if not benchmark.unverified:
         return "verified"
-    return "schema checked" if benchmark.evidence else "not verified"
+    if benchmark.evidence:
+        return "schema checked"
+    return "not verified"
 
 
 class Agreement(Struct):
@@ -341,7 +343,9 @@ def _shown(source: Source) -> str:
     gated = " (gated)" if source.gated else ""
     first, *more = braces(source.url)
     shown = f"[{urlsplit(source.url).netloc}{urlsplit(source.url).path}]({first}){gated}"
-    return f"{shown} ({len(more) + 1} files)" if more else shown
+    if more:
+        return f"{shown} ({len(more) + 1} files)"
+    return shown
 
 
 def _rows(benchmark: Benchmark) -> int | str:

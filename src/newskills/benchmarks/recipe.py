@@ -31,7 +31,9 @@ def home_of(benchmark: Benchmark) -> Path:
         return Path(benchmark.home)
     maker = benchmark.row or next(iter(benchmark.variants.values()), benchmark.join)
     file = inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) if maker else None
-    return Path(file).resolve().parent if file else Path()
+    if file:
+        return Path(file).resolve().parent
+    return Path()
 
 
 def _local_files(source: Source, folder: Path) -> list[Path]:
@@ -46,7 +48,10 @@ def recipe_of(benchmark: Benchmark, split: str) -> str:
     newskills itself."""
     row = benchmark.variants.get(split, benchmark.row)
     described = isinstance(benchmark, DescribedBenchmark)
-    makers = [] if described else [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
+    if described:
+        makers = []
+    else:
+        makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
     files = [file for maker in makers for file in _written_in(maker)]
     sources = [source for source in benchmark.sources if source.split == split]
     chosen = [benchmark.chosen, benchmark.keep] if benchmark.chosen or benchmark.keep else []

@@ -24,7 +24,9 @@ def number_text(value: float | str) -> str:
     """Return a number as people write it: integral floats as integers (27.0 → 27), no thousands commas (2,125 →
     2125)."""
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
+        if value.is_integer():
+            return str(int(value))
+        return repr(value)
     return _INTEGRAL.sub(r"\1", _THOUSANDS.sub("", str(value).strip()))
 
 

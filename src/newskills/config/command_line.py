@@ -283,4 +283,6 @@ def _with_empty_required(cls: type[S]) -> S:
 
 
 def _display_text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return value
+    return repr(value)

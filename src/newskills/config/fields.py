@@ -109,7 +109,9 @@ def _type_name(annotation: Any) -> str:
         return "|".join(str(value) for value in get_args(annotation))
     if get_origin(annotation) in (list, tuple):
         inner = [a for a in get_args(annotation) if a is not Ellipsis]
-        return f"list[{_type_name(strip_meta(inner[0]))}]" if inner else "list"
+        if inner:
+            return f"list[{_type_name(strip_meta(inner[0]))}]"
+        return "list"
     if get_origin(annotation) is dict or annotation is dict:
         return "dict"
     return getattr(annotation, "__name__", str(annotation))

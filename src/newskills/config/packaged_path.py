@@ -13,7 +13,9 @@ _CODE_IN_TEXT = re.compile(rf"(?<![\w./-]){CODE}(?![\w.-])")
 
 def with_code_at(text: str, folder: str) -> str:
     """Return `text`, of a command say, with `folder` in place of /nemo_run/code, wherever a path begins so."""
-    return _CODE_IN_TEXT.sub(lambda match: folder, text) if CODE in text else text
+    if CODE in text:
+        return _CODE_IN_TEXT.sub(lambda match: folder, text)
+    return text
 
 
 def without_container(path: str) -> str:

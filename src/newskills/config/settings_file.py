@@ -31,4 +31,6 @@ def _as_typed(value: Any) -> Any:
         return {str(key): _as_typed(inner) for key, inner in value.items()}
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return [_as_typed(item) for item in value]
-    return Text(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return Text(value)
+    return value

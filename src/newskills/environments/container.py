@@ -268,7 +268,9 @@ class Container:
             return None
         shown = await self._call(argv, HOUSEKEEPING)
         folder = Path(shown.output.decode("utf-8", "replace").strip() or "/nonexistent")
-        return folder if folder.is_dir() else None
+        if folder.is_dir():
+            return folder
+        return None
 
     async def _was_down(self, output: bytes) -> bool:
         """Return whether the container itself had ended (a command killed its first process), and start it

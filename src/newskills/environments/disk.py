@@ -37,7 +37,9 @@ class Storage:
 
     def free(self) -> int | None:
         """Return the free bytes; None where they are not known, or nothing is bounded."""
-        return shutil.disk_usage(self._place).free if self._place is not None else None
+        if self._place is not None:
+            return shutil.disk_usage(self._place).free
+        return None
 
 
 class DiskWatch:
@@ -78,7 +80,9 @@ class DiskWatch:
 
     async def _size(self) -> int:
         folder = await self._find_folder()
-        return await asyncio.to_thread(_size, folder) if folder is not None else 0
+        if folder is not None:
+            return await asyncio.to_thread(_size, folder)
+        return 0
 
     async def _find_folder(self) -> Path | None:
         if self._folder is None:

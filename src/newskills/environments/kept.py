@@ -77,7 +77,9 @@ class KeptProcess:
             return "ready"
         if not self._lost:
             return "late"
-        return "ended" if self._has_ended else "unfit"
+        if self._has_ended:
+            return "ended"
+        return "unfit"
 
     async def run(
         self, command: bytes, folder: str, *, timeout: float, stdin: bytes, max_output: int

@@ -39,4 +39,6 @@ def _started(pid: int) -> int:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0
-    return 0 if words[0] == "Z" else int(words[19])
+    if words[0] == "Z":
+        return 0
+    return int(words[19])

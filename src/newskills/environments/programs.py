@@ -147,7 +147,9 @@ async def _pipe(kept: BoundedOutput) -> AsyncIterator[tuple[IO[bytes], asyncio.E
 
 
 def _given(stdin: bytes | IO[bytes]) -> int | IO[bytes]:
-    return subprocess.DEVNULL if isinstance(stdin, bytes) else stdin
+    if isinstance(stdin, bytes):
+        return subprocess.DEVNULL
+    return stdin
 
 
 async def _write(process: subprocess.Popen[bytes], data: bytes | IO[bytes]) -> None:

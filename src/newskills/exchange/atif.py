@@ -78,7 +78,10 @@ def _add_actions(step: Row, message: Row, following: Sequence[Row]) -> int:
     if isinstance(reasoning, str) and reasoning:
         step["reasoning_content"] = reasoning
     raw_calls = message.get("tool_calls")
-    calls = [_call(call, place) for place, call in enumerate(raw_calls)] if isinstance(raw_calls, list) else []
+    if isinstance(raw_calls, list):
+        calls = [_call(call, place) for place, call in enumerate(raw_calls)]
+    else:
+        calls = []
     if calls:
         step["tool_calls"] = calls
     results = []
@@ -159,7 +162,9 @@ def _image_type(url: str) -> str:
     """Return the type of an image; empty where the format has none of that type."""
     data = _DATA_URL.match(url)
     if data:
-        return data[1] if data[1] in IMAGES else ""
+        if data[1] in IMAGES:
+            return data[1]
+        return ""
     return _SUFFIXES.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
 
 
@@ -167,7 +172,9 @@ def _version(steps: Sequence[Row]) -> str:
     kinds = {part["type"] for step in steps for part in _parts_of(step)}
     if "audio" in kinds:
         return AUDIO_VERSION
-    return IMAGE_VERSION if "image" in kinds else TEXT_VERSION
+    if "image" in kinds:
+        return IMAGE_VERSION
+    return TEXT_VERSION
 
 
 def _parts_of(step: Row) -> Iterator[Row]:

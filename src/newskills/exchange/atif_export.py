@@ -75,7 +75,9 @@ def _conversation(row: Row) -> Sequence[Row]:
         messages = row.get(name)
         if isinstance(messages, list) and messages and all(isinstance(message, dict) for message in messages):
             last = messages[-1].get("role")
-            return messages if last != "user" or name == "conversation" else [*messages, _reply(row)]
+            if last != "user" or name == "conversation":
+                return messages
+            return [*messages, _reply(row)]
     question = next(
         (row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), ""
     )
@@ -90,7 +92,9 @@ def _reply(row: Row) -> Row:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return None
 
 
 def _name(text: str) -> str:

@@ -20,4 +20,6 @@ def credit(row: Row) -> float | None:
     ]
     if outcome == "wrong":  # credit for a part is no right answer
         return next((float(value) for value in values if value < 1), 0.0)
-    return float(values[0]) if values else None
+    if values:
+        return float(values[0])
+    return None

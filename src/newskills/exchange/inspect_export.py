@@ -216,13 +216,17 @@ def question_of(row: Row) -> str:
     messages = row.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else {}
     content = last.get("content") if isinstance(last, dict) else None
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    return ""
 
 
 def _target(value: object) -> str | list[str]:
     if isinstance(value, list):
         return [str(item) for item in value]
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 def _usage(row: Row) -> Row:

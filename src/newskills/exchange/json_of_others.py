@@ -22,7 +22,9 @@ def finite(value: Any) -> Any:
     """Return the value with None in place of every number that strict JSON does not have, however deep. Raises
     RecursionError."""
     if isinstance(value, float):
-        return value if value - value == 0 else None
+        if value - value == 0:
+            return value
+        return None
     if isinstance(value, list):
         return [finite(item) for item in value]
     if isinstance(value, dict):
@@ -32,8 +34,12 @@ def finite(value: Any) -> Any:
 
 def object_or_empty(value: object) -> Row:
     """Return `value` where it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= _LONGEST else digits
+    if len(digits) <= _LONGEST:
+        return int(digits)
+    return digits

@@ -143,7 +143,9 @@ def event(value: Row, name: str = "") -> bytes:
     """Return one server-sent event with `value` as JSON. Text of a model cannot break out of it: JSON has no raw line
     breaks."""
     data = encode(value)
-    return b"event: %b\ndata: %b\n\n" % (name.encode(), data) if name else b"data: %b\n\n" % data
+    if name:
+        return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
+    return b"data: %b\n\n" % data
 
 
 def encode(value: Any) -> bytes:
@@ -167,7 +169,9 @@ def arguments_of(call: Row) -> Row:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError, TypeError):
         return {"arguments": text}
-    return value if isinstance(value, dict) else {"arguments": value}
+    if isinstance(value, dict):
+        return value
+    return {"arguments": value}
 
 
 def name_of(call: Row) -> str:
@@ -178,13 +182,17 @@ def name_of(call: Row) -> str:
 def argument_text(call: Row) -> str:
     """Return the arguments of a call as the model wrote them."""
     text = _function(call).get("arguments")
-    return text if isinstance(text, str) else encode(text or {}).decode()
+    if isinstance(text, str):
+        return text
+    return encode(text or {}).decode()
 
 
 def _function(call: Row) -> Row:
     """Return the called function; an empty one where a server or a program sent something else."""
     function = call.get("function")
-    return function if isinstance(function, dict) else {}
+    if isinstance(function, dict):
+        return function
+    return {}
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -81,7 +81,9 @@ def _asker(request: HttpRequest, path: str) -> ProgramProtocol:
     """Return the protocol of a program that asks for the list of models."""
     if "anthropic-version" in request.headers:
         return MESSAGES
-    return GEMINI if "/v1beta" in path or "x-goog-api-key" in request.headers else CHAT
+    if "/v1beta" in path or "x-goog-api-key" in request.headers:
+        return GEMINI
+    return CHAT
 
 
 def _prefix(path: str) -> str | None:
@@ -91,7 +93,9 @@ def _prefix(path: str) -> str | None:
         parts.pop()
     if len(parts) > 1:
         return None
-    return parts[0] if parts else ""
+    if parts:
+        return parts[0]
+    return ""
 
 
 def keys_in(request: HttpRequest) -> list[str]:

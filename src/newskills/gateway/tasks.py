@@ -102,7 +102,9 @@ class History:
     def _call(self, call: Row) -> Row:
         """Return the call as the model made it, where the program has not changed it."""
         kept = self._calls.get(str(call.get("id")))
-        return kept if kept is not None and _same_call(call, kept) else call
+        if kept is not None and _same_call(call, kept):
+            return kept
+        return call
 
 
 def _same_call(call: Row, kept: Row) -> bool:

@@ -140,7 +140,10 @@ def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
         raise ConfigError(f"Grader '{name}' has no settings, but {', '.join(sorted(config))} was given.")
     if isfunction(factory) and signature(factory).parameters:
         return FunctionGrader(factory)
-    arguments = [] if settings is None else [read_config(settings, config, f"eval_config of grader '{name}'")]
+    if settings is None:
+        arguments = []
+    else:
+        arguments = [read_config(settings, config, f"eval_config of grader '{name}'")]
     made = guard(lambda: factory(*arguments))
     if isinstance(made, Failure):
         raise ConfigError(f"Grader '{name}' cannot be made: {made.message}")

@@ -68,7 +68,9 @@ class DSBenchGrader:
         if _LETTER.fullmatch(gold):
             return [f"\\boxed{{{gold.lower()}}}", f"\\boxed{{\\text{{{gold}}}}}", f"The final answer is {gold}"]
         match = _AMOUNT.fullmatch(gold)
-        return [f"\\boxed{{{match['digits'].replace(',', '')}}}"] if match and not match["sign"] else []
+        if match and not match["sign"]:
+            return [f"\\boxed{{{match['digits'].replace(',', '')}}}"]
+        return []
 
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
@@ -86,7 +88,9 @@ class DSBenchGrader:
 
     def _said(self, record: Row) -> str | None:
         if self.config.use_predicted_answer_key or "generation" not in record:
-            return None if (field := record.get("predicted_answer")) is None else str(field)
+            if (field := record.get("predicted_answer")) is None:
+                return None
+            return str(field)
         return extract(str(record["generation"] or ""), self._policy).answer
 
     def _same(self, gold: Any, answer: str) -> bool | None:
@@ -120,7 +124,9 @@ class DSBenchGrader:
         verdicts = [self._same(gold, part) for gold, part in zip(golds, parts, strict=True)]
         if False in verdicts:
             return False
-        return None if None in verdicts else True
+        if None in verdicts:
+            return None
+        return True
 
     def _scalar(self, gold: str, answer: str) -> bool | None:
         if _LETTER.fullmatch(gold):
@@ -135,7 +141,9 @@ class DSBenchGrader:
         if plain(tidy(gold)) is None and "%" not in gold and _folded(gold) == _folded(answer):
             return True
         score = self._math.grade({"expected_answer": gold, "predicted_answer": answer})
-        return None if score.outcome == "unscored" else score.outcome == "correct"
+        if score.outcome == "unscored":
+            return None
+        return score.outcome == "correct"
 
 
 class _Amount(Struct, frozen=True):
@@ -165,7 +173,9 @@ def _folded(text: str) -> str:
 
 
 def _written(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
 
 
 def _json(text: str, default: Any) -> Any:

@@ -29,7 +29,9 @@ class EqBenchGrader:
     gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
-        return None if record.get("expected_answer") is None else str(record["expected_answer"])
+        if record.get("expected_answer") is None:
+            return None
+        return str(record["expected_answer"])
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -50,10 +52,14 @@ class EqBenchGrader:
 def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
     """Return emotion → number; None where one is missing, or something else has a number."""
     scores = {name: float(number) for name, number in _SCORE.findall(text)}
-    return scores if scores.keys() == wanted.keys() else None
+    if scores.keys() == wanted.keys():
+        return scores
+    return None
 
 
 def _distance(score: float, right: float) -> float:
     """Return how far a score is off; small differences count for less, by a logistic curve up to 5."""
     off = abs(score - right)
-    return off if off > 5 or off == 0 else 6.5 / (1 + math.exp(-1.2 * (off - 4)))
+    if off > 5 or off == 0:
+        return off
+    return 6.5 / (1 + math.exp(-1.2 * (off - 4)))

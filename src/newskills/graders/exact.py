@@ -79,7 +79,9 @@ class ExactGrader:
 
     def gold_reply(self, record: Row) -> Row | None:
         gold = record.get(self.config.gold_key)
-        return None if gold is None else {self.config.answer_key: self._said(str(gold))}
+        if gold is None:
+            return None
+        return {self.config.answer_key: self._said(str(gold))}
 
     def same_replies(self, record: Row) -> list[Row]:
         """Return replies with words in other letters and blanks, and dressed up where that may be."""
@@ -96,7 +98,9 @@ class ExactGrader:
         return [{self.config.answer_key: text} for text in texts]
 
     def _said(self, answer: str) -> str:
-        return f"[[{answer}]]" if self.config.extract == "brackets" else answer
+        if self.config.extract == "brackets":
+            return f"[[{answer}]]"
+        return answer
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -149,7 +153,9 @@ def final_answer(text: str) -> str | None:
         return _undressed(str(labels[-1])) or None
     if extracted.how in ("phrase", "heading"):
         return extracted.answer
-    return text if text and "\n" not in text else None
+    if text and "\n" not in text:
+        return text
+    return None
 
 
 def _undressed(text: str) -> str:
@@ -166,20 +172,26 @@ def _whole_box(text: str) -> str | None:
     start = text.rfind("\\boxed{")
     line = text[start + len("\\boxed{") :].split("\n", 1)[0]
     end = line.rfind("}")
-    return line[:end].replace("\\{", "{").replace("\\}", "}").strip() or None if start >= 0 <= end else None
+    if start >= 0 <= end:
+        return line[:end].replace("\\{", "{").replace("\\}", "}").strip() or None
+    return None
 
 
 def _brackets(text: str) -> str | None:
     """Return the brackets behind the last "the answer is", of which those in prose are not read."""
     matches = _BRACKETS.findall(text)
-    return _undressed(matches[-1]) or None if matches else None
+    if matches:
+        return _undressed(matches[-1]) or None
+    return None
 
 
 def _double_brackets(text: str) -> str | None:
     """Return the content of the last `[[…]]`; None where there is none or it is empty."""
     end = text.rfind("]]")
     start = text.rfind("[[", 0, max(end, 0))
-    return text[start + 2 : end].strip() or None if start >= 0 else None
+    if start >= 0:
+        return text[start + 2 : end].strip() or None
+    return None
 
 
 def _tail(text: str, count: int) -> str:
@@ -190,7 +202,9 @@ def _tail(text: str, count: int) -> str:
 
 def _plain(text: str, ignore_case: bool) -> str:
     text = " ".join(unicodedata.normalize("NFKC", text).split())
-    return text.casefold() if ignore_case else text
+    if ignore_case:
+        return text.casefold()
+    return text
 
 
 def _loose(text: str, ignore_case: bool) -> str:
@@ -226,7 +240,9 @@ def _alike(answer: str, gold: str) -> bool:
 
 def _number(text: str) -> Fraction | None:
     plain = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
-    return Fraction(plain) if _NUMBER.fullmatch(plain) else None
+    if _NUMBER.fullmatch(plain):
+        return Fraction(plain)
+    return None
 
 
 def _pieces(text: str) -> Sequence[str]:

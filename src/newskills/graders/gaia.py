@@ -31,7 +31,9 @@ class GaiaGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
-        return None if gold is None else f"FINAL ANSWER: {gold}"
+        if gold is None:
+            return None
+        return f"FINAL ANSWER: {gold}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies in other case, marked, and after other words."""
@@ -98,7 +100,9 @@ def _float(text: str) -> float | None:
 
 def _number(text: str) -> float:
     number = _float(text.translate(_NO_SIGNS))
-    return float("inf") if number is None else number
+    if number is None:
+        return float("inf")
+    return number
 
 
 def _plain(text: str) -> str:

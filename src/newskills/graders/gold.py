@@ -24,18 +24,24 @@ def gold_reply(grader: Grader | ExecutingGrader, record: Row) -> Row | None:
     """
     maker: Any = getattr(grader, "gold_reply", None)
     reply = None if maker is None else maker(record)
-    return None if reply is None else _fields(reply)
+    if reply is None:
+        return None
+    return _fields(reply)
 
 
 def same_replies(grader: Grader | ExecutingGrader, record: Row) -> list[Row]:
     """Return the right answer in other forms, each as right, from the grader's method `same_replies(record)`; an empty
     list where it has none."""
     maker: Any = getattr(grader, "same_replies", None)
-    return [] if maker is None else [_fields(reply) for reply in maker(record)]
+    if maker is None:
+        return []
+    return [_fields(reply) for reply in maker(record)]
 
 
 def _fields(reply: str | Row) -> Row:
-    return {"generation": reply} if isinstance(reply, str) else {"generation": "", **reply}
+    if isinstance(reply, str):
+        return {"generation": reply}
+    return {"generation": "", **reply}
 
 
 def make(config: Row) -> Callable[[Row], Score]:

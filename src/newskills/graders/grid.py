@@ -70,14 +70,18 @@ def grids(text: str, wanted: int) -> list[Grid]:
     """Return the JSON grids (lists of rows) in a text, in order; where they are fewer than `wanted`, those drawn in
     lines."""
     listed = [grid for piece in _lists(text) for grid in _golds(piece)]
-    return listed if len(listed) >= wanted else list(_drawn(text))
+    if len(listed) >= wanted:
+        return listed
+    return list(_drawn(text))
 
 
 def _golds(value: object) -> list[Grid]:
     if (grid := _grid(value)) is not None:
         return [grid]
     several = [_grid(item) for item in value] if isinstance(value, list) else []
-    return [] if None in several else [grid for grid in several if grid is not None]
+    if None in several:
+        return []
+    return [grid for grid in several if grid is not None]
 
 
 def _lists(text: str) -> Iterator[object]:

@@ -52,7 +52,9 @@ class WordOverlap(NamedTuple):
     @property
     def f1(self) -> float:
         both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+        if both:
+            return 2 * self.precision * self.recall / both
+        return 0.0
 
 
 class HotpotGrader:

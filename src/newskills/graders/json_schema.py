@@ -45,12 +45,16 @@ class JsonSchemaGrader:
         schema = record["expected_answer"]
         schema = json.loads(schema) if isinstance(schema, str) else schema
         examples = schema.get("examples") if isinstance(schema, dict) else None
-        return json.dumps(examples[0]) if isinstance(examples, list) and examples else None
+        if isinstance(examples, list) and examples:
+            return json.dumps(examples[0])
+        return None
 
     def same_replies(self, record: Row) -> list[str]:
         """Return a reply with the document in a fence; an empty list where the schema has no example."""
         document = self.gold_reply(record)
-        return [] if document is None else [f"Here it is:\n```json\n{document}\n```"]
+        if document is None:
+            return []
+        return [f"Here it is:\n```json\n{document}\n```"]
 
     def grade(self, record: Row) -> Score:
         document = _document(visible(str(record.get("generation") or "")) or "")
@@ -88,4 +92,6 @@ def _fields(correct: bool | None, parsed: bool) -> Row:
 
 def _document(text: str) -> str:
     blocks = _FENCE.findall(f"{text.strip()}\n") if "```" in text else []
-    return str(blocks[-1]).strip() if blocks else text.strip()
+    if blocks:
+        return str(blocks[-1]).strip()
+    return text.strip()

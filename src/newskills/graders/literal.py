@@ -32,11 +32,15 @@ class LiteralGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
-        return None if gold is None else f"[ANSWER]{gold}[/ANSWER]"
+        if gold is None:
+            return None
+        return f"[ANSWER]{gold}[/ANSWER]"
 
     def same_replies(self, record: Row) -> list[str]:
         gold = record.get("expected_answer")
-        return [] if gold is None else [f"Answer: {gold}", f"```python\n{gold}\n```", f"[ANSWER]f(x) == {gold}"]
+        if gold is None:
+            return []
+        return [f"Answer: {gold}", f"```python\n{gold}\n```", f"[ANSWER]f(x) == {gold}"]
 
     def grade(self, record: Row) -> Score:
         """Compare the answer with the right one. Raises ConfigError where the right answer is no literal."""

@@ -23,7 +23,9 @@ class LogicGridGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         cells = _cells(record.get("solution"))
-        return None if cells is None else json.dumps({"solution": _houses(cells)})
+        if cells is None:
+            return None
+        return json.dumps({"solution": _houses(cells)})
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the solution in a code block after other objects, in capitals, with blanks."""
@@ -80,7 +82,9 @@ def _answered(text: str | None) -> Mapping[str, object] | None:
     except (ValueError, RecursionError):
         return None
     table = value.get("solution") if isinstance(value, dict) else None
-    return table if isinstance(table, Mapping) else None
+    if isinstance(table, Mapping):
+        return table
+    return None
 
 
 def _last_object(text: str) -> str | None:
@@ -105,4 +109,6 @@ def _text(table: Mapping[str, object], house: str, column: str) -> str | None:
         value = value[0] if value else None
     if isinstance(value, str):
         return value.strip().lower()
-    return str(value) if isinstance(value, int | float) else None
+    if isinstance(value, int | float):
+        return str(value)
+    return None

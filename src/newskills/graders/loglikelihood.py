@@ -92,9 +92,9 @@ class LikelihoodMassGrader:
 
     def gold_reply(self, record: Row) -> Row | None:
         truths = record.get("true_continuations")
-        return (
-            {"loglikelihoods": [-1.0 if true else -900.0 for true in truths]} if isinstance(truths, list) else None
-        )
+        if isinstance(truths, list):
+            return {"loglikelihoods": [-1.0 if true else -900.0 for true in truths]}
+        return None
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -115,12 +115,16 @@ def _best(values: Sequence[float]) -> int:
 def _place(expected: Any, texts: Sequence[str]) -> int | None:
     """Return the place of the right continuation; None where it is not known."""
     if type(expected) is int:
-        return expected if 0 <= expected < len(texts) else None
+        if 0 <= expected < len(texts):
+            return expected
+        return None
     named = [place for place, text in enumerate(texts) if text.strip() == str(expected).strip()]
     if len(named) == 1:
         return named[0]
     place = ascii_uppercase.find(str(expected)) if len(str(expected)) == 1 else -1
-    return place if 0 <= place < len(texts) else None
+    if 0 <= place < len(texts):
+        return place
+    return None
 
 
 class PerplexityGrader:

@@ -73,7 +73,9 @@ class RulerGrader:
 
 def _share(answer: str, golds: Sequence[str], match: str) -> float:
     matches = [gold.lower() in answer for gold in golds]
-    return float(any(matches)) if match == "part" else sum(matches) / len(matches)
+    if match == "part":
+        return float(any(matches))
+    return sum(matches) / len(matches)
 
 
 class Ruler2Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,7 +120,9 @@ class Ruler2Grader:
 def _last_question(reply: str) -> str:
     """Return what follows the last `Question <number>`; without any, the last paragraph."""
     starts = [question.end() for question in _QUESTION.finditer(reply)]
-    return reply[starts[-1] :] if starts else reply.rpartition("\n\n")[2]
+    if starts:
+        return reply[starts[-1] :]
+    return reply.rpartition("\n\n")[2]
 
 
 def _soft(words: Sequence[str], gold: Sequence[str]) -> float:
@@ -134,7 +138,9 @@ def _soft(words: Sequence[str], gold: Sequence[str]) -> float:
 def _to_the_letter(text: str) -> str:
     """Return the reply as it came; where thinking is before it, what follows that, stripped."""
     after = after_thinking(text) or ""
-    return text if after == text else after.strip()
+    if after == text:
+        return text
+    return after.strip()
 
 
 class MrcrGrader:
@@ -151,7 +157,9 @@ class MrcrGrader:
     gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
-        return None if record.get("expected_answer") is None else str(record["expected_answer"])
+        if record.get("expected_answer") is None:
+            return None
+        return str(record["expected_answer"])
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -209,4 +217,6 @@ def _nodes(gold: object) -> list[Any] | None:
             gold = json.loads(gold)
         except (ValueError, RecursionError):
             return None
-    return gold if isinstance(gold, list) else None
+    if isinstance(gold, list):
+        return gold
+    return None

@@ -95,7 +95,9 @@ class MultichoiceGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
-        return None if gold is None else f"Answer: {gold}"
+        if gold is None:
+            return None
+        return f"Answer: {gold}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies with the letter in other forms, and with the text of the option."""
@@ -168,7 +170,9 @@ class MultichoiceGrader:
             chosen = from_regex or from_box
         else:
             chosen = from_box if boxed else from_regex
-        return [chosen] if chosen is not None else []
+        if chosen is not None:
+            return [chosen]
+        return []
 
     def _score(self, letter: str | None, correct: bool | None, why: str, cause: Cause | None) -> Score:
         if correct is None:
@@ -264,7 +268,9 @@ def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | No
             if letter is not None:
                 listed = {names.get(_folded(part)) for part in _LISTED.split(line)}
                 whole = names.get(_folded(line)) is not None
-                return letter if whole or listed <= {letter, None} else SEVERAL
+                if whole or listed <= {letter, None}:
+                    return letter
+                return SEVERAL
     return None
 
 
@@ -306,7 +312,9 @@ def _without_option(between: str, names: Mapping[str, str]) -> str:
     """Return `between`, the text between two named letters, without the text of the first one's option."""
     bare = between.lstrip(_DRESS).casefold()
     named = max((name for name in names if bare.startswith(name)), key=len, default="")
-    return bare[len(named) :] if named else between
+    if named:
+        return bare[len(named) :]
+    return between
 
 
 def _only_marks_after(text: str, at: int) -> str:
@@ -314,7 +322,9 @@ def _only_marks_after(text: str, at: int) -> str:
     no mark-up is open; else ''."""
     rest = text[at : at + _NAMEABLE].strip(_BEHIND_LABEL)
     whole = len(text) <= at + _NAMEABLE and rest not in text[text.rfind("\n", 0, at) + 1 : at]
-    return rest if whole and not rest.strip(_DRESS) else ""
+    if whole and not rest.strip(_DRESS):
+        return rest
+    return ""
 
 
 def _by_box(text: str) -> tuple[str, str] | None:
@@ -323,7 +333,9 @@ def _by_box(text: str) -> tuple[str, str] | None:
     extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
     if extracted.answer is None or extracted.how not in ("box", "boxes"):
         return None
-    return (_SEVERAL_BOXED, "boxes") if several_boxes(text) else (extracted.answer, "box")
+    if several_boxes(text):
+        return (_SEVERAL_BOXED, "boxes")
+    return (extracted.answer, "box")
 
 
 def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:

@@ -76,7 +76,9 @@ class OptionSetGrader:
         if extracted.answer is not None and extracted.how in ("box", "boxes"):
             return letters(extracted.answer, choices(record))
         lines = [letters(_said(match, text), choices(record)) for match in _ANSWER_LINE.finditer(text)]
-        return lines[-1] if lines else ""
+        if lines:
+            return lines[-1]
+        return ""
 
 
 class JEEBenchGrader:
@@ -123,8 +125,13 @@ class JEEBenchGrader:
 
 def _said(match: re.Match[str], text: str) -> str:
     """Return the letters of an answer line, without the one that begins the next sentence: "A. B is wrong"."""
-    goes_on = _NEXT_SENTENCE.search(match[1]) if text[match.end(1) : match.end(1) + 1].isalpha() else None
-    return match[1][: goes_on.start()] if goes_on else match[1]
+    if text[match.end(1) : match.end(1) + 1].isalpha():
+        goes_on = _NEXT_SENTENCE.search(match[1])
+    else:
+        goes_on = None
+    if goes_on:
+        return match[1][: goes_on.start()]
+    return match[1]
 
 
 def letters(text: str, count: int) -> str:
@@ -136,7 +143,9 @@ def letters(text: str, count: int) -> str:
     allowed = ascii_uppercase[:count]
     if not bare or len(bare) > count or any(letter not in allowed for letter in bare):
         return ""
-    return "".join(sorted(set(bare))) if len(set(bare)) == len(bare) else ""
+    if len(set(bare)) == len(bare):
+        return "".join(sorted(set(bare)))
+    return ""
 
 
 def _fields(answer: str | None, correct: bool | float | None) -> Row:

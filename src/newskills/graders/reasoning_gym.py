@@ -67,12 +67,16 @@ class ReasoningGymGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record["answer"] if "answer" in record else record.get("expected_answer")
-        return None if gold is None else f"<answer>{gold}</answer>"
+        if gold is None:
+            return None
+        return f"<answer>{gold}</answer>"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the right reply after some thinking; an empty list where there is none."""
         gold = self.gold_reply(record)
-        return [] if gold is None else [f"<think>Let me see.</think>\nSo it is\n{gold}\n"]
+        if gold is None:
+            return []
+        return [f"<think>Let me see.</think>\nSo it is\n{gold}\n"]
 
     def grade(self, record: Row) -> Score:
         """Grade by the task's own scorer. Raises DataError for a record without the metadata of reasoning-gym."""
@@ -121,7 +125,9 @@ class ReasoningGymGrader:
         if (boxed := _last_box(text)) is not None:
             return boxed, "box", False
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return (lines[-1], "last line", False) if lines else (None, "none", cut_short)
+        if lines:
+            return (lines[-1], "last line", False)
+        return (None, "none", cut_short)
 
     def _value(self, task: str, answer: str, entry: Row) -> float | Failure:
         if task in _EVALUATED:

@@ -56,7 +56,9 @@ class ShortAnswerGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = next(self._golds(record), None)
-        return None if gold is None else f"Answer: {_joined(gold)}"
+        if gold is None:
+            return None
+        return f"Answer: {_joined(gold)}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return each accepted answer, and the first in other dress."""
@@ -138,4 +140,6 @@ def _without_one(scores: Sequence[float]) -> float:
 
 
 def _joined(gold: Gold) -> str:
-    return gold if isinstance(gold, str) else ", ".join(gold)
+    if isinstance(gold, str):
+        return gold
+    return ", ".join(gold)

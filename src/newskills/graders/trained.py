@@ -61,7 +61,9 @@ def _number(text: object) -> float | None:
         score = float(str(text)[:100])
     except ValueError:
         return None
-    return score if math.isfinite(score) else None
+    if math.isfinite(score):
+        return score
+    return None
 
 
 def _numbers(text: object) -> list[float]:
@@ -71,4 +73,6 @@ def _numbers(text: object) -> list[float]:
         return []
     numbers = [_number(item) for item in values] if isinstance(values, list) else []
     present = [item for item in numbers if item is not None]
-    return present if len(present) == len(numbers) else []
+    if len(present) == len(numbers):
+        return present
+    return []

@@ -53,7 +53,9 @@ class TranslationGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         reference = record.get(self.config.reference_key)
-        return None if reference is None else str(reference)
+        if reference is None:
+            return None
+        return str(reference)
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -118,4 +120,6 @@ def _sentence_chrf(counts: list[int]) -> float:
     matched = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
     precision = sum(same / ours for ours, _, same in matched)
     recall = sum(same / theirs for _, theirs, same in matched)
-    return 5 * precision * recall / (4 * precision + recall) / len(matched) if precision + recall else 0.0
+    if precision + recall:
+        return 5 * precision * recall / (4 * precision + recall) / len(matched)
+    return 0.0

@@ -204,7 +204,9 @@ def _is_ours(name: str, committed: set[str]) -> bool:
 
 def _listed(names: tuple[str, ...]) -> str:
     shown = ", ".join("".join(ch if ch.isprintable() else "?" for ch in name) for name in names[:SHOWN])
-    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
+    if len(names) > SHOWN:
+        return f"{shown} and {len(names) - SHOWN} more"
+    return shown
 
 
 def _data(commit: GitCommit) -> list[str]:
@@ -226,7 +228,9 @@ def _data_folder(name: str) -> str:
     if any(part.startswith(".") or part == "site-packages" for part in folders):
         return ""
     depths = [depth for depth, part in enumerate(folders) if part in DATA_FOLDERS]
-    return "/".join(folders[: depths[0] + 1]) if depths else ""
+    if depths:
+        return "/".join(folders[: depths[0] + 1])
+    return ""
 
 
 def _present(commit: GitCommit, name: str) -> bool:

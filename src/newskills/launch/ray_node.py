@@ -81,7 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _stop)
     until = time.monotonic() + options.patience
     try:
-        return _head(options, until) if options.rank == 0 else _worker(options, until)
+        if options.rank == 0:
+            return _head(options, until)
+        return _worker(options, until)
     except (RayClusterError, OSError) as error:
         _say(f"rank {options.rank}: {error}")
         return 1
@@ -154,7 +156,9 @@ def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket)
 
 
 def _resources(options: argparse.Namespace) -> list[str]:
-    return [f"--resources={options.resources}"] if options.resources else []
+    if options.resources:
+        return [f"--resources={options.resources}"]
+    return []
 
 
 def _run(
@@ -173,7 +177,9 @@ def _run(
         if process.poll() is None:
             process.terminate()
             process.wait()
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+    if process.returncode >= 0:
+        return process.returncode
+    return 128 - process.returncode
 
 
 def _meet(port: int, others: int, until: float) -> list[socket.socket]:

@@ -251,7 +251,10 @@ def _refs(job: Job, pipeline: Pipeline) -> Problems:
             if other is None:
                 homes = {command.name: job.name for job in pipeline.jobs for command in job.commands()}
                 home = homes.get(ref.component)
-                elsewhere = f", which runs in job '{home}': references work only within one job." if home else None
+                if home:
+                    elsewhere = f", which runs in job '{home}': references work only within one job."
+                else:
+                    elsewhere = None
                 yield f"{what} refers to '{ref.component}'{elsewhere or suggest(ref.component, commands)}"
             elif ref.attribute == "rank":
                 if other is not command:
@@ -298,7 +301,9 @@ def _script(what: str, command: Command, where: _ClusterFacts) -> Problems:
 
 
 def _text(word: str | Ref) -> str:
-    return word if isinstance(word, str) else word.before + word.after
+    if isinstance(word, str):
+        return word
+    return word.before + word.after
 
 
 def _leaks(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> list[str]:

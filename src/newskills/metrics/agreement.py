@@ -129,8 +129,12 @@ def _verdict_kind(expected: bool | None, verdict: Said) -> str:
     """Return the kind of a judgement: a right answer that is not accepted, for want of a judgement or by one, is
     missed."""
     if verdict is True:
-        return "accepted" if expected else "wrongly_accepted"
-    return "missed" if expected else "other"
+        if expected:
+            return "accepted"
+        return "wrongly_accepted"
+    if expected:
+        return "missed"
+    return "other"
 
 
 def _share_counts(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:

@@ -113,7 +113,9 @@ class HarnessMetric(ScoreMetric):
         return modes
 
     def _headline_mode(self) -> str:
-        return f"pass@1[avg-of-{self._samples}]" if self._samples > 1 else "pass@1"
+        if self._samples > 1:
+            return f"pass@1[avg-of-{self._samples}]"
+        return "pass@1"
 
     def _keys(self) -> list[Key]:
         return list(dict.fromkeys(key for values in self._values for key in values))
@@ -186,9 +188,10 @@ class HarnessMetric(ScoreMetric):
             interval = mean_interval(Counter(values))
             return Number(value=value, low=interval.low, high=interval.high, n=len(values), method=interval.method)
         figures = sorted(_resampled(values, way))
-        low, high = (
-            (figures[int(0.025 * len(figures))], figures[int(0.975 * len(figures))]) if figures else (value,) * 2
-        )
+        if figures:
+            low, high = (figures[int(0.025 * len(figures))], figures[int(0.975 * len(figures))])
+        else:
+            low, high = (value,) * 2
         return Number(value=value, low=low, high=high, n=len(values), method="bootstrap")
 
 
@@ -196,7 +199,9 @@ def _mean(figures: Sequence[Any]) -> float | None:
     """Return the mean of figures; the very figure where there is one, None where it is no number."""
     if not figures or not all(isinstance(figure, int | float) or hasattr(figure, "dtype") for figure in figures):
         return None
-    return float(figures[0]) if len(figures) == 1 else float(sum(figures) / len(figures))
+    if len(figures) == 1:
+        return float(figures[0])
+    return float(sum(figures) / len(figures))
 
 
 def _resampled(values: Sequence[Any], way: Aggregation) -> list[float]:

@@ -44,7 +44,9 @@ class RatioMetric(SeedMetric):
 def _share_quotient(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
     def share(sums: Sequence[float]) -> float:
         total = sum(sums[place] for place in among)
-        return unit * sums[of] / total if total else 0.0
+        if total:
+            return unit * sums[of] / total
+        return 0.0
 
     return share
 

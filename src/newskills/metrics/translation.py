@@ -119,7 +119,9 @@ def _segment_counts(record: Row) -> Row:
 def _sums_of(record: Row, field: str) -> Any:
     """Return what a segment adds to the sums of its corpus."""
     value = record.get(field)
-    return [value, 1] if isinstance(value, int | float) else value
+    if isinstance(value, int | float):
+        return [value, 1]
+    return value
 
 
 def _general_first(pair: Pair) -> tuple[int, Pair]:
@@ -187,7 +189,9 @@ def chrf(counts: Sequence[float]) -> float:
 def comet(counts: Sequence[float]) -> float:
     """Return the mean of the segments' scores, in percent."""
     total, segments = counts
-    return 100 * total / segments if segments else 0.0
+    if segments:
+        return 100 * total / segments
+    return 0.0
 
 
 SCORES: Mapping[str, Callable[[Sequence[float]], float]] = {"bleu": bleu, "chrf": chrf, "comet": comet}

@@ -104,7 +104,9 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             cache_written=self.price_per_million_cache_written_tokens,
         )
         batch = MODELS.properties(self.server_type).batch
-        return usual if not self.batch_api or batch is None else usual.at(batch.price, batch.cached_price)
+        if not self.batch_api or batch is None:
+            return usual
+        return usual.at(batch.price, batch.cached_price)
 
     def __post_init__(self) -> None:
         if any("?" in url or "#" in url for url in (self.base_url or "", *self.more_base_urls)):

@@ -194,7 +194,9 @@ def _is_prompt_entry(entry: Any) -> bool:
 def earliest_stop(text: str, phrases: Sequence[str]) -> str:
     """Return `text` up to the earliest occurrence of any phrase."""
     ends = [at for phrase in phrases if phrase and (at := text.find(phrase)) >= 0]
-    return text[: min(ends)] if ends else text
+    if ends:
+        return text[: min(ends)]
+    return text
 
 
 def tool_call(identity: str, name: str, arguments: str) -> Row:

@@ -156,7 +156,9 @@ def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
     """Return the keys of a request body that say how much may be thought, as `parameters.thinking_keys` does. Raises
     ConfigError for what the model does not take."""
     config = _thinking_config(model, inference)
-    return {"generationConfig": {"thinkingConfig": config}} if config else {}
+    if config:
+        return {"generationConfig": {"thinkingConfig": config}}
+    return {}
 
 
 def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: bool) -> Row:
@@ -289,7 +291,9 @@ def _budget_config(model: str, inference: Inference) -> Row:
         raise ConfigError(f"{model} cannot be kept from thinking.", hint=f"Set ++inference.thinking_budget={low}.")
     if budget != "none" and not low <= (budget or 0) <= high:
         raise ConfigError(f"{model} takes an inference.thinking_budget from {low:,} to {high:,}, not {budget:,}.")
-    return {"thinkingBudget": 0} if budget == "none" else {"thinkingBudget": budget, "includeThoughts": True}
+    if budget == "none":
+        return {"thinkingBudget": 0}
+    return {"thinkingBudget": budget, "includeThoughts": True}
 
 
 def _version_of(model: str) -> tuple[int, int]:

@@ -88,7 +88,9 @@ def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
     budget = inference.thinking_budget
     if budget is None:
         effort = inference.reasoning_effort
-        return _effort_keys(dialect, inference) if dialect is not None and effort is not None else {}
+        if dialect is not None and effort is not None:
+            return _effort_keys(dialect, inference)
+        return {}
     refuse_both(inference)
     if inference.endpoint_type != "chat":
         raise ConfigError(

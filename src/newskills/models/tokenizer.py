@@ -239,7 +239,10 @@ def _load_tokenizer(path: Path, settings: Row, kind: Any) -> Any:
     Folders made before transformers 5 carry the pattern of another family, which splits otherwise than the models were
     taught (the flag `fix_mistral_regex`, https://github.com/huggingface/transformers/pull/42299); False keeps it.
     """
-    config = _read_settings(path.with_name("config.json")) if path.with_name("config.json").is_file() else {}
+    if path.with_name("config.json").is_file():
+        config = _read_settings(path.with_name("config.json"))
+    else:
+        config = {}
     version = str(config.get("transformers_version") or "0").partition(".")[0]
     old = not version.isdecimal() or int(version) < 5
     flag = settings.get("fix_mistral_regex", config.get("model_type") in MISTRAL and old)
@@ -268,11 +271,15 @@ def _chat_template(settings: Row, path: Path | None) -> str:
     if isinstance(template, list):
         named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
         template = named.get("default") or next(iter(named.values()), "")
-    return template if isinstance(template, str) else ""
+    if isinstance(template, str):
+        return template
+    return ""
 
 
 def _special_token(settings: Row, name: str) -> str:
     value = settings.get(name)
     if isinstance(value, dict):
         value = value.get("content")
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

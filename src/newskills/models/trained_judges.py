@@ -114,7 +114,9 @@ def _moved_to_device(inputs: Any, device: Any) -> Any:
         return {key: _moved_to_device(value, device) for key, value in inputs.items()}
     if isinstance(inputs, tuple | list):
         return type(inputs)(_moved_to_device(value, device) for value in inputs)
-    return inputs.to(device) if hasattr(inputs, "to") else inputs
+    if hasattr(inputs, "to"):
+        return inputs.to(device)
+    return inputs
 
 
 def _dot_product(left: Sequence[float], other: Sequence[float]) -> float:

@@ -140,7 +140,9 @@ def _batch_command(options: ModelOptions, kind: str, model: str, *, elsewhere: b
 
 
 def _num_servers(options: ModelOptions) -> int:
-    return options.num_servers if isinstance(options, WorkOptions) else 1
+    if isinstance(options, WorkOptions):
+        return options.num_servers
+    return 1
 
 
 def _further(count: int, host: ServeSpec | None) -> dict[str, ServeSpec]:
@@ -205,7 +207,9 @@ def _on_cpu(kind: str) -> bool:
 
 def _usual_gpus(kind: str, *, elsewhere: bool = False) -> int:
     """Return how many GPUs a server that needs none uses, where nobody says it."""
-    return visible_gpus() if SERVERS.properties(kind).takes_gpus and not elsewhere else 0
+    if SERVERS.properties(kind).takes_gpus and not elsewhere:
+        return visible_gpus()
+    return 0
 
 
 def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
@@ -280,9 +284,13 @@ def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
 
 
 def _first(values: list[Any]) -> Any:
-    return values[0] if values else None
+    if values:
+        return values[0]
+    return None
 
 
 def _text(overrides: Mapping[str, Text], key: str) -> str | None:
     value = overrides.get(key)
-    return str(value) if value is not None else None
+    if value is not None:
+        return str(value)
+    return None

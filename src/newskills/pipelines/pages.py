@@ -88,7 +88,9 @@ def _thinking_line(unit: PlannedUnit) -> str:
         return ""
     keys_of_thinking = load_function(MODELS.properties(config.server.server_type).thinking)
     keys = keys_of_thinking(config.server.server_type, config.server.model or "", config.inference)
-    return f"\nsent about thinking: {msgspec.json.encode(keys).decode()}\n" if keys else ""
+    if keys:
+        return f"\nsent about thinking: {msgspec.json.encode(keys).decode()}\n"
+    return ""
 
 
 def _first_prompt(unit: PlannedUnit) -> str:

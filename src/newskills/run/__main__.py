@@ -62,7 +62,9 @@ def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
         if server.base_url is not None or role not in addresses:
             return server
         server = structs.replace(server, base_url=f"{addresses[role].rstrip('/')}/v1")
-        return server if role else server.beside(*further)
+        if role:
+            return server
+        return server.beside(*further)
 
     units = []
     for unit in spec.units:

@@ -64,7 +64,9 @@ def port_of(port: int | None, environ: Mapping[str, str]) -> int:
     """Return `port`, else the variable's, else 6000. Raises ConfigError."""
     text = environ.get(PORT_VARIABLE, "")
     if port is not None or not text:
-        return DEFAULT_PORT if port is None else port
+        if port is None:
+            return DEFAULT_PORT
+        return port
     if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= 65535):
         raise ConfigError(f"{PORT_VARIABLE}: expected a port from 1 to 65535, got '{text[:20]}'.")
     return int(text)

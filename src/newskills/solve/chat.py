@@ -225,4 +225,6 @@ def with_stop(reply: Reply, stop: Sequence[str]) -> str:
     """Return the text with the stop phrase behind it that the server named, and took off unless told otherwise."""
     named = (reply.raw_message or {}).get("stop_reason")
     taken = isinstance(named, str) and named in stop and not reply.text.endswith(named)
-    return f"{reply.text}{named}" if taken else reply.text
+    if taken:
+        return f"{reply.text}{named}"
+    return reply.text

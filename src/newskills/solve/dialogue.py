@@ -43,7 +43,9 @@ def continued(request: Request, text: str, shown: str, reasoning: str | None = N
 def lead(request: Request) -> str:
     """Return the text that the model goes on from: the prompt, or the turn that was begun for it."""
     if request.messages is None:
-        return request.prompt if isinstance(request.prompt, str) else ""
+        if isinstance(request.prompt, str):
+            return request.prompt
+        return ""
     last = request.messages[-1]
     if last.role == "assistant" and isinstance(last.content, str):
         return last.content

@@ -145,9 +145,13 @@ def _as_solver(methods: tuple[str, ...]) -> str:
 def _task(body: list[ast.stmt], classes: dict[str, ast.ClassDef]) -> str:
     for node in body:
         if isinstance(node, ast.Assign) and TASK_CLASS in _bound(node):
-            return node.value.id if isinstance(node.value, ast.Name) else TASK_CLASS
+            if isinstance(node.value, ast.Name):
+                return node.value.id
+            return TASK_CLASS
     derived = [name for name, node in classes.items() if _BASE in map(_last, node.bases)]
-    return derived[-1] if derived else ""
+    if derived:
+        return derived[-1]
+    return ""
 
 
 def _methods(classes: dict[str, ast.ClassDef], name: str) -> Iterator[str]:
@@ -164,7 +168,9 @@ def _methods(classes: dict[str, ast.ClassDef], name: str) -> Iterator[str]:
 
 
 def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return getattr(node, "id", "")
 
 
 def _is_reference(node: ast.stmt) -> bool:

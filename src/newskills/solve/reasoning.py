@@ -15,7 +15,9 @@ def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False
     if not cuts:
         return text
     at, phrase = min(cuts, key=lambda cut: (cut[0], -len(cut[1])))
-    return text[: at + len(phrase)] if keep_phrase else text[:at]
+    if keep_phrase:
+        return text[: at + len(phrase)]
+    return text[:at]
 
 
 def split_reasoning(text: str, key: str, end: str, *, separate: bool = False) -> Row:

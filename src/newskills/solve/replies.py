@@ -45,7 +45,9 @@ def stopped_on_repetition(reply: Reply) -> bool:
 def total(counts: Sequence[int | None]) -> int | None:
     """Return the sum of the counts; None where one of them is unknown."""
     present = [count for count in counts if count is not None]
-    return sum(present) if len(present) == len(counts) else None
+    if len(present) == len(counts):
+        return sum(present)
+    return None
 
 
 def _logprobs(parts: Sequence[Logprobs | None]) -> Logprobs | None:

@@ -45,7 +45,9 @@ TOOLS = Registry(
 def split_name(module: str) -> tuple[str, str]:
     """Split `NAME=tool` into (NAME, tool); a tool without a name of its own has the name ""."""
     name, mark, spec = module.partition("=")
-    return (name, spec) if mark and name.isidentifier() else ("", module)
+    if mark and name.isidentifier():
+        return (name, spec)
+    return ("", module)
 
 
 def runs_code(modules: Sequence[str]) -> bool:

@@ -65,7 +65,9 @@ def _checked(kind: Any, value: Any) -> tuple[Any, str]:
     if isinstance(alternatives, list):
         outcomes = [_checked(alternative, value) for alternative in alternatives]
         fitting = [outcome for outcome in outcomes if not outcome[1]]
-        return fitting[0] if fitting else (value, " or ".join(dict.fromkeys(words for _, words in outcomes)))
+        if fitting:
+            return fitting[0]
+        return (value, " or ".join(dict.fromkeys(words for _, words in outcomes)))
     names = kind.get("type")
     names = [names] if isinstance(names, str) else names
     type_names = [name for name in names or () if name in _TYPES]
@@ -81,4 +83,6 @@ def _checked(kind: Any, value: Any) -> tuple[Any, str]:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    if len(text) <= SHOWN:
+        return text
+    return f"{text[:SHOWN]}…"

@@ -87,7 +87,9 @@ def _with_properties(schema: Row, properties: Row, required: list[str]) -> Row:
     rest = {key: value for key, value in schema.items() if key not in ("title", "required")}
     free: Row = {} if "properties" in schema else {"additionalProperties": True}
     flat: Row = {"type": "object", **free, **rest, "properties": shown}
-    return {**flat, "required": required} if required else flat
+    if required:
+        return {**flat, "required": required}
+    return flat
 
 
 def _mapping(value: Any, where: str) -> Row:

@@ -76,7 +76,10 @@ class McpTool(ToolProvider):
         """Load the hooks and check the settings. Raises ConfigError: neither or both of command and url, a secret
         written out, hooks that are not there."""
         self._environ = context.environ
-        self._format = load_attr(config.output_formatter, "output formatter") if config.output_formatter else None
+        if config.output_formatter:
+            self._format = load_attr(config.output_formatter, "output formatter")
+        else:
+            self._format = None
         # As the user wrote it: a hook may have put a key into the address.
         self._where = config.url or " ".join([config.command, *config.args]) or f"of {config.init_hook}"
         self._config = _hooked(config, context.environ)

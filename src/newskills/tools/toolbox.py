@@ -233,4 +233,6 @@ def _make(key: str, thing: Any, overrides: Row, context: ToolContext) -> ToolPro
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_RESULT else text[:MAX_RESULT] + CUT
+    if len(text) <= MAX_RESULT:
+        return text
+    return text[:MAX_RESULT] + CUT

@@ -165,7 +165,9 @@ class WebSearch(ToolProvider):
 
     async def release(self, request_id: str) -> Row:
         count = self._searches.pop(request_id, 0)
-        return {"num_searches": count} if count else {}
+        if count:
+            return {"num_searches": count}
+        return {}
 
     async def close(self) -> None:
         if self._http is not None:
@@ -206,7 +208,9 @@ class WebSearch(ToolProvider):
         if status != 429 and status < 500:
             raise FatalToolError(f"The search API cannot be used: status {status} at {self._url}.")
         wait_text = response.header("retry-after") or ""
-        return min(float(wait_text), LONGEST_PAUSE) if wait_text.isdecimal() else 0.0
+        if wait_text.isdecimal():
+            return min(float(wait_text), LONGEST_PAUSE)
+        return 0.0
 
     def _key(self) -> str:
         if not (key := self._environ.get(self._variable)):

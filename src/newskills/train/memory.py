@@ -177,7 +177,11 @@ def needed_line(needed: Mapping[str, float], capacity: float | None, device: str
 
 def _gb(size: float) -> str:
     value = size / GB
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+    if value >= 100:
+        return f"{value:.0f}"
+    if value >= 1:
+        return f"{value:.1f}"
+    return f"{value:.2g}"
 
 
 def check_memory(
@@ -213,7 +217,10 @@ def _smaller(shape: ModelShape, plan: TrainingPlan, step: StepSize, capacity: fl
 def _changes(plan: TrainingPlan, step: StepSize) -> list[tuple[str | None, TrainingPlan, StepSize]]:
     small = replace(step, sequences=1)
     saved = replace(plan, checkpointing=True)
-    lora = saved if saved.rank else replace(saved, rank=16, targets=PROJECTIONS, split="none", reference=False)
+    if saved.rank:
+        lora = saved
+    else:
+        lora = replace(saved, rank=16, targets=PROJECTIONS, split="none", reference=False)
     nf4 = replace(lora, nf4=True)
     steps: list[tuple[str | None, TrainingPlan, StepSize]] = [
         ("++trainer.trl.micro_batch_size=1" if step.sequences > 1 else None, plan, small),

@@ -97,7 +97,10 @@ def _instructions(row: Row) -> Iterator[Row]:
     items = []
     for place, (name, kept) in enumerate(zip(names, followed, strict=True)):
         values = arguments[place] if isinstance(arguments, list) and place < len(arguments) else None
-        actual_values = {k: v for k, v in values.items() if v is not None} if isinstance(values, dict) else {}
+        if isinstance(values, dict):
+            actual_values = {k: v for k, v in values.items() if v is not None}
+        else:
+            actual_values = {}
         note = ", ".join(f"{key}={as_text(value)}" for key, value in actual_values.items())
         if not kept and isinstance(loosely, list) and place < len(loosely) and loosely[place]:
             note = f"{note}; followed by the loose reading".removeprefix("; ")
@@ -132,7 +135,9 @@ def _listed_options(value: Any) -> list[tuple[str, str]]:
     while lines and lines[0][0] != "A":
         lines.pop(0)
     count = sum(1 for place, (letter, _) in enumerate(lines) if ord(letter) - ord("A") == place)
-    return lines if count == len(lines) > 1 else []
+    if count == len(lines) > 1:
+        return lines
+    return []
 
 
 def _calls(row: Row) -> Iterator[Row]:
@@ -166,7 +171,10 @@ def _call_row(name: str | None, accepted: Any, call: Any) -> Row:
     arguments = []
     for argument in dict.fromkeys([*values, *actual_values]):
         wanted = values.get(argument)
-        expected = " or ".join(as_text(value) or '""' for value in wanted) if isinstance(wanted, list) else ""
+        if isinstance(wanted, list):
+            expected = " or ".join(as_text(value) or '""' for value in wanted)
+        else:
+            expected = ""
         actual = as_text(actual_values[argument])[:LONGEST_PART] if argument in actual_values else None
         arguments.append({"name": argument, "expected": expected[:LONGEST_PART], "actual": actual})
     return {"expected": name, "actual": None if call is None else call.name, "arguments": arguments}

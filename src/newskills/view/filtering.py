@@ -125,4 +125,6 @@ def _decoded(decoder: Decoder, line: bytes) -> Row | None:
 
 def _graded_score(graded: GradedScores, identity: int, place: int) -> float | None:
     scores: Sequence[float | None] = graded.by_problem.get(identity, ())
-    return scores[place] if place < len(scores) else None
+    if place < len(scores):
+        return scores[place]
+    return None

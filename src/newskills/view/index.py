@@ -112,7 +112,9 @@ class FileIndex:
     @property
     def progress(self) -> float:
         """Share of the file that is indexed, 0–1."""
-        return 1.0 if self.target <= 0 else min(1.0, self.head.size / self.target)
+        if self.target <= 0:
+            return 1.0
+        return min(1.0, self.head.size / self.target)
 
     def update(self) -> None:
         """Index what has come since. Raises DataError where the file cannot be read, StorageError."""

@@ -42,5 +42,7 @@ def read_labelled(path: Path) -> list[LabelledSample]:
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        if value:
+            return "yes"
+        return "no"
     return str(value)

@@ -101,7 +101,9 @@ class Library:
     @property
     def patience(self) -> float:
         """Seconds that a page waits for what is being read."""
-        return WHOLE if self._wait else PATIENCE
+        if self._wait:
+            return WHOLE
+        return PATIENCE
 
     def run(self, name: str) -> Run:
         """Return the run of this name. Raises UnknownNameError."""

@@ -66,7 +66,9 @@ def identity(value: object, number: int) -> int:
 def outcome_of(head: Head) -> int:
     """Return the number of the outcome; for records of other systems, from their verdict."""
     if isinstance(head.outcome, str):
-        return OUTCOMES.index(head.outcome) if head.outcome in OUTCOMES else 0
+        if head.outcome in OUTCOMES:
+            return OUTCOMES.index(head.outcome)
+        return 0
     verdict = head.symbolic_correct if head.symbolic_correct is not None else head.is_correct
     if verdict is None and isinstance(head.judgement, str):
         words = head.judgement.casefold().split("judgement:")[-1].split()
@@ -88,7 +90,9 @@ def tokens_of(value: object) -> int:
 def subset_of(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))[:200]
-    return "" if value is None else str(value)[:200]
+    if value is None:
+        return ""
+    return str(value)[:200]
 
 
 def column(rows: bytes, name: str) -> array[int]:

@@ -64,4 +64,6 @@ def story_by_record(row: Row, outcome: str) -> Story:
     gold = gold_of(row)
     if gold and 0 < len(gold[1]) < LONGEST_GOLD and answer_span(as_text(row.get("generation")), gold[1]):
         return "format"
-    return "no_answer" if outcome == "no_answer" else "content"
+    if outcome == "no_answer":
+        return "no_answer"
+    return "content"

@@ -109,7 +109,9 @@ class Summaries:
     def of(self, results: BenchmarkFiles) -> CellSummary | None:
         """Return the summary of a benchmark as its files are now; None where it is not read yet."""
         summary = self._kept.summaries.get(str(results.folder))
-        return summary if summary is not None and summary.fingerprint == results.fingerprint else None
+        if summary is not None and summary.fingerprint == results.fingerprint:
+            return summary
+        return None
 
     def latest(self, results: BenchmarkFiles) -> CellSummary | None:
         """Return the last summary that was read, though the files may have changed since."""

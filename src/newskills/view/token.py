@@ -36,4 +36,6 @@ def _read(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     is_private = status.st_uid == os.getuid() and not status.st_mode & 0o077
-    return text if is_private and _TOKEN.fullmatch(text) else None
+    if is_private and _TOKEN.fullmatch(text):
+        return text
+    return None

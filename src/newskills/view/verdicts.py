@@ -78,7 +78,9 @@ def answer_span(reply: str, answer: str) -> list[int] | None:
     if not answer:
         return None
     place = answer_place(reply, answer)
-    return None if place < 0 else _units(reply, place, len(answer))
+    if place < 0:
+        return None
+    return _units(reply, place, len(answer))
 
 
 def answer_place(reply: str, answer: str) -> int:

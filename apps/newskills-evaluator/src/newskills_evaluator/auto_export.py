@@ -18,7 +18,9 @@ from newskills_evaluator.export_results import ExportPlan, export_results
 def main(words: Sequence[str]) -> int:
     plan = msgspec.json.decode(Path(words[0]).read_bytes(), type=ExportPlan)
     try:
-        return 1 if export_results(plan, os.environ, _say) else 0
+        if export_results(plan, os.environ, _say):
+            return 1
+        return 0
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

@@ -65,7 +65,9 @@ class InvocationJob(Struct, frozen=True, kw_only=True):
     def index(self) -> int:
         """Its place in `evaluation.tasks` of the config."""
         number = self.job_id.rpartition(".")[2]
-        return int(number) if number.isdecimal() else 0
+        if number.isdecimal():
+            return int(number)
+        return 0
 
     @property
     def task(self) -> str:
@@ -84,7 +86,9 @@ class InvocationJob(Struct, frozen=True, kw_only=True):
     def own(self) -> Row | None:
         """What newskills wrote of it; None: the launcher's job."""
         own_data = self.data.get("newskills")
-        return own_data if isinstance(own_data, dict) else None
+        if isinstance(own_data, dict):
+            return own_data
+        return None
 
 
 class Store:
@@ -93,7 +97,10 @@ class Store:
     def __init__(self, environ: Mapping[str, str]) -> None:
         named = environ.get(FILE_VARIABLE)
         home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
-        self.path = Path(named).expanduser() if named else home / ".nemo-evaluator" / "exec-db" / "exec.v1.jsonl"
+        if named:
+            self.path = Path(named).expanduser()
+        else:
+            self.path = home / ".nemo-evaluator" / "exec-db" / "exec.v1.jsonl"
 
     def add(self, entries: Iterable[InvocationJob]) -> None:
         """Append the entries, in one write. Raises StorageError."""
@@ -188,7 +195,9 @@ def progress(entry: InvocationJob) -> int | None:
         *artifacts.glob("eval-results/**/output*.jsonl"),
         *artifacts.glob("eval-results/**/output*.jsonl-async"),
     ]
-    return sum(_lines(path) for path in outputs) if outputs else None
+    if outputs:
+        return sum(_lines(path) for path in outputs)
+    return None
 
 
 def as_json(entries: Sequence[tuple[InvocationJob, State]]) -> str:

@@ -62,7 +62,9 @@ def with_escaped_references(node: Any) -> Any:
         return {key: with_escaped_references(value) for key, value in node.items()}
     if isinstance(node, list):
         return [with_escaped_references(value) for value in node]
-    return node.replace("${", "\\${") if isinstance(node, str) else node
+    if isinstance(node, str):
+        return node.replace("${", "\\${")
+    return node
 
 
 def _new_folder(cwd: Path) -> Path:

@@ -153,4 +153,6 @@ def _run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def _last(text: str) -> str:
     lines = text.strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"
+    if lines:
+        return lines[-1]
+    return "it printed nothing"

@@ -82,7 +82,9 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
     """Return `compiled` with `paths` (image → path) in its typed sections and in `config`."""
 
     def new(image: str | None) -> str | None:
-        return paths.get(image, image) if image else image
+        if image:
+            return paths.get(image, image)
+        return image
 
     profile = compiled.profile
     config: Any = compiled.config

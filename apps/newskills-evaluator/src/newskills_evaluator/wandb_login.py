@@ -66,7 +66,9 @@ def _in_netrc(environ: Mapping[str, str], server: str) -> str:
         credentials = netrc.netrc(path).authenticators(urlsplit(server).netloc)
     except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
         return ""
-    return (credentials[2] or "").strip() if credentials else ""
+    if credentials:
+        return (credentials[2] or "").strip()
+    return ""
 
 
 def _in_settings(environ: Mapping[str, str], server: str) -> str:
@@ -81,12 +83,18 @@ def _in_settings(environ: Mapping[str, str], server: str) -> str:
     except (configparser.Error, KeyError, UnicodeDecodeError):
         return ""
     same = section.get("base_url", HOST).rstrip("/") == server.rstrip("/")
-    return section.get("api_key", "").strip() if same else ""
+    if same:
+        return section.get("api_key", "").strip()
+    return ""
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    if environ.get("HOME"):
+        return Path(environ["HOME"])
+    return Path.home()
 
 
 def _expanded(path: str, home: Path) -> Path:
-    return home / path[2:] if path.startswith("~/") else Path(path)
+    if path.startswith("~/"):
+        return home / path[2:]
+    return Path(path)

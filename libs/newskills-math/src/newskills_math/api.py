@@ -206,7 +206,9 @@ def _text(answer: object) -> str:
 
 
 def _several(answers: object) -> Iterable[object]:
-    return answers if isinstance(answers, list | tuple) else [answers]
+    if isinstance(answers, list | tuple):
+        return answers
+    return [answers]
 
 
 def _answer(text: str, anywhere: bool) -> ParsedAnswer | None:
@@ -221,7 +223,9 @@ def _answer(text: str, anywhere: bool) -> ParsedAnswer | None:
     if _is_bare(text):
         return ParsedAnswer(_without_dollars(text))
     extracted = extract(text, ExtractionPolicy(extract_regex=_NEVER, relaxed_extraction=True))
-    return None if extracted.answer is None else ParsedAnswer(extracted.answer, extracted.how)
+    if extracted.answer is None:
+        return None
+    return ParsedAnswer(extracted.answer, extracted.how)
 
 
 def _is_bare(text: str) -> bool:
@@ -252,5 +256,7 @@ def _one_of(answer: str, target: StringExtractionConfig) -> str | None:
     for text in (answer.strip(), plain, option_letter(plain)):
         for string in target.strings:
             if text and text.casefold() == string.casefold():
-                return string.lower() if target.lowercase else string
+                if target.lowercase:
+                    return string.lower()
+                return string
     return None

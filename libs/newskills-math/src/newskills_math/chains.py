@@ -72,13 +72,17 @@ def by_sides(text: str, read: Callable[[str], Node]) -> Node | None:
     texts, relations = _split(text)
     sides = [_side(side, read) for side in texts]
     readable = [side for side in sides if side is not None]
-    return Node("rel", tuple(readable), name=relations) if relations and len(readable) == len(sides) else None
+    if relations and len(readable) == len(sides):
+        return Node("rel", tuple(readable), name=relations)
+    return None
 
 
 def known_sides(text: str, read: Callable[[str], Node]) -> Node | None:
     """Return the chain of those sides only that `read` knows; None where they are fewer than two."""
     sides = [side for side in (_side(side, read) for side in _split(text)[0]) if side is not None]
-    return Node("rel", tuple(sides), name="=" * (len(sides) - 1)) if len(sides) > 1 else None
+    if len(sides) > 1:
+        return Node("rel", tuple(sides), name="=" * (len(sides) - 1))
+    return None
 
 
 def _split(text: str) -> tuple[list[str], str]:
@@ -100,7 +104,9 @@ def _side(text: str, read: Callable[[str], Node]) -> Node | None:
         return read(text)
     except Unreadable:
         is_name = len(text) <= _LONGEST_NAME and _NAME.fullmatch(text) is not None
-        return Node("sym", name="".join(text.split())) if is_name else None
+        if is_name:
+            return Node("sym", name="".join(text.split()))
+        return None
 
 
 def is_constant(side: Node) -> bool:

@@ -38,9 +38,13 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
     if chosen is not None and wanted is not None:
         return chosen.letter == wanted.letter and same(chosen.value, wanted.value)
     if chosen is not None:
-        return None if option_letter(gold) else same(chosen.value, gold)
+        if option_letter(gold):
+            return None
+        return same(chosen.value, gold)
     if wanted is not None:
-        return None if option_letter(pred) else same(pred, wanted.value)
+        if option_letter(pred):
+            return None
+        return same(pred, wanted.value)
     return None
 
 
@@ -60,4 +64,6 @@ def _choice(text: str) -> _Choice | None:
     value = match["value"].strip()
     if value.count("}") == value.count("{") + 1 and value.endswith("}"):
         value = value[:-1].strip()
-    return _Choice(match[1] or match[2], value) if _FORMULA.search(value) and not is_prose(value) else None
+    if _FORMULA.search(value) and not is_prose(value):
+        return _Choice(match[1] or match[2], value)
+    return None

@@ -70,4 +70,6 @@ def _date(text: str) -> Date | None:
         return None
     first, second, year = (int(number) for number in match.groups())
     readings = {Date(year, month, day) for month, day in ((first, second), (second, first)) if month <= 12}
-    return readings.pop() if len(readings) == 1 else None
+    if len(readings) == 1:
+        return readings.pop()
+    return None

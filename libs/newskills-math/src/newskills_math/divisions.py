@@ -25,7 +25,9 @@ def same_ratio(pred: str, gold: str) -> bool | None:
 def same_remainder(pred: str, gold: str) -> bool | None:
     """None unless both are a quotient and a remainder, and one of them says so in words."""
     both = _both(_REMAINDER, "remainder", pred, gold)
-    return None if both is None else both[0] == both[1]
+    if both is None:
+        return None
+    return both[0] == both[1]
 
 
 def _both(pattern: re.Pattern[str], word: str, pred: str, gold: str) -> list[tuple[int, int]] | None:
@@ -34,4 +36,6 @@ def _both(pattern: re.Pattern[str], word: str, pred: str, gold: str) -> list[tup
         return None
     matches = pattern.fullmatch(pred), pattern.fullmatch(gold)
     pairs = [(int(match[1]), int(match[2])) for match in matches if match is not None]
-    return pairs if len(pairs) == 2 else None
+    if len(pairs) == 2:
+        return pairs
+    return None

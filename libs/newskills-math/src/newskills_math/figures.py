@@ -64,7 +64,9 @@ def _figure(text: str) -> _Figure | None:
     kind = _KINDS.get(match["kind"], match["kind"].removeprefix("\\"))
     points = tuple(_POINT.findall(match["points"]))
     sizes = {"triangle": (3,), "angle": (1, 3), "line": (2,)}.get(kind, (2, 3))
-    return _Figure(kind, points) if len(points) in sizes else None
+    if len(points) in sizes:
+        return _Figure(kind, points)
+    return None
 
 
 def _same_alone(pred: _Figure, gold: _Figure) -> bool | None:

@@ -71,7 +71,9 @@ def measure(text: str) -> Measure | None:
     """Return the measure that the whole text is, else None."""
     if (money := _CURRENCY.match(text)) is not None:
         value = money[1] + money[3].strip() + text[money.end() :]
-        return Measure(value, Fraction(1), ((CURRENCIES[money[2]], 1),), True) if is_value(value) else None
+        if is_value(value):
+            return Measure(value, Fraction(1), ((CURRENCIES[money[2]], 1),), True)
+        return None
     if (feet := _FEET.fullmatch(text)) is not None:
         inches = Fraction(feet[1]) * 12 + int(feet[2] or 0)
         factor, base = _meaning(NAMES["inch"])
@@ -159,9 +161,13 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
 
 def _exponent(match: re.Match[str]) -> int:
     if match["power"]:
-        return 2 if match["power"].startswith("s") else 3
+        if match["power"].startswith("s"):
+            return 2
+        return 3
     if match["word"]:
-        return 2 if match["word"] == "squared" else 3
+        if match["word"] == "squared":
+            return 2
+        return 3
     return int(match["exponent"] or 1)
 
 

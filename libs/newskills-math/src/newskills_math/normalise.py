@@ -87,7 +87,9 @@ def stripped(text: str, around: str) -> str:
 def tidy(text: str) -> str:
     """Return the answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end
     punctuation."""
-    return _tidied(text) if len(text) <= _KEPT_LENGTH else _tidied.__wrapped__(text)
+    if len(text) <= _KEPT_LENGTH:
+        return _tidied(text)
+    return _tidied.__wrapped__(text)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -138,7 +140,9 @@ def _chosen(sign: str, total: str, taken: str, written: str) -> str:
             return written
     elif sign != "C":
         return written
-    return rf"\binom{{{total}}}{{{taken}}}" if sign == "C" else rf"\frac{{{total}!}}{{{int(total) - int(taken)}!}}"
+    if sign == "C":
+        return rf"\binom{{{total}}}{{{taken}}}"
+    return rf"\frac{{{total}!}}{{{int(total) - int(taken)}!}}"
 
 
 def _undecorated(text: str) -> str:
@@ -163,7 +167,9 @@ def latinise(text: str) -> str:
     text = _SCRIPT_RUN.sub(_script, text).translate(UNICODE)
     if "\\sqrt " in text:
         text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text)
 
 
 def key(text: str) -> str:

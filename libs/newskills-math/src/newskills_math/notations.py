@@ -109,5 +109,7 @@ def renotated(text: str) -> str:
         return text
     for pattern, usual in _IN_WORDS:
         if (match := pattern.fullmatch(text)) is not None:
-            return match.expand(usual) if isinstance(usual, str) else usual(match)
+            if isinstance(usual, str):
+                return match.expand(usual)
+            return usual(match)
     return text

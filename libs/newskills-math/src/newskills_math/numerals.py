@@ -37,7 +37,9 @@ def spelled(text: str) -> str | None:
     if words[-1] in _PARTS:
         return _fraction(words)
     value = _cardinal(words)
-    return str(value) if value is not None else None
+    if value is not None:
+        return str(value)
+    return None
 
 
 def _fraction(words: list[str]) -> str | None:
@@ -51,7 +53,9 @@ def _fraction(words: list[str]) -> str | None:
         if not whole:
             return None
     count = 1 if parts in (["a"], ["an"]) else _cardinal(parts)
-    return f"\\frac{{{whole * size + count}}}{{{size}}}" if count else None
+    if count:
+        return f"\\frac{{{whole * size + count}}}{{{size}}}"
+    return None
 
 
 def _cardinal(words: list[str]) -> int | None:
@@ -70,7 +74,9 @@ def _cardinal(words: list[str]) -> int | None:
     if not group:
         return total or None
     rest = _below_thousand(group[1:] if total and group[0] == "and" else group)
-    return None if rest is None else total + rest
+    if rest is None:
+        return None
+    return total + rest
 
 
 def _below_thousand(words: list[str]) -> int | None:
@@ -81,7 +87,9 @@ def _below_thousand(words: list[str]) -> int | None:
         count = NUMBER_WORDS.get(words[0], 0) if at else 1
         rest = words[at + 2 :] if words[at + 1 : at + 2] == ["and"] else words[at + 1 :]
         below = _below_hundred(rest) if rest else 0
-        return count * 100 + below if 0 < count < 10 and below is not None else None
+        if 0 < count < 10 and below is not None:
+            return count * 100 + below
+        return None
     return _below_hundred(words)
 
 

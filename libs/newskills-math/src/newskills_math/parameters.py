@@ -47,7 +47,9 @@ _QUOTIENT = re.compile(
 
 def terms(node: Node) -> list[Node]:
     """Return the terms of a sum; of anything else itself."""
-    return [term for a in node.args for term in terms(a)] if node.kind == "add" else [node]
+    if node.kind == "add":
+        return [term for a in node.args for term in terms(a)]
+    return [node]
 
 
 def constants_alike(gold: Node, pred: Node) -> Iterator[Node]:
@@ -155,7 +157,9 @@ def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs:
         return text
     (old,), (new,) = ours, theirs
-    return text if _occurrences(new).search(text) else _occurrences(old).sub(new, text)
+    if _occurrences(new).search(text):
+        return text
+    return _occurrences(old).sub(new, text)
 
 
 def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:

@@ -120,7 +120,9 @@ def _behaviour(text: str) -> str:
 
 def _without_lead(text: str) -> str:
     match = _LEAD.match(text)
-    return text[match.end() :] if match is not None else text
+    if match is not None:
+        return text[match.end() :]
+    return text
 
 
 def _weekday(text: str) -> str:
@@ -128,7 +130,9 @@ def _weekday(text: str) -> str:
     if (match := _WEEKDAY.fullmatch(text)) is None:
         return ""
     day = _DAYS[match[1][:3]]
-    return day if day.startswith(match[1].removesuffix("s")) else ""
+    if day.startswith(match[1].removesuffix("s")):
+        return day
+    return ""
 
 
 def _shorter(text: str) -> tuple[str, ...]:

@@ -73,7 +73,9 @@ def _letters(node: Node) -> tuple[str, ...]:
     if node.kind != "mul" or node.name:
         return ()
     first, second = (_letters(factor) for factor in node.args)
-    return first + second if first and second else ()
+    if first and second:
+        return first + second
+    return ()
 
 
 def _reads_as_product(run: str) -> bool:
@@ -108,7 +110,9 @@ def _mark(exponent: Node) -> str:
     """Return what `-1` or `T` above a matrix does to it; empty for a power."""
     if exponent.kind == "neg" and exponent.args[0].kind == "num" and exponent.args[0].value == 1:
         return "inverse"
-    return exponent.name if exponent.kind == "sym" and exponent.name in _TRANSPOSES else ""
+    if exponent.kind == "sym" and exponent.name in _TRANSPOSES:
+        return exponent.name
+    return ""
 
 
 def _goes_both_ways(node: Node) -> bool:
@@ -125,7 +129,9 @@ def _expanded(node: Node) -> _Terms:
     """Return the sum of products that a tree is when no factors are exchanged. Raises _NoWords."""
     match node.kind:
         case "num":
-            return {(): node.value} if node.value else {}
+            if node.value:
+                return {(): node.value}
+            return {}
         case "sym" | "const" if node.name not in ("pi", "inf", "dots", "empty"):
             return {((node.name, False, ""),): Fraction(1)}
         case "neg":

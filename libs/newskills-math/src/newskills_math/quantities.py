@@ -84,7 +84,9 @@ def _multiplied(node: Node) -> Node:
     """`1.5M` beside a number: no product with a variable."""
     if node.kind == "mul" and node.args[0].kind == "num" and node.args[1].kind == "sym":
         factor = JOINED_MULTIPLIERS.get(node.args[1].name)
-        return node if factor is None else Node("mul", (node.args[0], number(factor)))
+        if factor is None:
+            return node
+        return Node("mul", (node.args[0], number(factor)))
     return node
 
 
@@ -185,4 +187,6 @@ def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
 
 
 def _radians(angle: Quantity) -> Node:
-    return Node("deg", (angle.value,)) if angle.mark == "deg" else angle.value
+    if angle.mark == "deg":
+        return Node("deg", (angle.value,))
+    return angle.value

@@ -42,7 +42,9 @@ def labelled(node: Node) -> LabelledValue | None:
         return None
     if node.name == "∈":
         first, member = node.args
-        return LabelledValue(_label(first), member) if first.kind in ("sym", "tuple") and _label(first) else None
+        if first.kind in ("sym", "tuple") and _label(first):
+            return LabelledValue(_label(first), member)
+        return None
     if "∈" in node.name:
         return None
     sides_of_chain = chain(node)
@@ -83,7 +85,9 @@ def _required(sides_of_chain: Chain) -> tuple[Node, ...]:
     """Return the names that a reply must say: of `x = -y = 3` both, of `S = \\pi r^2 = 9\\pi` only S, which it
     computes."""
     names = tuple(side for side in sides_of_chain.names if _label(side) or _is_multiple(side))
-    return names if any(map(_label, names)) or len(names) > 1 else sides_of_chain.names
+    if any(map(_label, names)) or len(names) > 1:
+        return names
+    return sides_of_chain.names
 
 
 def _is_multiple(side: Node) -> bool:
@@ -117,7 +121,9 @@ def value_of(node: Node) -> LabelledValue | None:
     letters = symbols(names[0])
     is_term = len(names) == 1 and len(letters) > 1 and not _label(names[0])
     if any(map(_label, names)):
-        return LabelledValue("", sides_of_chain.value, sides_of_chain.shown) if len(names) > 1 else None
+        if len(names) > 1:
+            return LabelledValue("", sides_of_chain.value, sides_of_chain.shown)
+        return None
     if is_term and (not letters <= _CURVE or _is_plain_sum(names[0])):
         return LabelledValue("", sides_of_chain.value, sides_of_chain.shown)
     return None
@@ -181,7 +187,9 @@ def values_of(node: Node, names: Sequence[str]) -> list[Node]:
     labels = [labelled(a) for a in node.args]
     values = [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
     order = usual_order(names) if names else None
-    return values if order is None else [values[at] for at in order]
+    if order is None:
+        return values
+    return [values[at] for at in order]
 
 
 def _label(node: Node) -> str:
@@ -199,7 +207,9 @@ def _label(node: Node) -> str:
             return _label(node.args[1])
         case "mul":
             names = [_label(a) for a in node.args]
-            return "".join(names) if all(n and n.isupper() for n in names) else ""
+            if all(n and n.isupper() for n in names):
+                return "".join(names)
+            return ""
         case "fn" if len(node.args) == 1 and node.args[0].kind == "sym":
             return f"{node.name} {node.args[0].name}"
         case "fn" if node.name == "abs" and _label(node.args[0]):
@@ -221,7 +231,9 @@ def same_relation(gold: Node, pred: Node, same: Same) -> bool | None:
     if _same_chain(gold, pred, same) or _same_names(gold, pred):
         return True
     if len(gold.name) != 1 or len(pred.name) != 1:
-        return False if symbols(gold) == symbols(pred) or not _linked(gold, pred) else None
+        if symbols(gold) == symbols(pred) or not _linked(gold, pred):
+            return False
+        return None
     if {gold.name, pred.name} <= _ORDER | {"=", "≠", "≈"}:
         return _same_up_to_factor(gold, pred)
     return False
@@ -258,7 +270,9 @@ def _same_up_to_factor(gold: Node, pred: Node) -> bool | None:
         return False
     factor = ratio(first, second)
     if factor is None:
-        return None if gold.name == pred.name and gold.name in "=≠" and not _polynomial(first, second) else False
+        if gold.name == pred.name and gold.name in "=≠" and not _polynomial(first, second):
+            return None
+        return False
     mp = context()
     if not agree(factor, mp.re(factor)):
         return False

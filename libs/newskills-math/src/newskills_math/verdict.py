@@ -113,7 +113,9 @@ def _worked_out(pred: str, gold: str, options: Options) -> Verdict:
     verdict = _by_meaning(tidy(pred), tidy(gold), pred, options)
     if not verdict[0] and "," not in gold and (pointed := _with_point(pred)):
         again = _at_sight(pointed, gold, options) or _by_meaning(tidy(pointed), tidy(gold), pointed, options)
-        return (True, "decimal comma") if again[0] else verdict
+        if again[0]:
+            return (True, "decimal comma")
+        return verdict
     if not verdict[0] and len(pred) <= _LONGEST_REMARK and (remark := _REMARK.search(pred)) is not None:
         return equal(pred[: remark.start()], gold, options)
     return verdict
@@ -138,7 +140,9 @@ def _at_sight(pred: str, gold: str, options: Options) -> Verdict | None:
         return pred.strip() == gold.strip(), "length"
     p, g = tidy(pred), tidy(gold)
     if not p or not g:
-        return (True, "identical") if p == g and pred.strip() == gold.strip() else (False, "empty")
+        if p == g and pred.strip() == gold.strip():
+            return (True, "identical")
+        return (False, "empty")
     if p == g:
         return True, "identical"
     a, b = plain(p), plain(g)
@@ -199,14 +203,18 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
         interval = gold or pred
         if interval is None or not interval.certain or not is_value(p if gold is not None else g):
             return None
-        return equal(p, interval.value, options) if gold is not None else equal(interval.value, g, options)
+        if gold is not None:
+            return equal(p, interval.value, options)
+        return equal(interval.value, g, options)
     if not (gold.certain or pred.certain):
         return None
     if frozenset([gold.base, pred.base]) in SAME_NAME:
         return equal(pred.value, gold.value, options)
     if gold.base != pred.base:
         bare = (("unit", 1),)
-        return None if bare in (gold.base, pred.base) else (False, "another unit")
+        if bare in (gold.base, pred.base):
+            return None
+        return (False, "another unit")
     if gold.factor == pred.factor:
         return equal(pred.value, gold.value, options)
     left, right = _tree(gold.value, True), _tree(pred.value, True)

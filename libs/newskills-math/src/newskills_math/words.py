@@ -83,7 +83,9 @@ def option(text: str) -> str:
     if len(text) > 40:
         return ""
     match = _OPTION.fullmatch(text)
-    return match[1] if match is not None else ""
+    if match is not None:
+        return match[1]
+    return ""
 
 
 def same_letters(gold: str, pred: str) -> bool:
@@ -122,4 +124,6 @@ def option_letter(text: str) -> str:
 def behind_letter(text: str) -> str:
     """Return what stands behind the letter of `(C) 12`; '' for any other text."""
     match = _OPTION_WITH_TEXT.fullmatch(_OPTION_DRESS.sub(" ", text).strip())
-    return match[3] if match is not None else ""
+    if match is not None:
+        return match[3]
+    return ""

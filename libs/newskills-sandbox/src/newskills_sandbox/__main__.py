@@ -22,10 +22,14 @@ def main(words: Sequence[str] | None = None) -> int:
         settings = _settings(options)
         if options.action == "doctor":
             return _doctor(settings)
-        return _serve(options, settings) if options.action == "serve" else _run(options, settings)
+        if options.action == "serve":
+            return _serve(options, settings)
+        return _run(options, settings)
     except SandboxError as error:
         print(error, file=sys.stderr)
-        return 2 if isinstance(error, SettingsError) else 1
+        if isinstance(error, SettingsError):
+            return 2
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -205,7 +205,9 @@ def _places() -> Iterator[tuple[int, tuple[Path, ...]]]:
 def _below(target: str, root: str, path: str) -> Path:
     """Where the group `path` is seen when the tree from `root` on is mounted on `target`."""
     inner = os.path.relpath(path, root)
-    return Path(target) if inner.startswith("..") else Path(target, inner)
+    if inner.startswith(".."):
+        return Path(target)
+    return Path(target, inner)
 
 
 def _delegated(own: Path) -> Iterator[Path]:

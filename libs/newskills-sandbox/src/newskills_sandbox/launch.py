@@ -196,7 +196,10 @@ def _orders(settings: SandboxSettings, level: str, interpreter: Interpreter) -> 
         variables[VARIABLE] = SHOWN
     if data_dir:
         variables["DATA_DIR"] = "/data" if level == "a" else data_dir
-    readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if level == "b" else ([], [])
+    if level == "b":
+        readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown)
+    else:
+        readable, listed = ([], [])
     links_shown = links(interpreter.shown) if level != "a" else {}
     return {
         "isolation_level": level,

@@ -67,12 +67,16 @@ class AsyncSandbox:
 
     @property
     def isolation_level(self) -> str:
-        return self._launched.isolation_level if self._launched else ""
+        if self._launched:
+            return self._launched.isolation_level
+        return ""
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Modules that the code would usually find loaded, but that are not installed."""
-        return self._launched.missing if self._launched else ()
+        if self._launched:
+            return self._launched.missing
+        return ()
 
     @property
     def queued(self) -> int:
@@ -344,12 +348,9 @@ def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> st
         return f"The code {what} than a session may have and was stopped.\n"
     if status == "crashed":
         code = outcome["exit"]
-        how = (
-            "was stopped"
-            if code is None
-            else f"ended by signal {-code}"
-            if code < 0
-            else f"exited with code {code}"
-        )
+        if code is None:
+            how = "was stopped"
+        else:
+            how = f"ended by signal {-code}" if code < 0 else f"exited with code {code}"
         return f"The process {how} before the code was finished; its state is lost.\n"
     return ""

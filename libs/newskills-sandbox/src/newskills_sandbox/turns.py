@@ -174,7 +174,9 @@ class Turns:
             if turn.stop is not None and now - turn.runs_since >= SLICE
         ]
         ran, turn = max(running, key=lambda pair: pair[0], default=(0.0, None))
-        return turn if _step(ran) > least else None
+        if _step(ran) > least:
+            return turn
+        return None
 
 
 def _step(ran: float) -> int:

@@ -176,7 +176,9 @@ class Zygote:
     def _last_words(self) -> str:
         self._log.seek(0)
         lines = self._log.read()[-4000:].decode(errors="replace").strip().splitlines()
-        return f" ({lines[-1]})" if lines else ""
+        if lines:
+            return f" ({lines[-1]})"
+        return ""
 
     async def spawn(self, message: dict[str, Any], groups: Sequence[int] = ()) -> Channel:
         """Start a new session, and return its channel, not yet `ready`. `groups`: descriptors of control groups that it

@@ -52,7 +52,9 @@ def main(path: str, port: str, stop: str, *words: str) -> int:
         listener = socket.create_server(("127.0.0.1", int(port)))
     except OSError as error:
         sys.stderr.write(f"forward: port {port}: {error}\n")
-        return TAKEN if error.errno == errno.EADDRINUSE else FAILED
+        if error.errno == errno.EADDRINUSE:
+            return TAKEN
+        return FAILED
     threading.Thread(target=accept, args=(listener, path), daemon=True).start()
     try:
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -70,7 +72,9 @@ def main(path: str, port: str, stop: str, *words: str) -> int:
         os.killpg(child.pid, signal.SIGKILL)
     if stopped:
         return STOPPED
-    return 128 - child.returncode if child.returncode < 0 else child.returncode
+    if child.returncode < 0:
+        return 128 - child.returncode
+    return child.returncode
 
 
 if __name__ == "__main__":

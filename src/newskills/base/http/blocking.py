@@ -144,7 +144,9 @@ class Origin(Struct, frozen=True):
     def authority(self) -> str:
         """Host and port as they stand in an address: without a port that is the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == USUAL_PORTS[self.scheme] else f"{host}:{self.port}"
+        if self.port == USUAL_PORTS[self.scheme]:
+            return host
+        return f"{host}:{self.port}"
 
 
 def connect(origin: Origin, proxy: Proxy | None, timeout: float) -> http.client.HTTPConnection:

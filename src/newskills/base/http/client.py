@@ -112,7 +112,10 @@ class HttpClient:
 
         Leaving the block before the end of the body closes the connection.
         """
-        data = self._bare("GET", path, headers) if body is None else self._with_body("POST", path, body, headers)
+        if body is None:
+            data = self._bare("GET", path, headers)
+        else:
+            data = self._with_body("POST", path, body, headers)
         connection = self._idle_connection() or await self._acquire()
         try:
             try:
@@ -305,12 +308,16 @@ class HttpClient:
         return f"the proxy {_authority(self._proxy.host, self._proxy.port)}{named}, which leads to {self._where}"
 
     def _proxy_address(self) -> tuple[str, int] | None:
-        return (self._proxy.host, self._proxy.port) if self._proxy else None
+        if self._proxy:
+            return (self._proxy.host, self._proxy.port)
+        return None
 
     def _tls_context(self) -> ssl.SSLContext | None:
         if self._scheme == "https" and self._tls is None:
             self._tls = ssl.create_default_context()
-        return self._tls if self._scheme == "https" else None
+        if self._scheme == "https":
+            return self._tls
+        return None
 
     def _bare(self, method: str, path: str, headers: HeaderList) -> bytes:
         return self._head(method, path, headers) + b"\r\n"

@@ -445,7 +445,9 @@ def usual_frame(data: bytes, most: int) -> tuple[int, int] | None:
         or head.count(b"connection:") != head.count(b"\r\nconnection: keep-alive\r\n")
     ):
         return None
-    return (end + 4, int(length)) if 0 < int(length) <= most else None
+    if 0 < int(length) <= most:
+        return (end + 4, int(length))
+    return None
 
 
 def _headers_in(head: bytes) -> Headers:

@@ -52,7 +52,9 @@ class HarnessWishes(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def as_turns(self) -> bool:
         """Whether examples are turns of a conversation: with a chat template, unless told otherwise."""
-        return self.apply_chat_template if self.fewshot_as_multiturn is None else self.fewshot_as_multiturn
+        if self.fewshot_as_multiturn is None:
+            return self.apply_chat_template
+        return self.fewshot_as_multiturn
 
 
 class ScoringFacts(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,9 @@ def marked(messages: list[dict[str, str]], add_generation_prompt: bool = True) -
 def messages_of(context: str) -> list[Message] | None:
     """Return the conversation that a context is; None for a text."""
     match = _MARKED.fullmatch(context)
-    return None if match is None else _read(match)[0]
+    if match is None:
+        return None
+    return _read(match)[0]
 
 
 def has_chat(context: str) -> bool:

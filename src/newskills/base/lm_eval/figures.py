@@ -12,7 +12,9 @@ FIGURES = "lm_eval"
 
 def column_of(metric: str, chosen_filter: str, filter_count: int) -> str:
     """Return what a figure is called in tables: with its filter, where there are several."""
-    return f"{metric},{chosen_filter}" if filter_count > 1 else metric
+    if filter_count > 1:
+        return f"{metric},{chosen_filter}"
+    return metric
 
 
 def is_share(row: Mapping[str, Any], key: str) -> bool:

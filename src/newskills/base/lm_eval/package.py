@@ -40,7 +40,9 @@ def package_folder() -> Path:
 def shortened(path: Path) -> str:
     """Return the path of a task file, that of the package's own without its folder."""
     home = package_folder()
-    return f"{_OWN_FILES}{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+    if path.is_relative_to(home):
+        return f"{_OWN_FILES}{path.relative_to(home)}"
+    return str(path)
 
 
 def lengthened(path: str) -> Path:

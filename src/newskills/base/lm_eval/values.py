@@ -12,9 +12,13 @@ _TUPLE, _ARRAY, _NUMBER, _FLOAT = "__tuple__", "__array__", "__number__", "__flo
 def packed(value: Any) -> Any:
     """Return a value as JSON. Raises TypeError for what is no text, number, list or mapping of such."""
     if value is None or isinstance(value, bool | str | int):
-        return int(value) if type(value) not in (bool, str, int, type(None)) and isinstance(value, int) else value
+        if type(value) not in (bool, str, int, type(None)) and isinstance(value, int):
+            return int(value)
+        return value
     if type(value) is float:
-        return value if math.isfinite(value) else {_FLOAT: str(value)}
+        if math.isfinite(value):
+            return value
+        return {_FLOAT: str(value)}
     if isinstance(value, tuple):
         return {_TUPLE: [packed(item) for item in value]}
     if isinstance(value, list):

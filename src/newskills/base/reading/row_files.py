@@ -68,7 +68,9 @@ def is_plain(file: IO[bytes], path: Path) -> bool:
 
 def place_in(path: Path, place: Place) -> str:
     """Return `rows.csv, line 7`, or the like."""
-    return f"{path}, line {place}" if isinstance(place, int) else f"{path}, {place}"
+    if isinstance(place, int):
+        return f"{path}, line {place}"
+    return f"{path}, {place}"
 
 
 class TableForm(NamedTuple):

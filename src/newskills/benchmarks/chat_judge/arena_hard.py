@@ -88,7 +88,9 @@ def second(raw: Row, index: int) -> Row:
 
 
 def hard_only(raw: Row, index: int) -> Row | Drop:
-    return second(raw, index) if raw["category"] != _CREATIVE else OTHER_SPLIT
+    if raw["category"] != _CREATIVE:
+        return second(raw, index)
+    return OTHER_SPLIT
 
 
 def multilingual(raw: Row, index: int) -> Row:

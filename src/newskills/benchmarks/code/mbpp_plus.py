@@ -118,11 +118,15 @@ def shaped(task: int, inputs: list[Any]) -> list[Any]:
         return [{key: tuple(value) for key, value in first.items()}, *rest]
     if task == 252:
         return [complex(first)]
-    return [float(first), complex(rest[0])] if task == 124 else inputs
+    if task == 124:
+        return [float(first), complex(rest[0])]
+    return inputs
 
 
 def _deep(value: Any) -> Any:
-    return tuple(map(_deep, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_deep, value))
+    return value
 
 
 _COMMON: dict[str, Any] = {

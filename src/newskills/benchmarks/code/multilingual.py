@@ -76,7 +76,9 @@ def multipl_e(raw: Row, index: int) -> Row:
 def _name_at_end(prompt: str) -> str:
     """Return the name of the function whose head ends the prompt, comments aside; empty where it ends otherwise."""
     head = _HEAD.search(_COMMENT.sub(" ", prompt))
-    return head[1] if head else ""
+    if head:
+        return head[1]
+    return ""
 
 
 def name_in(code: str) -> str:

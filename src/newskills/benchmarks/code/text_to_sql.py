@@ -54,7 +54,9 @@ def schema(raw: Row) -> str:
 
 def _name(name: Any) -> str:
     text = str(name)
-    return text if text.replace("_", "a").isalnum() and text.isascii() else f"`{text}`"
+    if text.replace("_", "a").isalnum() and text.isascii():
+        return text
+    return f"`{text}`"
 
 
 def bird(raw: Row, index: int) -> Row:

@@ -53,7 +53,9 @@ class FetchOptions(Struct, frozen=True, kw_only=True):
 
     def open_mirror(self) -> Mirror | None:
         folder = self.mirror or os.environ.get("NEWSKILLS_MIRROR", "")
-        return Mirror(folder) if folder else None
+        if folder:
+            return Mirror(folder)
+        return None
 
     def is_offline(self) -> bool:
         if self.offline is not None:

@@ -82,7 +82,9 @@ def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[Ra
 def _plain(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         zipped = file.read(len(_GZIP_MARK)) == _GZIP_MARK
-    return cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb")
+    if zipped:
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return path.open("rb")
 
 
 def members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
@@ -184,7 +186,9 @@ def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], So
 
 
 def _row(value: Any) -> Row:
-    return value if isinstance(value, dict) else {"value": value}
+    if isinstance(value, dict):
+        return value
+    return {"value": value}
 
 
 def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:

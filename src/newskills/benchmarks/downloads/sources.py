@@ -300,7 +300,9 @@ def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -
 
 
 def _assets(source: Source, tree: Iterable[str]) -> list[str]:
-    return select(tree, source.assets) if source.assets else []
+    if source.assets:
+        return select(tree, source.assets)
+    return []
 
 
 def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, str]]:

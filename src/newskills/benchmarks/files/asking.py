@@ -105,7 +105,9 @@ def _prompt(
 def _prompt_file(prompt: str, home: Path) -> str:
     """Return the path of a prompt file, which begins at the description's folder; any other prompt as it is."""
     is_file = prompt.endswith((".yaml", ".yml")) and (home / prompt).is_file()
-    return str(home / prompt) if is_file else prompt
+    if is_file:
+        return str(home / prompt)
+    return prompt
 
 
 def _template(document: MarkedDocument, key: str, text: str) -> Template:
@@ -194,7 +196,9 @@ def _metric_of(grader: str, kind: QuestionKind) -> str:
     if not grader or grader == kind.grader:
         return kind.metric
     usual = next((spec.metric for spec in KINDS.values() if spec.grader == grader), grader)
-    return usual if usual in METRICS else "generic"
+    if usual in METRICS:
+        return usual
+    return "generic"
 
 
 def _named(value: Any, document: MarkedDocument, path: KeyPath, home: Path) -> tuple[str, Row]:

@@ -91,7 +91,9 @@ def _choices(kind: Any) -> list[str]:
 def _hint(value: Any) -> str:
     if isinstance(value, bool):
         return "YAML reads yes, no, on and off as true and false; write a text in quotes."
-    return "Write a text in quotes." if isinstance(value, int | float) else ""
+    if isinstance(value, int | float):
+        return "Write a text in quotes."
+    return ""
 
 
 def _steps(path: str) -> KeyPath:

@@ -85,11 +85,9 @@ def column_names(rows: Sequence[Row]) -> list[str]:
 
 def _used(kind: Kind) -> tuple[str, ...]:
     spec = KINDS[kind]
-    return (
-        (*spec.needs, *spec.may, "context")
-        if spec.asked_by in ("problem", "question")
-        else (*spec.needs, *spec.may)
-    )
+    if spec.asked_by in ("problem", "question"):
+        return (*spec.needs, *spec.may, "context")
+    return (*spec.needs, *spec.may)
 
 
 def _missing(role: str, kind: str, header: Sequence[str]) -> str:

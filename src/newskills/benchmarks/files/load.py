@@ -126,7 +126,9 @@ def _name(described: _Described, path: Path) -> str:
     name = described.file.name
     if name is None:
         name = name_of_file(path)
-        return f"{name}-file" if fold(name) in built_in else name
+        if fold(name) in built_in:
+            return f"{name}-file"
+        return name
     if fold(name) in built_in:
         raise described.document.fault(
             ("name",), f"'{name}' is the name of a benchmark of newskills; choose another name."
@@ -175,13 +177,18 @@ def _seen(described: _Described, rows: Sequence[Row]) -> Guess:
         raise document.fault((), f"{undecided}. Say which:\n{ways}") from undecided
     except LookupError as error:
         (reason,) = error.args
-        example = "columns='{question: COLUMN, answer: COLUMN}'" if typed else "columns: {question: COLUMN}"
+        if typed:
+            example = "columns='{question: COLUMN, answer: COLUMN}'"
+        else:
+            example = "columns: {question: COLUMN}"
         hint = f"For example: {'++' if typed else ''}{example}."
         raise document.fault(("columns",), f"{reason}", hint=f"{hint} {_without_header(rows)}".strip()) from error
 
 
 def _typed(write: str, value: str, typed: bool) -> str:
-    return f"{write}'{value}'" if typed and value.startswith("{") else f"{write}{value}"
+    if typed and value.startswith("{"):
+        return f"{write}'{value}'"
+    return f"{write}{value}"
 
 
 def _without_header(rows: Sequence[Row]) -> str:
@@ -201,7 +208,11 @@ def _kind_of_grader(file: BenchmarkFile, document: MarkedDocument) -> Kind | Non
         return None
     check_grader(str(name), document, file)
     kinds: list[Kind] = [kind for kind, spec in KINDS.items() if fold(spec.grader) == fold(str(name))]  # type: ignore[misc]
-    return kinds[0] if len(kinds) == 1 else None if kinds else "free"
+    if len(kinds) == 1:
+        return kinds[0]
+    if kinds:
+        return None
+    return "free"
 
 
 def _by_role(described: _Described) -> dict[str, Columns]:
@@ -209,7 +220,10 @@ def _by_role(described: _Described) -> dict[str, Columns]:
     file, document, _, typed = described
     columns = {SYNONYMS.get(role, role): where for role, where in file.columns.items()}
     for name in file.columns:
-        near = [] if name in (*ROLES, *SYNONYMS) else get_close_matches(name.lower(), ROLES, cutoff=_NEARLY)
+        if name in (*ROLES, *SYNONYMS):
+            near = []
+        else:
+            near = get_close_matches(name.lower(), ROLES, cutoff=_NEARLY)
         if near and near[0] not in columns:
             raise document.fault(
                 ("columns", name),
@@ -243,4 +257,6 @@ def _chance(seen: Guess, rows: Sequence[Row]) -> float:
             shares.append(1 / len(options_of(rules.value(row, "options"), fewest=1)))
         except (KeyError, ValueError):
             continue  # preparing names the row, and what is wrong with it
-    return round(sum(shares) / len(shares), 4) if shares else 0.0
+    if shares:
+        return round(sum(shares) / len(shares), 4)
+    return 0.0

@@ -37,7 +37,9 @@ def is_file_name(name: str) -> bool:
 
 def unpacked(path: str) -> str:
     """Return `path` without the ending of what it is packed with."""
-    return path[: path.rfind(".")] if path.endswith(_PACKED) else path
+    if path.endswith(_PACKED):
+        return path[: path.rfind(".")]
+    return path
 
 
 def name_of_file(path: Path) -> str:

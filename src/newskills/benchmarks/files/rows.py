@@ -114,7 +114,9 @@ def columns_of(where: Columns) -> tuple[str, ...]:
     """Return the names of the columns that a role is read from."""
     if isinstance(where, tuple):
         return where
-    return (where,) if isinstance(where, str) else (where.column,)
+    if isinstance(where, str):
+        return (where,)
+    return (where.column,)
 
 
 def _cell(raw: Row, name: str) -> Any:
@@ -214,7 +216,9 @@ def _literal(text: str) -> Any:
     except msgspec.DecodeError:
         pass
     try:
-        return ast.literal_eval(text) if len(text) <= _LONGEST_LITERAL else None
+        if len(text) <= _LONGEST_LITERAL:
+            return ast.literal_eval(text)
+        return None
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError(f"{text[:60]!r} is neither a list in JSON nor one in Python") from error
 

@@ -41,7 +41,9 @@ def key(raw: Row) -> str:
 
 def tenth(raw: Row, index: int) -> Row | Drop:
     """Keep only rows on the list; of one that is twice in the source, the later is meant, too."""
-    return row(raw, index) if {"id": key(raw)} in raw[BESIDE] else OTHER_SPLIT
+    if {"id": key(raw)} in raw[BESIDE]:
+        return row(raw, index)
+    return OTHER_SPLIT
 
 
 BENCHMARK = Benchmark(

@@ -48,7 +48,9 @@ def row(raw: Row, index: int) -> Row:
 
 
 def part(field: str, value: str, raw: Row, index: int) -> Row | Drop:
-    return row(raw, index) if raw[field] == value else OTHER_SPLIT
+    if raw[field] == value:
+        return row(raw, index)
+    return OTHER_SPLIT
 
 
 def _reshuffled(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:

@@ -16,7 +16,9 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 BENCHMARK = Benchmark(

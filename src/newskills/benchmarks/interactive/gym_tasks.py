@@ -27,7 +27,10 @@ def gym_rows(file: Path, environment: str) -> Iterator[Row]:
         messages = read_task(row, where).messages
         questions = [message.content for message in messages if message.role == "user"]
         last = questions[-1] if questions else messages[-1].content
-        problem = last if isinstance(last, str) else "\n".join(str(part.get("text", "")) for part in last or ())
+        if isinstance(last, str):
+            problem = last
+        else:
+            problem = "\n".join(str(part.get("text", "")) for part in last or ())
         yield {"id": name, "problem": problem, "environment": environment, "gym_row": row}
 
 

@@ -44,7 +44,9 @@ def _judged(accepted: bool) -> str:
 
 
 def _described(part: Row | str) -> str:
-    return part if isinstance(part, str) else str(part["grading_scheme_desc"])
+    if isinstance(part, str):
+        return part
+    return str(part["grading_scheme_desc"])
 
 
 def corpus(raw: Row, index: int) -> Row | Drop:

@@ -40,7 +40,9 @@ def task_index() -> dict[str, Any]:
 
 
 def _path(file: str) -> Path | None:
-    return lengthened(file) if file else None
+    if file:
+        return lengthened(file)
+    return None
 
 
 def _kept_index() -> dict[str, _IndexEntry]:

@@ -118,7 +118,9 @@ def _question(task: Any, doc: Any) -> str:
         text = task.doc_to_text(doc)
     except Exception:  # noqa: BLE001 - code of a task may raise anything, and this is only shown
         return ""
-    return text if isinstance(text, str) else ""
+    if isinstance(text, str):
+        return text
+    return ""
 
 
 def _target(task: Any, doc: Any) -> str:
@@ -129,7 +131,9 @@ def _target(task: Any, doc: Any) -> str:
             return str(task.doc_to_choice(doc)[target])
     except Exception:  # noqa: BLE001 - only shown; tasks with a scorer of their own need not have one
         return ""
-    return target if isinstance(target, str) else msgspec.json.encode(target, enc_hook=str).decode()
+    if isinstance(target, str):
+        return target
+    return msgspec.json.encode(target, enc_hook=str).decode()
 
 
 def rows_of(origin: HarnessTask, wishes: HarnessWishes, *, offline: bool) -> partial[Iterator[Row]]:

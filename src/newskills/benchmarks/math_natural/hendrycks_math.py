@@ -15,7 +15,9 @@ def gold(problem: str, solution: str) -> str:
     answers = list(dict.fromkeys(boxed(solution)))
     if not answers:
         raise ValueError("the solution has no \\boxed answer")
-    return ", ".join(answers) if "separated by comma" in problem else answers[-1]
+    if "separated by comma" in problem:
+        return ", ".join(answers)
+    return answers[-1]
 
 
 def row(raw: Row, index: int) -> Row:
@@ -60,7 +62,9 @@ def of_level(number: int, items: int) -> Benchmark:
     """Return the benchmark of the test problems of one level, from 1 (easiest) to 5: so many `items`."""
 
     def own(raw: Row, index: int) -> Row | Drop:
-        return row(raw, index) if raw["level"] == f"Level {number}" else OTHER_SPLIT
+        if raw["level"] == f"Level {number}":
+            return row(raw, index)
+        return OTHER_SPLIT
 
     return structs.replace(
         BENCHMARK,

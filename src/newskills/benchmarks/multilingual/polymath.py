@@ -61,7 +61,9 @@ def row(language: str, raw: Row, index: int) -> Row:
 
 
 def _chosen(language: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark | None:
-    return benchmark if language in values else None
+    if language in values:
+        return benchmark
+    return None
 
 
 def _benchmark(language: str) -> Benchmark:

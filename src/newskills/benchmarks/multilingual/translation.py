@@ -119,7 +119,9 @@ def _flores(which: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchm
 def _named(place: str) -> str:
     """Return the name of a language: `pl_PL` → Polish (PL), where it has a name here; else as it stands."""
     language, _, country = place.partition("_")
-    return f"{_NAMES[language]} ({country})" if language in _NAMES else place
+    if language in _NAMES:
+        return f"{_NAMES[language]} ({country})"
+    return place
 
 
 _SCORED = "BLEU is compared within a pair only: tokenizers differ (13a; zh, ja-mecab and ko-mecab by target)."

@@ -12,7 +12,9 @@ def spans(answer: Row) -> list[str]:
     if answer["spans"]:
         return [str(span) for span in answer["spans"]]
     date = " ".join(str(answer["date"][part]) for part in ("day", "month", "year")).split()
-    return [" ".join(date)] if date else []
+    if date:
+        return [" ".join(date)]
+    return []
 
 
 def validated(answers: Row | list[Row]) -> list[Row]:

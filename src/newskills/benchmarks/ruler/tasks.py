@@ -101,9 +101,10 @@ def _needles(task: RulerTask, units: int, random: Random, material: TaskMaterial
     text = _hidden(list(hay), needles, random, "\n" if task.haystack == "needle" else " ")
     asked_names = random.sample(wanted, task.queries)
     golds = [value for name in asked_names for value in values[name]]
-    about = (
-        " and ".join((", ".join(asked_names[:-1]), asked_names[-1])) if len(asked_names) > 1 else asked_names[0]
-    )
+    if len(asked_names) > 1:
+        about = " and ".join((", ".join(asked_names[:-1]), asked_names[-1]))
+    else:
+        about = asked_names[0]
     noun, verb, each = (f"{kind}s", "are", "all ") if len(golds) > 1 else (kind, "is", "")
     return TaskSample(
         f"Somewhere in the text below, secret {kind}s are given to certain names. Remember them: you will be asked "

@@ -20,7 +20,9 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _of(subject: str, raw: Row, index: int) -> Row | Drop:
-    return row(raw, index) if raw["subject"].lower() == subject else OTHER_SPLIT
+    if raw["subject"].lower() == subject:
+        return row(raw, index)
+    return OTHER_SPLIT
 
 
 def _source(split: str) -> Source:

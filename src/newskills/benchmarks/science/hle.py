@@ -73,7 +73,9 @@ def _only(mapper: RowMapper, field: str, value: str, raw: Row, index: int) -> Ro
     if isinstance(made, Drop):
         return made
     assert isinstance(made, dict)
-    return made if made[field] == value else OTHER_SPLIT
+    if made[field] == value:
+        return made
+    return OTHER_SPLIT
 
 
 def _by_category(mapper: RowMapper) -> dict[str, RowMapper]:

@@ -31,11 +31,15 @@ def both(raw: Row, index: int) -> Row:
 
 
 def row(raw: Row, index: int) -> Row | Drop:
-    return both(raw, index) if raw["language"] == "en" else OTHER_SPLIT
+    if raw["language"] == "en":
+        return both(raw, index)
+    return OTHER_SPLIT
 
 
 def chinese(raw: Row, index: int) -> Row | Drop:
-    return both(raw, index) if raw["language"] == "zh" else OTHER_SPLIT
+    if raw["language"] == "zh":
+        return both(raw, index)
+    return OTHER_SPLIT
 
 
 BENCHMARK = Benchmark(

@@ -92,7 +92,9 @@ def last_workdir(dockerfile: str) -> str:
             workdir = ""
         elif match := _WORKDIR.match(line.strip()):
             workdir = posixpath.join(workdir, match[1].strip("\"'"))
-    return workdir if workdir.startswith("/") and "$" not in workdir else ""
+    if workdir.startswith("/") and "$" not in workdir:
+        return workdir
+    return ""
 
 
 def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: type[T]) -> T:

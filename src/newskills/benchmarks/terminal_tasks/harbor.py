@@ -251,7 +251,9 @@ def _network(section: _Phase | _Environment, name: str) -> str | None:
     if section.allowed_hosts:
         raise UnsupportedTaskError(f"it allows the network in part (`{name}.allowed_hosts`)")
     if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is not None:
-        return "public" if section.allow_internet else "no-network"
+        if section.allow_internet:
+            return "public"
+        return "no-network"
     return section.network_mode
 
 
@@ -296,10 +298,14 @@ def _without_canary(text: str) -> str:
 
 
 def _user(user: str | int | None) -> str:
-    return "" if user is None else str(user)
+    if user is None:
+        return ""
+    return str(user)
 
 
 def _megabytes(size: str | None) -> int:
     """Return megabytes; 0 where nothing is said."""
     match = _SIZE.fullmatch((size or "").strip())
-    return int(float(match[1]) * _MEGABYTES[match[2].upper()]) if match else 0
+    if match:
+        return int(float(match[1]) * _MEGABYTES[match[2].upper()])
+    return 0

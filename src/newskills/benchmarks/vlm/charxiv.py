@@ -34,7 +34,9 @@ _WHOLE = (18, 19)
 def place(raw: Row, number: int) -> str:
     where = raw["subplot_loc"]
     if number in _WHOLE or where == [0, 0]:
-        return "In this figure" if number in _WHOLE else "In this plot"
+        if number in _WHOLE:
+            return "In this figure"
+        return "In this plot"
     if isinstance(where, str):
         return f"In {where}"
     return f"In the subplot at row {where[0]}, column {where[1]}"

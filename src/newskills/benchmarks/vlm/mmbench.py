@@ -14,7 +14,9 @@ _NOTHING = ("", "nan", "none")
 
 
 def _text(value: object) -> str:
-    return "" if str(value).strip().lower() in _NOTHING else str(value).strip()
+    if str(value).strip().lower() in _NOTHING:
+        return ""
+    return str(value).strip()
 
 
 def row(raw: Row, index: int) -> Row:

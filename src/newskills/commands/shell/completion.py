@@ -66,7 +66,9 @@ def candidates(words: list[str]) -> list[str]:
     if command.name == "prepare_data" and not last.startswith("-"):
         return _benchmarks(last, "")
     if last.startswith("+"):
-        return _starting([f"++{path}=" for path in leaves(command.config)], last) if command.config else []
+        if command.config:
+            return _starting([f"++{path}=" for path in leaves(command.config)], last)
+        return []
     if last.startswith("-"):
         flags = [f"--{p}" if leaf.is_bool else f"--{p}=" for p, leaf in leaves(command.options).items()]
         return _starting([*flags, "--help", "--help=all", "--explain"], last)

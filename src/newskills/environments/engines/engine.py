@@ -128,4 +128,6 @@ def variables(flag: str, spec: EnvironmentSpec) -> Sequence[str]:
 def cpu_limit(config: EnvironmentConfig, spec: EnvironmentSpec) -> Sequence[str]:
     """Return the option for the cores of the run, else for those of the task, of which this machine may have less."""
     cpus = config.cpus or min(spec.cpus, os.cpu_count() or 1)
-    return [f"--cpus={cpus:g}"] if cpus else []
+    if cpus:
+        return [f"--cpus={cpus:g}"]
+    return []

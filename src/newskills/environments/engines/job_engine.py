@@ -279,4 +279,6 @@ def _locks(environ: Mapping[str, str]) -> Path:
 
 def _version(text: str) -> tuple[int, ...]:
     words = text.split()
-    return tuple(int(word) for word in words[1:3]) if words[:1] == ["bash"] else (0, 0)
+    if words[:1] == ["bash"]:
+        return tuple(int(word) for word in words[1:3])
+    return (0, 0)

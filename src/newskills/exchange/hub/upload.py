@@ -42,7 +42,9 @@ class PushedFile(NamedTuple):
 
     @property
     def size(self) -> int:
-        return self.content.stat().st_size if isinstance(self.content, Path) else len(self.content)
+        if isinstance(self.content, Path):
+            return self.content.stat().st_size
+        return len(self.content)
 
 
 def parse_target(text: str) -> HubTarget:

@@ -77,12 +77,18 @@ def _program(file: Path) -> str:
     with file.open("rb") as opened:
         head = opened.read(_BEGINNING)
     if file.suffix == ".db":
-        return OPENCODE if head.startswith(b"SQLite format 3") and _tables(file) >= _TABLES else ""
+        if head.startswith(b"SQLite format 3") and _tables(file) >= _TABLES:
+            return OPENCODE
+        return ""
     if file.suffix == ".json":
-        return OPENCODE if b'"info"' in head[:200] and b'"projectID"' in head else ""
+        if b'"info"' in head[:200] and b'"projectID"' in head:
+            return OPENCODE
+        return ""
     if b'"type":"session_meta"' in head.replace(b" ", b""):
         return CODEX
-    return CLAUDE if b'"sessionId"' in head and b'"parentUuid"' in head and b'"provenance"' not in head else ""
+    if b'"sessionId"' in head and b'"parentUuid"' in head and b'"provenance"' not in head:
+        return CLAUDE
+    return ""
 
 
 def _tables(file: Path) -> set[str]:
@@ -186,7 +192,9 @@ def _blocks(message: Row) -> list[Row]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    if isinstance(content, list):
+        return [block for block in content if isinstance(block, dict)]
+    return []
 
 
 def _total(usage: list[Row], *names: str) -> int:

@@ -33,9 +33,10 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read trajectories as the records of their benchmarks. Raises DataError: no trajectories, broken ones, other
     versions, two different records of a sample."""
-    files = (
-        [source.path] if source.path.is_file() else [file for file in _files(source.path) if _is_trajectory(file)]
-    )
+    if source.path.is_file():
+        files = [source.path]
+    else:
+        files = [file for file in _files(source.path) if _is_trajectory(file)]
     if not files:
         raise DataError(f"{source.path} has no trajectories in ATIF.")
     records: dict[str, list[tuple[int | None, Row]]] = {}
@@ -154,7 +155,9 @@ def _verdict(ours: Row, trial: Row) -> Row:
 
 def _tools(trajectory: Row) -> Row:
     tools = object_or_empty(trajectory.get("agent")).get("tool_definitions")
-    return {"tools": tools} if isinstance(tools, list) and tools else {}
+    if isinstance(tools, list) and tools:
+        return {"tools": tools}
+    return {}
 
 
 def _usage(trajectory: Row) -> Row:

@@ -179,7 +179,9 @@ def _requested(run: _Run, name: str, subset: str) -> int:
             num_requested = num_requested.get(key)
         else:
             num_requested = None
-    return num_requested if isinstance(num_requested, int) else 0
+    if isinstance(num_requested, int):
+        return num_requested
+    return 0
 
 
 def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
@@ -240,7 +242,9 @@ def _text(message: Row, kind: str = "text") -> str:
     """Return the text of the parts of a kind; a message that is no list of parts is text."""
     content = message.get("content")
     if isinstance(content, str):
-        return content if kind == "text" else ""
+        if kind == "text":
+            return content
+        return ""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict)]
     else:

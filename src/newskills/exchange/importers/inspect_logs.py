@@ -109,7 +109,9 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
 def _epochs(spec: Row) -> int:
     """Return the number of answers to each sample that the run was to give."""
     epochs = object_or_empty(spec.get("config")).get("epochs")
-    return epochs if isinstance(epochs, int) else 1
+    if isinstance(epochs, int):
+        return epochs
+    return 1
 
 
 def _expected(spec: Row) -> list[str]:
@@ -196,13 +198,17 @@ def _problem(content: object) -> str:
     else:
         messages = []
     users = [message for message in messages if message.get("role") == "user"] or messages
-    return _text(users[-1].get("content")) if users else ""
+    if users:
+        return _text(users[-1].get("content"))
+    return ""
 
 
 def _target(target: object) -> str | list[Any] | None:
     if isinstance(target, list) and len(target) == 1:
         target = target[0]
-    return target if isinstance(target, str | list) else None
+    if isinstance(target, str | list):
+        return target
+    return None
 
 
 def _text(content: object) -> str:
@@ -216,7 +222,9 @@ def _reasoning(content: object) -> str | None:
     reasoning_texts = [
         str(part.get("reasoning", "")) for part in _parts(content) if part.get("type") == "reasoning"
     ]
-    return "\n".join(reasoning_texts) if reasoning_texts else None
+    if reasoning_texts:
+        return "\n".join(reasoning_texts)
+    return None
 
 
 def _parts(content: object) -> Iterator[Row]:

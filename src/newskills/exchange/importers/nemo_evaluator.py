@@ -76,7 +76,9 @@ def _bundle(file: Path) -> Row:
         raise DataError(f"Cannot read {file}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file} is not JSON ({error}).") from error
-    return content if isinstance(content, dict) else {}
+    if isinstance(content, dict):
+        return content
+    return {}
 
 
 def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
@@ -123,7 +125,9 @@ def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
 def _seed(row: Row, several: bool) -> int | None:
     repeat = row.get("repeat")
     if several:
-        return repeat if isinstance(repeat, int) else 0
+        if isinstance(repeat, int):
+            return repeat
+        return 0
     return None
 
 
@@ -169,4 +173,6 @@ def _usage(row: Row) -> Row:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)

@@ -85,7 +85,9 @@ class _Repeat(NamedTuple):
 
 def _seed_of(file: Path) -> int | None:
     seed = _SEED.search(file.stem)
-    return int(seed[1]) if seed else None
+    if seed:
+        return int(seed[1])
+    return None
 
 
 def _numbered(repeats: Collection[_Repeat]) -> dict[_Repeat, int | None]:

@@ -143,7 +143,9 @@ def choice_in_a_word(value: Any, parallel: Any) -> ToolChoice | None:
         return ToolChoice(parallel=together)
     if value == "none":
         return ToolChoice(mode="none", parallel=together)
-    return ToolChoice(mode="any", parallel=together) if value == "required" else None
+    if value == "required":
+        return ToolChoice(mode="any", parallel=together)
+    return None
 
 
 def named_choice(name: str, parallel: Any) -> ToolChoice:
@@ -159,7 +161,9 @@ def finish_reason(reply: Reply) -> str:
     """Return why the reply ended, in the protocol's words."""
     if reply.finish_reason in ("length", "content_filter", "tool_calls"):
         return reply.finish_reason
-    return "tool_calls" if reply.tool_calls else "stop"
+    if reply.tool_calls:
+        return "tool_calls"
+    return "stop"
 
 
 def usage(counts: Usage) -> Row:

@@ -214,7 +214,9 @@ class _Calls:
             if open_identity == identity or (not identity and called == name):
                 del self._open[number]
                 return open_identity
-        return identity if isinstance(identity, str) else f"call_{name}"
+        if isinstance(identity, str):
+            return identity
+        return f"call_{name}"
 
 
 def _model_turn(parts: list[Row], calls: _Calls, request: ProgramRequest) -> Message:
@@ -264,7 +266,9 @@ def _result(response: Row) -> str:
         only = next(iter(value.values()))
         if isinstance(only, str) and next(iter(value)) in ("output", "result"):
             return only
-    return value if isinstance(value, str) else encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return encode(value).decode()
 
 
 def _inline(data: Row) -> Row:

@@ -164,7 +164,9 @@ def _blocks(reply: Reply) -> Iterator[Row]:
 
 def _raw_blocks(reply: Reply) -> list[Row]:
     content = (reply.raw_message or {}).get("content")
-    return content if isinstance(content, list) else []
+    if isinstance(content, list):
+        return content
+    return []
 
 
 def _block_events(index: int, block: Row, reply: Reply) -> Iterator[bytes]:

@@ -154,7 +154,9 @@ def _response(served: Served, status: str, output: list[Row]) -> Row:
 
 
 def _status(reply: Reply) -> str:
-    return "incomplete" if reply.finish_reason in INCOMPLETE else "completed"
+    if reply.finish_reason in INCOMPLETE:
+        return "incomplete"
+    return "completed"
 
 
 def _usage(counts: Usage) -> Row:

@@ -23,7 +23,9 @@ class Edits(Struct, frozen=True, kw_only=True):
     @property
     def rate(self) -> float:
         """Errors for each right word; where there is none, 1 for anything that was heard."""
-        return self.errors / self.length if self.length else float(self.errors > 0)
+        if self.length:
+            return self.errors / self.length
+        return float(self.errors > 0)
 
 
 class AlignmentChunk(Struct, frozen=True):
@@ -38,7 +40,9 @@ def align(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
     """Return the cheapest alignment, in order."""
     if not right or not heard:
         kind = "insert" if heard else "delete"
-        return [AlignmentChunk(kind, right, heard)] if right or heard else []
+        if right or heard:
+            return [AlignmentChunk(kind, right, heard)]
+        return []
     import jiwer
 
     same = jiwer.Compose([jiwer.ReduceToListOfListOfWords(word_delimiter="\n")])

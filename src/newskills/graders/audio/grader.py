@@ -51,7 +51,9 @@ class AudioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     @property
     def mode(self) -> texts.Mode:
         """How texts are made alike."""
-        return self.normalization_mode if self.apply_normalization else "none"
+        if self.apply_normalization:
+            return self.normalization_mode
+        return "none"
 
 
 class AudioGrader:
@@ -82,13 +84,17 @@ class AudioGrader:
         if _SILENCE.match(str(record.get("task_type"))):
             return ""
         right = record.get("expected_answer")
-        return right if isinstance(right, str) else None
+        if isinstance(right, str):
+            return right
+        return None
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the transcript in capital letters, and with punctuation, where neither counts; else an empty list."""
         task, right = str(record.get("task_type") or "ASR"), self.gold_reply(record)
         plain = _HEARING.match(task) and self.config.mode != "none" and not _MARKED.match(task)
-        return [right.upper(), f" {right} ."] if right and plain else []
+        if right and plain:
+            return [right.upper(), f" {right} ."]
+        return []
 
     def grade(self, record: Row) -> Score:
         task = str(record.get("task_type") or "ASR")
@@ -148,7 +154,9 @@ class AudioGrader:
 
     def _heard(self, words: list[str], heard: str, mode: texts.Mode, record: Row) -> list[str]:
         ours = self._words(heard, mode, record)
-        return joined_compounds(words, ours) if mode in ("multilingual", "hf_leaderboard") else ours
+        if mode in ("multilingual", "hf_leaderboard"):
+            return joined_compounds(words, ours)
+        return ours
 
     def _translation(self, record: Row, right: str, heard: str) -> Score:
         tokenizer = _TOKENIZERS.get(_language(record, "target_language"), "13a")
@@ -212,7 +220,9 @@ def _ratio(word_edits: Edits) -> tuple[int, int]:
 
 def _quotient(pair: tuple[float, float]) -> float:
     counted, total = pair
-    return counted / total if total else 0.0
+    if total:
+        return counted / total
+    return 0.0
 
 
 def _language(record: Row, key: str = "language") -> str:

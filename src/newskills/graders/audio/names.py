@@ -27,7 +27,9 @@ class _NamesGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         right = record.get("expected_answer")
-        return right if isinstance(right, str) else None
+        if isinstance(right, str):
+            return right
+        return None
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

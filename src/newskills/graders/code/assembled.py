@@ -119,7 +119,9 @@ def _why(run: ProgramRun) -> str:
     """Return the line that tells the error, where there is one; a machine's last words are its version."""
     error_lines = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
     error_lines.sort(key=lambda line: _ERROR.match(line) is None)
-    return f"exit code {run.code}: {error_lines[0][:200]}" if error_lines and run.kind == "ended" else str(run)
+    if error_lines and run.kind == "ended":
+        return f"exit code {run.code}: {error_lines[0][:200]}"
+    return str(run)
 
 
 def _instrument(run: ProgramRun, language: str, program: str) -> CodeFinding | None:
@@ -170,7 +172,9 @@ def answer_program(code: str, record: Row) -> str:
     defines_helper = _DEFINES[str(record["language"])].format(re.escape(helper))
     lacks = helper and not re.search(defines_helper, code)
     body = f"{record.get('head', '')}{record['helpers'] if lacks else ''}\n{code}"
-    return body[: body.rfind("}")] if record.get("inside") else body
+    if record.get("inside"):
+        return body[: body.rfind("}")]
+    return body
 
 
 def _stopped(code: str, record: Row) -> str:

@@ -59,7 +59,9 @@ class CodeGrader(ABC):
     def gold_reply(self, record: Row) -> str | None:
         """Return the row's `canonical_solution` in a block; None where it has none."""
         solution = record.get("canonical_solution")
-        return None if solution is None else f"```{self.language(record)}\n{self.gold_head(record)}{solution}\n```"
+        if solution is None:
+            return None
+        return f"```{self.language(record)}\n{self.gold_head(record)}{solution}\n```"
 
     def is_answer(self, extracted: ExtractedCode) -> bool:
         return bool(extracted.code.strip())

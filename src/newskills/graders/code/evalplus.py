@@ -48,12 +48,16 @@ class EvalPlusGrader:
     def gold_reply(self, record: Row) -> str | None:
         """Return the row's `canonical_solution`, behind the head that the prompt gives; None where it has none."""
         solution = record.get("canonical_solution")
-        return None if solution is None else f"```python\n{record.get('prompt', '')}{solution}\n```"
+        if solution is None:
+            return None
+        return f"```python\n{record.get('prompt', '')}{solution}\n```"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the gold reply with words around it; empty where there is none."""
         gold = self.gold_reply(record)
-        return [] if gold is None else [f"Here is the function.\n\n{gold}\n\nIt passes `assert 1 < 2`."]
+        if gold is None:
+            return []
+        return [f"Here is the function.\n\n{gold}\n\nIt passes `assert 1 < 2`."]
 
     async def grade(self, record: Row, kit: Kit) -> Score:
         """Run the answer's function against the suites of the record.
@@ -154,4 +158,6 @@ def _texts(tests: Any) -> list[str]:
 def _head(prompt: str, entry: str) -> str:
     """Return what the prompt gives before the function itself."""
     at = prompt.find(f"def {entry}(")
-    return prompt[: prompt.rfind("\n", 0, at) + 1] if at >= 0 else ""
+    if at >= 0:
+        return prompt[: prompt.rfind("\n", 0, at) + 1]
+    return ""

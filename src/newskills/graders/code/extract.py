@@ -59,7 +59,9 @@ def text_with_code(text: str) -> str | None:
     if answer is None:
         return None
     answer = answer.replace("\r", "")
-    return _TILDES.sub(rf"\1{FENCE}\2", answer) if "~~~" in answer and FENCE not in answer else answer
+    if "~~~" in answer and FENCE not in answer:
+        return _TILDES.sub(rf"\1{FENCE}\2", answer)
+    return answer
 
 
 def _wanted_block(answer: str, fence: str, how: str, wanted: str) -> ExtractedCode | None:
@@ -105,7 +107,9 @@ def _moved(code: str, before: str) -> str:
     moved = re.sub(rf"^[ \t]{{1,{len(before)}}}", "", code, flags=re.MULTILINE)
     if moved[:1].isspace():
         moved = textwrap.dedent(code)
-    return moved if _WHOLE.match(moved) else code
+    if _WHOLE.match(moved):
+        return moved
+    return code
 
 
 def _whole_program(code: str, wanted: str) -> str:

@@ -70,7 +70,9 @@ class SuiteVerdict(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         kind = self.kind.replace("_", " ")
-        return f"{kind}: {self.text}" if self.text and self.kind != "passed" else kind
+        if self.text and self.kind != "passed":
+            return f"{kind}: {self.text}"
+        return kind
 
 
 class Time(Struct, frozen=True, kw_only=True):
@@ -137,4 +139,6 @@ def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerd
 def _for_memory(verdict: SuiteVerdict) -> SuiteVerdict:
     """Return a crash as `out_of_memory`: the judge sees only a signal of a process that the kernel has ended for its
     memory."""
-    return msgspec.structs.replace(verdict, kind="out_of_memory") if verdict.kind == "crashed" else verdict
+    if verdict.kind == "crashed":
+        return msgspec.structs.replace(verdict, kind="out_of_memory")
+    return verdict

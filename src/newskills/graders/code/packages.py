@@ -108,9 +108,10 @@ def package(place: Path) -> Subtask | str:
 
 @lru_cache(maxsize=4)
 def _package(place: Path, changed: int) -> Subtask | str:
-    files = (
-        _zipped(place) if place.is_file() else {p.name: p.read_bytes() for p in place.rglob("*") if p.is_file()}
-    )
+    if place.is_file():
+        files = _zipped(place)
+    else:
+        files = {p.name: p.read_bytes() for p in place.rglob("*") if p.is_file()}
     try:
         config: Any = yaml.safe_load(files.get("config.yaml", b"{}")) or {}
     except yaml.YAMLError as error:

@@ -149,7 +149,10 @@ def _is_plain_context(call: ast.expr) -> bool:
         return False
     if ast.unparse(call.func) == "self.subTest":
         return True
-    kind = getattr(builtins, call.args[0].id, None) if call.args and isinstance(call.args[0], ast.Name) else None
+    if call.args and isinstance(call.args[0], ast.Name):
+        kind = getattr(builtins, call.args[0].id, None)
+    else:
+        kind = None
     return isinstance(kind, type) and issubclass(kind, Exception)
 
 

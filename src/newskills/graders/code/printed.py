@@ -51,11 +51,15 @@ class CodeExecGrader(CodeGrader):
         self.config = config
 
     def language(self, record: Row) -> str:
-        return "python" if self.config.language == "python3" else self.config.language
+        if self.config.language == "python3":
+            return "python"
+        return self.config.language
 
     def extract(self, record: Row) -> ExtractedCode:
         code = record.get("code")
-        return ExtractedCode(code=code, how="language") if isinstance(code, str) else super().extract(record)
+        if isinstance(code, str):
+            return ExtractedCode(code=code, how="language")
+        return super().extract(record)
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         cases = msgspec.convert(record["test_cases"], list[PrintedCase])
@@ -94,4 +98,6 @@ class CodeExecGrader(CodeGrader):
 def _status(run: ProgramRun) -> str:
     if run.well:
         return "completed"
-    return "timeout" if run.kind == "timeout" else "error"
+    if run.kind == "timeout":
+        return "timeout"
+    return "error"

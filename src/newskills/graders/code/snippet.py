@@ -51,7 +51,9 @@ def _solution(answer: str) -> str:
     if mark is None or not answer[: mark.start()].strip():
         return answer
     head = answer[: mark.start()]
-    return f"{head}```" if len(_FENCE.findall(head)) % 2 else head
+    if len(_FENCE.findall(head)) % 2:
+        return f"{head}```"
+    return head
 
 
 def _blocks(answer: str, fences: Sequence[re.Match[str]]) -> Iterator[str]:

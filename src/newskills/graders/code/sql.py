@@ -79,7 +79,9 @@ class BirdGrader(CodeGrader):
         if self.config.answer_format == "USE_REGEX" or "gt_sql" not in record:
             return None
         gold = str(record["gt_sql"])
-        return f"\\boxed{{{gold}}}" if self.config.answer_format == "BOXED" else f"```sql\n{gold}\n```"
+        if self.config.answer_format == "BOXED":
+            return f"\\boxed{{{gold}}}"
+        return f"```sql\n{gold}\n```"
 
     def verdict_fields(self, passed: bool | None) -> Row:
         return {"res": None if passed is None else int(passed)}
@@ -140,12 +142,16 @@ class BirdGrader(CodeGrader):
         left, right = ([tuple(map(_value, row)) for row in rows] for rows in (answer_rows, wanted))
         if self.config.comparison == "set":
             return set(left) == set(right)
-        return left == right if _ORDERED.search(gold) else Counter(left) == Counter(right)
+        if _ORDERED.search(gold):
+            return left == right
+        return Counter(left) == Counter(right)
 
 
 def _value(value: Any) -> Any:
     """Return a cell as what a set can hold: blobs and infinities come as objects."""
-    return tuple(value.items()) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return tuple(value.items())
+    return value
 
 
 def _cleaned(code: str) -> str:

@@ -135,9 +135,10 @@ class LiveCodeBenchGrader(CodeGrader):
     def _program_task(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> ProgramTask:
         if self.config.language == "cpp":
             chain = CHAINS["cpp"]
-            called = (
-                calling(code, str(record.get("starter_code") or ""), tests.function) if tests.function else code
-            )
+            if tests.function:
+                called = calling(code, str(record.get("starter_code") or ""), tests.function)
+            else:
+                called = code
             return ProgramTask(
                 files={chain.file: called},
                 build=chain.build,
@@ -188,7 +189,9 @@ class LiveBenchCodingGrader(LiveCodeBenchGrader):
         finding = await super().judge(code, record, sandbox)
         if begun and finding.passed is False:
             joined = await super().judge(f"{begun.rstrip()}\n{code}", record, sandbox)
-            return joined if joined.passed else finding
+            if joined.passed:
+                return joined
+            return finding
         return finding
 
 

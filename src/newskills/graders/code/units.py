@@ -103,7 +103,9 @@ async def _run_apart(task: UnitTask, plain: PlainTests, cpu: float, sandbox: San
     task_fields: Row = {name: getattr(task, name) for name in ("code", "tests", "needs", "classes", "each")}
     task_fields |= {"names": plain.names, "imports": plain.imports}
     finding = await _run(task, _apart_source(max(1, math.ceil(cpu))), task_fields, cpu, sandbox)
-    return finding if finding.why != _UNFIT else None
+    if finding.why != _UNFIT:
+        return finding
+    return None
 
 
 async def _run_beside(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
@@ -132,7 +134,9 @@ async def _run(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbo
 
 
 def _nothing(task: UnitTask) -> Row:
-    return {"test_classes_passed": dict.fromkeys(task.classes, False)} if task.classes else {}
+    if task.classes:
+        return {"test_classes_passed": dict.fromkeys(task.classes, False)}
+    return {}
 
 
 def _finding(task: UnitTask, verdict: _Verdict, status: str) -> CodeFinding:
@@ -162,7 +166,9 @@ def _why(verdict: _Verdict, status: str) -> str:
     if verdict.kind == "timeout":
         return "timeout"
     if verdict.kind == "ended":
-        return "out of memory" if status == "out_of_memory" else f"ended before its tests ({verdict.text})"
+        if status == "out_of_memory":
+            return "out of memory"
+        return f"ended before its tests ({verdict.text})"
     return f"{verdict.kind}: {verdict.text}"
 
 
@@ -252,7 +258,9 @@ class BigCodeBenchGrader(CodeGrader):
         return str(record.get("code_prompt") or "")
 
     def verdict_fields(self, passed: bool | None) -> Row:
-        return {} if passed is None else {"status": "pass" if passed else "fail"}
+        if passed is None:
+            return {}
+        return {"status": "pass" if passed else "fail"}
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         head, tests = str(record.get("code_prompt") or ""), str(record["test"])

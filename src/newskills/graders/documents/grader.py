@@ -132,4 +132,6 @@ def _tables(golds: list[str], shown: list[str]) -> dict[str, float | None]:
 def _share(texts: Sequence[tuple[str, str]]) -> float | None:
     """Return all edits of the pairs as a share of the sum of their longer texts."""
     total = sum(max(map(len, pair)) for pair in texts)
-    return sum(edit_distance(*pair) for pair in texts) / total if total else None
+    if total:
+        return sum(edit_distance(*pair) for pair in texts) / total
+    return None

@@ -27,7 +27,9 @@ Pair = tuple[list[int], list[int]]
 def distance(first: str, second: str) -> float:
     """Return the edit distance as a share of the longer text, 0–1."""
     longest = max(len(first), len(second))
-    return _edits(first, second) / longest if longest else 0.0
+    if longest:
+        return _edits(first, second) / longest
+    return 0.0
 
 
 @lru_cache(maxsize=50_000)

@@ -125,7 +125,10 @@ def _letters(latex: str) -> str:
         name, at = match[1] or match[2] or "", match.end()
         if name in _STYLES or name in _ACCENTS:
             argument = _ARGUMENT.match(latex, at)
-            inner = "" if argument is None else _letters(argument[1] if argument[1] is not None else argument[2])
+            if argument is None:
+                inner = ""
+            else:
+                inner = _letters(argument[1] if argument[1] is not None else argument[2])
             at = at if argument is None else argument.end()
             shown.append(_accented(inner, name) if name in _ACCENTS else "".join(_styled(c, name) for c in inner))
         else:
@@ -134,7 +137,9 @@ def _letters(latex: str) -> str:
 
 
 def _accented(inner: str, name: str) -> str:
-    return unicodedata.normalize("NFC", inner[:1] + _ACCENTS[name]) + inner[1:] if inner else ""
+    if inner:
+        return unicodedata.normalize("NFC", inner[:1] + _ACCENTS[name]) + inner[1:]
+    return ""
 
 
 @cache
@@ -149,4 +154,6 @@ def _styled(char: str, style: str) -> str:
             return unicodedata.lookup(f"{prefix} {name}")
         except KeyError:
             continue
-    return "ℎ" if (char, style) == ("h", "mathit") else char
+    if (char, style) == ("h", "mathit"):
+        return "ℎ"
+    return char

@@ -169,8 +169,12 @@ def rule_of(kind: str, example: int, source: str) -> str:
     if kind == "example":
         return kind
     if kind == "format":
-        return name if (name := f"format-{example}") in RULES else ""
-    return source if source in RULES else ""
+        if (name := f"format-{example}") in RULES:
+            return name
+        return ""
+    if source in RULES:
+        return source
+    return ""
 
 
 def _form(target: str) -> re.Pattern[str]:
@@ -197,12 +201,16 @@ def listed(text: object, level: int) -> list[bool] | None:
     if level == 1:
         if "YES" in last:
             return [True]
-        return [False] if "NO" in last else None
+        if "NO" in last:
+            return [False]
+        return None
     if (match := _LIST.search(last)) is None:
         return None
     elements = [_ELEMENT.fullmatch(part) for part in match[1].split(",")]
     verdicts = [element[2] == "YES" for element in elements if element is not None]
-    return verdicts if len(verdicts) == len(elements) == level else None
+    if len(verdicts) == len(elements) == level:
+        return verdicts
+    return None
 
 
 class FollowBenchGrader:
@@ -237,4 +245,6 @@ def _reply(record: Row) -> str:
     shown = after_thinking(text)
     if shown is None:
         return ""
-    return shown if shown == text else shown.strip()
+    if shown == text:
+        return shown
+    return shown.strip()

@@ -39,7 +39,9 @@ def _normal(value: Any) -> Any:
         return unicodedata.normalize("NFC", value)
     if isinstance(value, list):
         return [_normal(item) for item in value]
-    return {key: _normal(item) for key, item in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {key: _normal(item) for key, item in value.items()}
+    return value
 
 
 _OWN: Mapping[str, ifeval.Check] = {

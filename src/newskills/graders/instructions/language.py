@@ -71,7 +71,10 @@ def detect_language(text: str) -> str | None:
 
     A long text is looked at in its beginning, middle and end. Raises ConfigError where langdetect is not installed.
     """
-    text = _GAP.sub(" ", _MARK.sub(" ", text)) if text.isascii() else _MARK.sub(" ", text).replace("*", " ")
+    if text.isascii():
+        text = _GAP.sub(" ", _MARK.sub(" ", text))
+    else:
+        text = _MARK.sub(" ", text).replace("*", " ")
     text = " ".join(text.split())
     if len(text) > 4 * _WINDOW:
         middle = len(text) // 2

@@ -42,7 +42,9 @@ def word_count(text: str) -> int:
     language = detect_language(text)
     if language == "th":
         return len(_thai().word_tokenize(text))
-    return words_by_character(text) if language in _CHINESE_OR_JAPANESE else len(plain_words(text))
+    if language in _CHINESE_OR_JAPANESE:
+        return words_by_character(text)
+    return len(plain_words(text))
 
 
 def sentence_count(text: str) -> int:

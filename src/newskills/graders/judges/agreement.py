@@ -28,7 +28,9 @@ class AnswerJudgementGrader:
     answer_keys = ("judgement", "generation")
 
     def gold_reply(self, record: Row) -> str | None:
-        return None if record.get("expected_judgement") is None else str(record["expected_judgement"])
+        if record.get("expected_judgement") is None:
+            return None
+        return str(record["expected_judgement"])
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -53,7 +55,9 @@ class GradingGrader:
     version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
-        return None if record.get("expected_answer") is None else str(record["expected_answer"])
+        if record.get("expected_answer") is None:
+            return None
+        return str(record["expected_answer"])
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -25,7 +25,9 @@ class MarkGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         right = record.get("is_right")
-        return None if right is None else f"Rating: {10 if right else 1}"
+        if right is None:
+            return None
+        return f"Rating: {10 if right else 1}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies that give the number in other forms."""

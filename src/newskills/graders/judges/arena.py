@@ -36,7 +36,9 @@ def arena_label(text: object) -> str | None:
     """
     last = _last(_LABELLED, text, capitals=True)
     label = _TURNED.get(str(last), last)
-    return label if label in _LABELS else None
+    if label in _LABELS:
+        return label
+    return None
 
 
 _LABEL = r"\[{1,2}[AB][<>=]{1,2}[AB]\]{1,2}"
@@ -55,7 +57,9 @@ def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool =
     answer = without_thinking(text)
     reply = own_words(_EXAMPLE.sub("", _without_offered(answer.upper() if capitals else answer)))
     matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
-    return str(matches[-1]) if matches else None
+    if matches:
+        return str(matches[-1])
+    return None
 
 
 def _without_offered(text: str) -> str:
@@ -63,7 +67,9 @@ def _without_offered(text: str) -> str:
 
     def chosen(match: re.Match[str]) -> str:
         labels = re.findall(r"[AB][<>=]{1,2}[AB]", match.group())
-        return "" if len(set(labels)) == len(labels) > 2 else match.group()
+        if len(set(labels)) == len(labels) > 2:
+            return ""
+        return match.group()
 
     return _OFFERED.sub(chosen, text)
 
@@ -94,7 +100,9 @@ def mark(text: object) -> float | None:
     """Return the number of `"score": "n"` in a JSON object that ends the text, or else of the last `[[n]]`, or else
     `[n]`, from 1 to 10; None for any other number or none."""
     last = _score_in_object(text) or _last(_MARKED, text)
-    return float(last) if last is not None and 1 <= float(last) <= _HIGHEST else None
+    if last is not None and 1 <= float(last) <= _HIGHEST:
+        return float(last)
+    return None
 
 
 def _score_in_object(text: object) -> str | None:
@@ -102,7 +110,9 @@ def _score_in_object(text: object) -> str | None:
     if not isinstance(text, str):
         return None
     matches = _SCORED.findall(without_thinking(text)[-_LONGEST_OBJECT:])
-    return str(matches[-1]) if matches else None
+    if matches:
+        return str(matches[-1])
+    return None
 
 
 class RatingGrader:

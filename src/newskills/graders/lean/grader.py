@@ -109,9 +109,10 @@ class LeanProofGrader:
         return self._score(proof, *verdict(result, names))
 
     def _code(self, generation: str) -> ExtractedCode:
-        text = (
-            generation.rpartition(self.config.final_answer_key)[2] if self.config.final_answer_key else generation
-        )
+        if self.config.final_answer_key:
+            text = generation.rpartition(self.config.final_answer_key)[2]
+        else:
+            text = generation
         if self.config.extract_code_mode == "first":
             blocks = (text_with_code(text) or "").split(_FENCE, 3)
             text = _FENCE.join(blocks[:3]) if len(blocks) > 2 else text
@@ -166,7 +167,9 @@ def _begun_proof(text: str) -> str:
     if _STEP.match(first) is None or (not fence and first.endswith((".", ":", "!", "?"))):
         return ""
     before = text[: text.rfind(steps)].rpartition("\n")[2]
-    return before + steps if before.isspace() else steps
+    if before.isspace():
+        return before + steps
+    return steps
 
 
 def axioms_of(name: str) -> str:
@@ -177,7 +180,9 @@ def axioms_of(name: str) -> str:
 def first_error(output: str) -> str:
     """Return Lean's first message about an error; empty where there is none."""
     match = _ERROR.search(output)
-    return (match[1] or "no reason is given") if match else ""
+    if match:
+        return match[1] or "no reason is given"
+    return ""
 
 
 def _by_axioms(axiom_lists: list[str]) -> tuple[str, str]:

@@ -93,7 +93,9 @@ def read_statement(header: str, formal: str) -> Statement:
 
 def _name_end(text: str, start: int) -> int:
     match = re.compile(r"[^\s({\[⦃:]+").match(text, start)
-    return match.end() if match else start
+    if match:
+        return match.end()
+    return start
 
 
 def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | None:
@@ -146,9 +148,13 @@ def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) ->
     """
     wanted = tokens(statement.text)
     if [token.text for token in proof_tokens[: len(wanted)]] == [token.text for token in wanted]:
-        return proof_tokens[len(wanted) - 1].end if len(proof_tokens) > len(wanted) else None
+        if len(proof_tokens) > len(wanted):
+            return proof_tokens[len(wanted) - 1].end
+        return None
     at = outside_brackets(proof_tokens, ":=")
-    return proof_tokens[at].start if at >= 0 else None
+    if at >= 0:
+        return proof_tokens[at].start
+    return None
 
 
 def _bare(text: str, statement: Statement) -> Proof | None:
@@ -167,7 +173,10 @@ def _bare(text: str, statement: Statement) -> Proof | None:
 
 def program(statement: Statement, proof: Proof, names: Names) -> str:
     """Return the whole file: the statement, the answer's proof, and the check that it has the statement's type."""
-    name = statement.name if proof.statement == statement.text else _declared(proof.statement, statement)
+    if proof.statement == statement.text:
+        name = statement.name
+    else:
+        name = _declared(proof.statement, statement)
     kind = "noncomputable def" if statement.keyword == "def" else "theorem"
     proved = f"{statement.keyword} {names.asked}{statement.head}"
     return "\n".join(

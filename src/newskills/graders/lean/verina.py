@@ -89,7 +89,9 @@ def written(kind: str, value: Any) -> str:
         return str(value).lower()
     if kind == "String":
         return msgspec.json.encode(str(value)).decode()
-    return f"'{value}'" if kind == "Char" else str(value)
+    if kind == "Char":
+        return f"'{value}'"
+    return str(value)
 
 
 class _TestedGrader:
@@ -134,7 +136,10 @@ class _TestedGrader:
         if verdicts.status == "failed":
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=verdicts.why, cause="grader")
         if verdicts.status != "completed":
-            fields["proof_status"] = f"error: {verdicts.why}" if verdicts.status == "error" else verdicts.status
+            if verdicts.status == "error":
+                fields["proof_status"] = f"error: {verdicts.why}"
+            else:
+                fields["proof_status"] = verdicts.status
             return decided(self._stamp, False, fields, verdicts.why)
         return None
 
@@ -152,7 +157,9 @@ class VerinaCodeGrader(_TestedGrader):
     name = "verina-code"
 
     def gold_reply(self, record: Row) -> str | None:
-        return f"```lean4\n{record['code']}\n```" if record.get("code") else None
+        if record.get("code"):
+            return f"```lean4\n{record['code']}\n```"
+        return None
 
     async def grade(self, record: Row, kit: Kit) -> Score:
         signature = msgspec.convert(record["signature"], Signature)
@@ -189,7 +196,9 @@ class VerinaSpecGrader(_TestedGrader):
     name = "verina-spec"
 
     def gold_reply(self, record: Row) -> str | None:
-        return f"```lean4\n{record['specification']}\n```" if record.get("specification") else None
+        if record.get("specification"):
+            return f"```lean4\n{record['specification']}\n```"
+        return None
 
     async def grade(self, record: Row, kit: Kit) -> Score:
         signature = msgspec.convert(record["signature"], Signature)
@@ -292,4 +301,6 @@ def _verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
 def _decided(piece: str) -> bool | None:
     if _UNTRUE in piece:
         return False
-    return None if first_error(piece) else True
+    if first_error(piece):
+        return None
+    return True

@@ -110,7 +110,9 @@ def letter_concluded(text: str, count: int) -> str | None:
     letters = {conclusion.letter for conclusion in conclusions}
     if not letters:
         return None
-    return letters.pop() if len(letters) == 1 else SEVERAL
+    if len(letters) == 1:
+        return letters.pop()
+    return SEVERAL
 
 
 def _last(conclusions: list[_Conclusion], tail: str) -> str:

@@ -171,7 +171,9 @@ def alternatives(words: list[str]) -> str:
             whole.append(rf"(?<![^\W\d_]){escaped}(?![^\W\d_]|[\u0300-\u036f])")
         else:
             whole.append(rf"(?<!{_PART_OF_A_WORD}){escaped}(?!{_PART_OF_A_WORD})")
-    return "(?:" + "|".join([*whole, *glued]) + ")" if words else "(?!)"
+    if words:
+        return "(?:" + "|".join([*whole, *glued]) + ")"
+    return "(?!)"
 
 
 @cache

@@ -79,7 +79,9 @@ class LegalGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
-        return None if gold is None else str(gold)
+        if gold is None:
+            return None
+        return str(gold)
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the right answer in capitals, and with a full stop."""
@@ -90,7 +92,10 @@ class LegalGrader:
         stamp = f"{self.name}@{self.version}"
         gold, measure = record.get("expected_answer"), str(record.get("measure"))
         if gold is None or measure not in _SAME:
-            why = "the record has no expected_answer" if gold is None else f"there is no measure '{measure}'"
+            if gold is None:
+                why = "the record has no expected_answer"
+            else:
+                why = f"there is no measure '{measure}'"
             return unscored(stamp, why, {"symbolic_correct": None})
         reply = visible(str(record.get("generation") or "")) or ""
         fields: Row = {"symbolic_correct": False}

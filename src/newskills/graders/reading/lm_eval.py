@@ -122,7 +122,11 @@ def _shown(answers: list[Any], record: Row) -> str | None:
     if isinstance(answers[0], tuple):
         return str(record.get("generation") or "").strip()
     first = answers[0]
-    return first if isinstance(first, str) else None if first is None else str(first)
+    if isinstance(first, str):
+        return first
+    if first is None:
+        return None
+    return str(first)
 
 
 def _decided(stamp: str, fields: Row, values: Row, task: Any) -> Score:

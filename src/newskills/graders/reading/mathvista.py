@@ -57,7 +57,9 @@ def normal_answer(answer: str, record: Row) -> str | None:
         bracketed = _IN_BRACKETS.search(answer)
         letter = bracketed[1].upper() if bracketed else answer
         distances = {mark: edit_distance(answer, text) for mark, text in options.items()}
-        return letter if letter in options else min(distances, key=distances.__getitem__)
+        if letter in options:
+            return letter
+        return min(distances, key=distances.__getitem__)
     kind = record.get("answer_type")
     if kind not in ("integer", "float"):
         return answer
@@ -67,4 +69,6 @@ def normal_answer(answer: str, record: Row) -> str | None:
         return None
     if not math.isfinite(number):
         return None
-    return str(int(number)) if kind == "integer" else str(round(number, int(record.get("precision") or 0)))
+    if kind == "integer":
+        return str(int(number))
+    return str(round(number, int(record.get("precision") or 0)))

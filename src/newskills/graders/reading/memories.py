@@ -33,7 +33,9 @@ class MemoryGrader:
 
     def gold_reply(self, record: Row) -> str | None:
         gold = record.get("expected_answer")
-        return None if gold is None else _compared(str(gold), str(record.get("question_type")))
+        if gold is None:
+            return None
+        return _compared(str(gold), str(record.get("question_type")))
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the right answer in capitals, and with a full stop."""
@@ -65,7 +67,9 @@ def memory_score(answer: str, gold: str, kind: str) -> float:
 
 
 def _compared(gold: str, kind: str) -> str:
-    return gold.partition(";")[0] if kind == "commonsense" else gold
+    if kind == "commonsense":
+        return gold.partition(";")[0]
+    return gold
 
 
 def stemmed_f1(answer: str, gold: str) -> float:
@@ -76,7 +80,9 @@ def stemmed_f1(answer: str, gold: str) -> float:
     """
     first, second = _stems(answer), _stems(gold)
     common = (Counter(first) & Counter(second)).total()
-    return 2 * common / (len(first) + len(second)) if common else 0.0
+    if common:
+        return 2 * common / (len(first) + len(second))
+    return 0.0
 
 
 def _stems(text: str) -> list[str]:

@@ -73,7 +73,9 @@ def _category_and_number(record: Row) -> tuple[str, str]:
     """Return (category, number) of an id such as kor-logic-7; empty for any other id."""
     name, _, numbered = str(record.get("id", "")).partition("-")
     category, _, number = numbered.partition("-")
-    return (category, number) if name == "kor" else ("", "")
+    if name == "kor":
+        return (category, number)
+    return ("", "")
 
 
 def comparison(category: str, rule: str, gold: str) -> Same:
@@ -81,7 +83,9 @@ def comparison(category: str, rule: str, gold: str) -> Same:
     if category == "puzzle":
         return _PUZZLES.get(rule, _by_words)
     if category == "logic":
-        return _in_any_order(";", _by_signs) if rule == "5" else _by_signs
+        if rule == "5":
+            return _in_any_order(";", _by_signs)
+        return _by_signs
     if category == "operation":
         if _BOUND.search(gold):
             return _by_bounds
@@ -104,7 +108,9 @@ def _answer(text: str | None) -> str | None:
 
 def _undressed(answer: str) -> str:
     match = _DRESS.match(answer)
-    return match[1].strip() if match else answer
+    if match:
+        return match[1].strip()
+    return answer
 
 
 def _clean_alike(answer: str, gold: str) -> bool:
@@ -125,7 +131,9 @@ def _by_words(answer: str, gold: str) -> bool:
 
 def _words_or_signs(text: str, gold: str) -> str:
     """Return letters and digits; all signs, too, where the right answer has nothing else."""
-    return re.sub(r"\W+", "", text) if re.search(r"\w", gold) else _packed(text)
+    if re.search(r"\w", gold):
+        return re.sub(r"\W+", "", text)
+    return _packed(text)
 
 
 def _by_letters(answer: str, gold: str) -> bool:
@@ -163,7 +171,9 @@ def _same_members(answer: str, gold: str) -> bool:
 
 def _same_numbers(answer: str, gold: str) -> bool:
     first, second = (list(map(int, re.findall(r"\d{1,400}", text))) for text in (answer, gold))
-    return first == second if second else _by_words(answer, gold)
+    if second:
+        return first == second
+    return _by_words(answer, gold)
 
 
 def _but_for_commas(answer: str, gold: str) -> bool:
@@ -212,7 +222,9 @@ def _made_of_numbers(answer: str, gold: str) -> bool:
 def _worth(term: str) -> Fraction | None:
     """Return the value of a term of whole numbers; None for anything else. Nothing is executed."""
     try:
-        return _value(ast.parse(term.strip(), mode="eval").body) if len(term) <= _LONGEST else None
+        if len(term) <= _LONGEST:
+            return _value(ast.parse(term.strip(), mode="eval").body)
+        return None
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None
 
@@ -229,7 +241,9 @@ def _value(node: ast.expr) -> Fraction:
             return left + right
         if isinstance(node.op, ast.Sub):
             return left - right
-        return left * right if isinstance(node.op, ast.Mult) else left / right
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        return left / right
     raise ValueError("no term of whole numbers")
 
 

@@ -92,7 +92,9 @@ def anls(answer: str, gold: str) -> float:
     if 2 * (longest - shortest) > longest:
         return 0.0
     share = edit_distance(first, second) / longest
-    return 1.0 - share if share <= 0.5 else 0.0
+    if share <= 0.5:
+        return 1.0 - share
+    return 0.0
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
@@ -165,7 +167,9 @@ def _drop_tokens(text: str) -> list[str]:
 
 def _drop_token(token: str) -> str:
     plain = token if _is_number(token) else token.translate(_REMOVED)
-    return str(float(plain)) if _is_number(plain) else plain
+    if _is_number(plain):
+        return str(float(plain))
+    return plain
 
 
 def _is_number(token: str) -> bool:

@@ -74,7 +74,9 @@ def _is_ours(grader: Grader | ExecutingGrader) -> bool:
 def _answer_fields(grader: Grader | ExecutingGrader) -> tuple[str, ...]:
     answer_keys: tuple[str, ...] = vars(type(grader)).get("answer_keys", ())
     answer_key = getattr(getattr(grader, "config", None), "answer_key", None)
-    return (answer_key,) if answer_keys and isinstance(answer_key, str) else answer_keys
+    if answer_keys and isinstance(answer_key, str):
+        return (answer_key,)
+    return answer_keys
 
 
 def _finder(grader: Grader | ExecutingGrader) -> Callable[[Row], str | None]:

@@ -10,7 +10,9 @@ from newskills.base.records import Row, Score
 def visible(text: str) -> str | None:
     """Return what a reply answers, stripped; None where its reasoning never ended."""
     shown = after_thinking(text)
-    return None if shown is None else shown.strip()
+    if shown is None:
+        return None
+    return shown.strip()
 
 
 def unscored(grader: str, why: str, fields: Row) -> Score:

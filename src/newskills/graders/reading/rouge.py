@@ -26,7 +26,9 @@ def rouge_l(answer: str, gold: str, language: str) -> float:
         for text in (answer, gold)
     )
     common = longest_common(first, second)
-    return 2 * common / (len(first) + len(second)) if common else 0.0
+    if common:
+        return 2 * common / (len(first) + len(second))
+    return 0.0
 
 
 def rouge_l_of_lines(answer: str, gold: str) -> float:

@@ -90,7 +90,9 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     matches = list(_CHOSEN_OPTION.finditer(tail))
     chosen = [letter for match in matches if (letter := _with_option(match, meant))]
     if chosen:
-        return SEVERAL if len(matches) > len(chosen) + 1 else chosen[-1]
+        if len(matches) > len(chosen) + 1:
+            return SEVERAL
+        return chosen[-1]
     judged = {match[1] for match in _JUDGED.finditer(tail)}
     for match in _JUDGED_OPTION.finditer(tail):
         if _with_option(match, meant) or tail[match.end(1)] in _MARKED:
@@ -98,7 +100,9 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     if len(judged) > 1 and "\n" not in text.strip():
         return SEVERAL
     letters = judged or _fitting(tail) or _ending(tail) or _named(tail, meant)
-    return next(iter(letters)) if len(letters) == 1 and letters <= set(ascii_uppercase[:count]) else None
+    if len(letters) == 1 and letters <= set(ascii_uppercase[:count]):
+        return next(iter(letters))
+    return None
 
 
 def _last(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
@@ -107,12 +111,16 @@ def _last(matches: list[re.Match[str]], tail: str, count: int) -> str | None:
     another = len(matches) > 1 and matches[-2][1].upper() != last[1].upper()
     if another and side_by_side(tail[matches[-2].end() : last.start()]):
         return SEVERAL
-    return last[1].upper() if last[1].upper() in ascii_uppercase[:count] else None
+    if last[1].upper() in ascii_uppercase[:count]:
+        return last[1].upper()
+    return None
 
 
 def _with_option(match: re.Match[str], meant: Mapping[str, str]) -> str | None:
     """Return the letter of a match, if what stands behind it is its option."""
-    return match[1] if meant.get(bare_option(match[2])) == match[1] else None
+    if meant.get(bare_option(match[2])) == match[1]:
+        return match[1]
+    return None
 
 
 def _fitting(text: str) -> set[str]:
@@ -131,7 +139,9 @@ def _ending(text: str) -> set[str]:
     if matches := list(_AT_THE_END.finditer(line.strip())):
         return {letter for letter in matches[-1].groups() if letter}
     match = None if first else _AND_WHY.match(line)
-    return {match[1]} if match else set()
+    if match:
+        return {match[1]}
+    return set()
 
 
 def _named(text: str, meant: Mapping[str, str]) -> set[str]:
@@ -147,9 +157,13 @@ def _named(text: str, meant: Mapping[str, str]) -> set[str]:
     (letter,) = mentioned
     if lettered := _LETTERED.search(line):
         named_before = meant.get(_last_words(line[: lettered.start()], meant))
-        return mentioned if lettered[1] == letter and named_before else set()
+        if lettered[1] == letter and named_before:
+            return mentioned
+        return set()
     named = _NAMED.search(line)
-    return mentioned if named is not None and meant.get(bare_option(named[1])) == letter else set()
+    if named is not None and meant.get(bare_option(named[1])) == letter:
+        return mentioned
+    return set()
 
 
 def _last_words(line: str, meant: Mapping[str, str]) -> str:

@@ -87,7 +87,9 @@ def _past(word: str) -> str:
     if word.endswith("ied"):
         return word[:-3] + ("ie" if len(word) == 4 else "i")
     if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        if _measure(word[:-3]) > 0:
+            return word[:-1]
+        return word
     for suffix in ("ed", "ing"):
         stem = word.removesuffix(suffix)
         if stem != word and _has_vowel(stem):
@@ -98,12 +100,16 @@ def _past(word: str) -> str:
         return stem + "e"
     if _doubled(stem) and stem[-1] not in "lsz":
         return stem[:-1]
-    return stem + "e" if _measure(stem) == 1 and _short(stem) else stem
+    if _measure(stem) == 1 and _short(stem):
+        return stem + "e"
+    return stem
 
 
 def _y_to_i(word: str) -> str:
     stem = word[:-1]
-    return stem + "i" if word.endswith("y") and len(stem) > 1 and _is_consonant(word, len(stem) - 1) else word
+    if word.endswith("y") and len(stem) > 1 and _is_consonant(word, len(stem) - 1):
+        return stem + "i"
+    return word
 
 
 def _long_suffix(word: str) -> str:
@@ -112,9 +118,13 @@ def _long_suffix(word: str) -> str:
     for suffix, other in _STEP_2:
         if word.endswith(suffix):
             stem = word[: -len(suffix)]
-            return stem + other if _measure(stem) > 0 else word
+            if _measure(stem) > 0:
+                return stem + other
+            return word
     if word.endswith("logi"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        if _measure(word[:-3]) > 0:
+            return word[:-1]
+        return word
     return word
 
 
@@ -122,7 +132,9 @@ def _shorter_suffix(word: str) -> str:
     for suffix, other in _STEP_3:
         if word.endswith(suffix):
             stem = word[: -len(suffix)]
-            return stem + other if _measure(stem) > 0 else word
+            if _measure(stem) > 0:
+                return stem + other
+            return word
     return word
 
 
@@ -131,7 +143,9 @@ def _last_suffix(word: str) -> str:
         if word.endswith(suffix):
             stem = word[: -len(suffix)]
             fits = _measure(stem) > 1 and (suffix != "ion" or stem[-1:] in ("s", "t"))
-            return stem if fits else word
+            if fits:
+                return stem
+            return word
     return word
 
 
@@ -140,7 +154,9 @@ def _final_e(word: str) -> str:
         return word
     stem = word[:-1]
     measure = _measure(stem)
-    return stem if measure > 1 or (measure == 1 and not _short(stem)) else word
+    if measure > 1 or (measure == 1 and not _short(stem)):
+        return stem
+    return word
 
 
 @lru_cache(maxsize=1 << 16)
@@ -157,4 +173,6 @@ def stem(word: str) -> str:
         return word
     for step in (_plural, _past, _y_to_i, _long_suffix, _shorter_suffix, _last_suffix, _final_e):
         word = step(word)
-    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+    if word.endswith("ll") and _measure(word[:-1]) > 1:
+        return word[:-1]
+    return word

@@ -47,12 +47,16 @@ class TableProgramGrader:
     gold_is_text = True
 
     def gold_reply(self, record: Row) -> str | None:
-        return None if record.get("program") is None else f"Program: {record['program']}"
+        if record.get("program") is None:
+            return None
+        return f"Program: {record['program']}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return the right program in code, and in bold after other lines."""
         program = record.get("program")
-        return [] if program is None else [f"`{program}`", f"First the change.\n\nProgram: **{program}**\n"]
+        if program is None:
+            return []
+        return [f"`{program}`", f"First the change.\n\nProgram: **{program}**\n"]
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -76,7 +80,9 @@ class TableProgramGrader:
 def last_program(text: str | None) -> list[tuple[str, str]]:
     """Return (operation, arguments) of each step in the last line that has any."""
     lines = [steps for line in (text or "").splitlines() if (steps := _STEP.findall(line))]
-    return lines[-1] if lines else []
+    if lines:
+        return lines[-1]
+    return []
 
 
 def executed(steps: Sequence[tuple[str, str]], table: Table) -> Value | None:
@@ -89,7 +95,9 @@ def executed(steps: Sequence[tuple[str, str]], table: Table) -> Value | None:
             return None
         results.append(result)
     last = results[-1]
-    return last if isinstance(last, str) else round(last, _DIGITS)
+    if isinstance(last, str):
+        return last
+    return round(last, _DIGITS)
 
 
 def same_result(result: Value, gold: str) -> bool:
@@ -106,24 +114,32 @@ def _step(name: str, parts: list[str], results: Sequence[Value], table: Mapping[
     if name in _ROWS:
         numbers = [_number(_cell(cell)) for cell in table.get(", ".join(parts[:-1]) or parts[0], ())]
         present = [number for number in numbers if number is not None]
-        return _ROWS[name](present) if present and len(present) == len(numbers) else None
+        if present and len(present) == len(numbers):
+            return _ROWS[name](present)
+        return None
     values = [_argument(part, results) for part in parts]
     if len(values) != 2 or not isinstance(values[0], float) or not isinstance(values[1], float):
         return None
     if name == "greater":
-        return "yes" if values[0] > values[1] else "no"
+        if values[0] > values[1]:
+            return "yes"
+        return "no"
     try:
         result = _ARITHMETIC[name](values[0], values[1])
     except (ZeroDivisionError, OverflowError):
         return None
-    return float(result) if isinstance(result, int | float) and math.isfinite(result) else None
+    if isinstance(result, int | float) and math.isfinite(result):
+        return float(result)
+    return None
 
 
 def _argument(text: str, results: Sequence[Value]) -> Value | None:
     """Return the value of an argument: `#0` is the result of the first step, `const_100` is 100, `const_m1` is −1."""
     if text.startswith("#"):
         place = text[1:]
-        return results[int(place)] if place.isdecimal() and int(place[:4]) < len(results) else None
+        if place.isdecimal() and int(place[:4]) < len(results):
+            return results[int(place)]
+        return None
     return _number(text)
 
 
@@ -140,4 +156,6 @@ def _number(text: str) -> float | None:
         return None
     if not math.isfinite(number):
         return None
-    return number / 100 if percent else number
+    if percent:
+        return number / 100
+    return number

@@ -31,7 +31,9 @@ def tagged(text: str) -> str | None:
     """Return what the last `<solution>…</solution>` holds; None where there is none."""
     end = text.rfind(_END)
     start = text.rfind(_TAG, 0, max(end, 0))
-    return text[start + len(_TAG) : end].strip() if start >= 0 else None
+    if start >= 0:
+        return text[start + len(_TAG) : end].strip()
+    return None
 
 
 def block(text: str) -> str:
@@ -66,9 +68,9 @@ def mapping(text: str) -> dict[str, Any] | None:
             value = ast.literal_eval(_NULL.sub("None", plain).strip())
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             continue
-        return (
-            {key: other for key, other in value.items() if other is not None} if isinstance(value, dict) else None
-        )
+        if isinstance(value, dict):
+            return {key: other for key, other in value.items() if other is not None}
+        return None
     return None
 
 
@@ -106,11 +108,15 @@ def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
         table = _html(plain)
     if table and form not in ("json", "jsonl"):  # those tell an empty text from nothing
         table = [{name: _filled(cell) for name, cell in row.items()} for row in table]
-    return [_named(row) for row in table] if table else None
+    if table:
+        return [_named(row) for row in table]
+    return None
 
 
 def _filled(cell: str | None) -> str | None:
-    return None if cell is None or cell.strip() in _NOTHING else cell
+    if cell is None or cell.strip() in _NOTHING:
+        return None
+    return cell
 
 
 def same(first: Table, second: Table) -> bool:
@@ -139,7 +145,9 @@ def _cell(value: Any) -> float | str | None:
         number = float(text)
     except ValueError:
         return text
-    return number if math.isfinite(number) else None
+    if math.isfinite(number):
+        return number
+    return None
 
 
 def _named(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +172,9 @@ def _json(text: str) -> Table | None:
         value = rows
     if isinstance(value, dict):
         value = value.get("data", [value])
-    return value if isinstance(value, list) and all(isinstance(row, dict) for row in value) else None
+    if isinstance(value, list) and all(isinstance(row, dict) for row in value):
+        return value
+    return None
 
 
 def _json_lines(text: str) -> Table | None:

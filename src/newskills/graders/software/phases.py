@@ -86,7 +86,9 @@ class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def setup_user(self) -> str:
         """The user of what is done for the task between its phases."""
-        return ROOT if self.agent_user or self.test_user else ""
+        if self.agent_user or self.test_user:
+            return ROOT
+        return ""
 
     async def enter(self, environment: AgentEnvironment, phase: PhaseName, user: str = "") -> None:
         """Begin a phase. Raises EnvironmentFailedError where the engine has no users, or cannot close its network."""

@@ -116,7 +116,9 @@ async def _apply(environment: AgentEnvironment, patch: str) -> ExecutedCommand:
         if applied.exit_code == 0:
             return applied
     reverse = await environment.execute(f"git apply --check --reverse {_PATCH}", timeout=SETUP_TIMEOUT)
-    return reverse if reverse.exit_code == 0 else applied
+    if reverse.exit_code == 0:
+        return reverse
+    return applied
 
 
 async def _run(environment: AgentEnvironment, script: str, timeout: float) -> ExecutedCommand:

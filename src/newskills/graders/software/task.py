@@ -99,7 +99,9 @@ def patch_of(record: Row) -> str:
     if blocks := _BLOCK.findall(text):
         return str(blocks[-1])
     start = _PATCH.search(text)
-    return text[start.start() :].rstrip() + "\n" if start else ""
+    if start:
+        return text[start.start() :].rstrip() + "\n"
+    return ""
 
 
 async def begin(environment: AgentEnvironment, task: SoftwareTask) -> str:

@@ -199,7 +199,9 @@ def _of_summary(log: str) -> float | None:
     """Return 1 where pytest's summary names no test that failed, else 0; None without a summary, or an empty one."""
     parts = _SUMMARY.split(log, maxsplit=1)
     statuses = _STATUS.findall(parts[1]) if len(parts) > 1 else []
-    return float(set(statuses) <= _GOOD) if statuses else None
+    if statuses:
+        return float(set(statuses) <= _GOOD)
+    return None
 
 
 async def solve_by_reference(environment: AgentEnvironment, task: TerminalTask) -> ExecutedCommand:

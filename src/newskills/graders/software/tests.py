@@ -128,7 +128,9 @@ class SoftwareTestsGrader:
     def gold_reply(self, record: Row) -> Row | None:
         """Return the fields of a right answer; None for a task without its solution."""
         patch = record.get("patch")
-        return {"generation": patch, "model_patch": patch} if isinstance(patch, str) and patch.strip() else None
+        if isinstance(patch, str) and patch.strip():
+            return {"generation": patch, "model_patch": patch}
+        return None
 
 
 async def apply_patch(environment: AgentEnvironment, patch: str, excluded: Iterable[str]) -> ExecutedCommand:

@@ -182,7 +182,9 @@ def _in_words(assertions: Sequence[str], judged: object) -> bool | None:
     if not assertions:
         return True
     if not isinstance(judged, list) or len(judged) != len(assertions) or None in judged:
-        return False if isinstance(judged, list) and False in judged else None
+        if isinstance(judged, list) and False in judged:
+            return False
+        return None
     return all(judged)
 
 

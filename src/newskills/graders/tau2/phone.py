@@ -116,7 +116,9 @@ class Phone(ToolService):
     def run_speed_test(self) -> str:
         """Measures how fast your mobile internet is, and says what that is enough for."""
         speed, name = self._speed()
-        return "The speed test failed: no connection." if speed is None else f"{speed:.2f} Mbps: {name}"
+        if speed is None:
+            return "The speed test failed: no connection."
+        return f"{speed:.2f} Mbps: {name}"
 
     def toggle_airplane_mode(self) -> str:
         """Turns airplane mode on or off. While it is on, nothing is connected: no mobile network, no Wi-Fi."""
@@ -311,7 +313,9 @@ class Phone(ToolService):
             self.device.update(vpn_connected=False, vpn_details=None)
 
     def _sim(self) -> str:
-        return "missing" if self.device["sim_card_missing"] else str(self.device["sim_card_status"])
+        if self.device["sim_card_missing"]:
+            return "missing"
+        return str(self.device["sim_card_status"])
 
     def _permit(self, app_name: str, permission: str, allowed: bool) -> str:
         app, name = self.device["app_statuses"].get(app_name), permission.lower()
@@ -366,7 +370,10 @@ class Phone(ToolService):
     def _bar(self) -> str:
         device = self.device
         connected = device["network_technology_connected"] != "none"
-        icons = ["airplane mode"] if device["airplane_mode"] else [f"signal {device['network_signal_strength']}"]
+        if device["airplane_mode"]:
+            icons = ["airplane mode"]
+        else:
+            icons = [f"signal {device['network_signal_strength']}"]
         if not device["airplane_mode"]:
             icons += [device["network_technology_connected"]] if connected else []
             data = connected and device["data_enabled"]
@@ -383,11 +390,15 @@ class Phone(ToolService):
 
 
 def _on(setting: object) -> str:
-    return "ON" if setting else "OFF"
+    if setting:
+        return "ON"
+    return "OFF"
 
 
 def _yes(setting: object) -> str:
-    return "Yes" if setting else "No"
+    if setting:
+        return "Yes"
+    return "No"
 
 
 def _apn(settings: Any) -> Row:

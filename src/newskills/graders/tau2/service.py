@@ -50,7 +50,9 @@ class ToolService:
             self.settle()
         except RefusedCall as refusal:
             return f"Error: {refusal}"
-        return result if isinstance(result, str) else msgspec.json.encode(result).decode()
+        if isinstance(result, str):
+            return result
+        return msgspec.json.encode(result).decode()
 
     def act(self, action: Row) -> Any:
         """Run an action of a task, with `name` or `func_name`. Raises DataError for one that is not there or is
@@ -145,4 +147,6 @@ def _resolved(schema: Row, parts: Row) -> Row:
         return {"type": "object", "properties": fields, "required": whole["required"]}
     if "items" in schema:
         return {"type": "array", "items": _resolved(schema["items"], parts)}
-    return schema if "anyOf" in schema else {"type": "string", **schema}
+    if "anyOf" in schema:
+        return schema
+    return {"type": "string", **schema}

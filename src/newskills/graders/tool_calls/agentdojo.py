@@ -109,7 +109,9 @@ def _listed(value: Any) -> Any:
         parsed = ast.literal_eval(value)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return value
-    return parsed if isinstance(parsed, list) else value
+    if isinstance(parsed, list):
+        return parsed
+    return value
 
 
 def definitions(suite: str) -> list[Row]:

@@ -40,13 +40,18 @@ def _when(*forms: str, shown: str = "") -> Callable[[str], object]:
     """
 
     def read(text: str) -> object:
-        text = _YEAR.sub(lambda year: year[0].zfill(4), text.strip()) if text.count("-") == 2 else text.strip()
+        if text.count("-") == 2:
+            text = _YEAR.sub(lambda year: year[0].zfill(4), text.strip())
+        else:
+            text = text.strip()
         for form in forms:
             try:
                 moment = datetime.strptime(text, form)
             except ValueError:
                 continue
-            return moment.strftime(shown) if shown else moment
+            if shown:
+                return moment.strftime(shown)
+            return moment
         return None
 
     return read

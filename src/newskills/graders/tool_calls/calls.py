@@ -71,7 +71,9 @@ def written_calls(text: str) -> list[ParsedCall] | None:
         return None
     try:
         tree = ast.parse(text if text.startswith("[") else f"[{text}]", mode="eval").body
-        return list(_calls(tree)) if isinstance(tree, ast.List) else None
+        if isinstance(tree, ast.List):
+            return list(_calls(tree))
+        return None
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 

@@ -56,7 +56,9 @@ class ToolCallGrader:
             return {"tool_call_turns": wanted_turns(record)}
         if check == "relevance":
             return {"tool_calls": [{"name": record["function"][0]["name"], "arguments": {}}]}
-        return str(record["ground_truth"][0]) if check == "answer" else ""
+        if check == "answer":
+            return str(record["ground_truth"][0])
+        return ""
 
     def grade(self, record: Row) -> Score:
         try:
@@ -112,7 +114,9 @@ def _cut(record: Row) -> bool:
 def _missing_answer(record: Row) -> str:
     text = _plain(visible(_last_message(record)) or "")
     stands = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
-    return "" if stands else "none of the answers stands in the text"
+    if stands:
+        return ""
+    return "none of the answers stands in the text"
 
 
 def _last_message(record: Row) -> str:
@@ -123,7 +127,9 @@ def _last_message(record: Row) -> str:
     turns = [turn for turn in record.get("conversation") or () if turn.get("role") == "assistant"]
     if not turns:
         return str(record.get("generation") or "")
-    return "" if turns[-1].get("tool_calls") else str(turns[-1].get("content") or "")
+    if turns[-1].get("tool_calls"):
+        return ""
+    return str(turns[-1].get("content") or "")
 
 
 def _plain(text: str) -> str:

@@ -78,7 +78,9 @@ def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
 def _number(text: str, kind: str, language: str) -> Any:
     pattern, make = _NUMBERS[language][kind]
     match = pattern.fullmatch(text) if len(text) <= _DIGITS else None
-    return make(match[match.lastindex or 0]) if match else text
+    if match:
+        return make(match[match.lastindex or 0])
+    return text
 
 
 def _general(text: str, language: str) -> Any:
@@ -88,16 +90,22 @@ def _general(text: str, language: str) -> Any:
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
     if len(text) <= _DIGITS and (match := _ANY_NUMBER.fullmatch(text)):
-        return float(match[1]) if match[2] in ("f", "F") or not re.fullmatch(_WHOLE, match[1]) else int(match[1])
+        if match[2] in ("f", "F") or not re.fullmatch(_WHOLE, match[1]):
+            return float(match[1])
+        return int(match[1])
     if language == "javascript" and text[:1] in ("[", "{"):
-        return _list(text, "array", None, language) if text[0] == "[" else _map(text, language)
+        if text[0] == "[":
+            return _list(text, "array", None, language)
+        return _map(text, language)
     return text
 
 
 def _list(text: str, kind: str, item: str | None, language: str) -> Any:
     if head := _LIST_HEADS[kind].match(text):
         inner = _inside(text, head.end() - 1)
-        return text if inner is None else [_item(part, item, language) for part in _split(inner)]
+        if inner is None:
+            return text
+        return [_item(part, item, language) for part in _split(inner)]
     if kind == "ArrayList" and _LIST_ADDS.match(text):
         return [_item(part, item, language) for part in _arguments(text, _ADD)]
     return text
@@ -125,13 +133,17 @@ def _map(text: str, language: str) -> Any:
 
 
 def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return text
 
 
 def _inside(text: str, at: int) -> str | None:
     """Return the text between the bracket at `at` and its partner; None without one."""
     end = next((place for place, depth, char in _bare(text, at) if depth == 0 and char in _CLOSING), None)
-    return None if end is None else text[at + 1 : end]
+    if end is None:
+        return None
+    return text[at + 1 : end]
 
 
 def _arguments(text: str, call: re.Pattern[str]) -> list[str]:

@@ -162,4 +162,6 @@ def _same_map(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _loose(value: Any) -> Any:
-    return _LOOSE.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _LOOSE.sub("", value).lower().replace("'", '"')
+    return value

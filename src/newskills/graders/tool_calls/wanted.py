@@ -38,7 +38,9 @@ def _plain(value: Any) -> Any:
             for key, values_accepted in value.items()
             if not _optional(values_accepted)
         }
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _first(accepted: Any) -> Any:
@@ -66,7 +68,9 @@ def _source(value: Any, spec: Row, language: str) -> str:
         )
         if language == "javascript":
             return f"[{inner}]"
-        return f"new X[]{{{inner}}}" if kind == "Array" else f"new ArrayList<>(Arrays.asList({inner}))"
+        if kind == "Array":
+            return f"new X[]{{{inner}}}"
+        return f"new ArrayList<>(Arrays.asList({inner}))"
     pairs = [
         (key, f'"{item}"' if isinstance(item, str) else _source(item, {"type": "any"}, language))
         for key, item in value.items()

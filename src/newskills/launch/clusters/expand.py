@@ -46,7 +46,9 @@ def _account(variable: str) -> str | None:
         entry = pwd.getpwuid(os.getuid())
     except KeyError:
         return None
-    return entry.pw_dir if variable == "HOME" else entry.pw_name
+    if variable == "HOME":
+        return entry.pw_dir
+    return entry.pw_name
 
 
 def at_home(path: str, environ: Mapping[str, str]) -> str:

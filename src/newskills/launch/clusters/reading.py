@@ -122,4 +122,6 @@ def _check_duplicates(node: yaml.Node | None, path: Path) -> None:
 def _one_line(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return f"{what}, line {mark.line + 1}" if mark else str(what)
+    if mark:
+        return f"{what}, line {mark.line + 1}"
+    return str(what)

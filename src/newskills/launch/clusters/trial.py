@@ -51,7 +51,9 @@ class ClusterTrial(Struct, frozen=True):
     def state(self) -> Literal["ok", "note", "wrong"]:
         if not self.ok:
             return "wrong"
-        return "note" if self.note else "ok"
+        if self.note:
+            return "note"
+        return "ok"
 
 
 def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
@@ -268,7 +270,9 @@ def _missing(paths: Sequence[str], shell: Shell) -> list[str]:
 
 def _first_line(done: CommandResult) -> str:
     lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
-    return _printable(lines[0]) if lines else f"exit code {done.code}"
+    if lines:
+        return _printable(lines[0])
+    return f"exit code {done.code}"
 
 
 def _printable(line: str) -> str:

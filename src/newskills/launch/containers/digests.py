@@ -49,7 +49,9 @@ def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
     except (NewskillsError, ValueError):
         return ""
     digest = headers.get("Docker-Content-Digest", "")
-    return digest if _DIGEST.match(digest) else ""
+    if _DIGEST.match(digest):
+        return digest
+    return ""
 
 
 def _asked(url: str, token: str, patience: float) -> Message:

@@ -170,7 +170,9 @@ def _taken(
 
 
 def _when(file: _SquashFile) -> str:
-    return f" (imported {file.side['imported']})" if file.side.get("imported") else ""
+    if file.side.get("imported"):
+        return f" (imported {file.side['imported']})"
+    return ""
 
 
 def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
@@ -186,7 +188,9 @@ def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -
 
 def _side(text: str) -> Mapping[str, object]:
     try:
-        return msgspec.json.decode(text, type=dict[str, object]) if text else {}
+        if text:
+            return msgspec.json.decode(text, type=dict[str, object])
+        return {}
     except msgspec.DecodeError:
         return {}
 

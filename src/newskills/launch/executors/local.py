@@ -214,7 +214,9 @@ def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Container
     names = [cluster.engine] if cluster.engine else JOB_ENGINES
     here = [_engine(name, environ) for name in installed(names, environ)]
     if len(here) < 2:
-        return here[0] if here else None
+        if here:
+            return here[0]
+        return None
     return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
 
 

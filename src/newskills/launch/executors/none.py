@@ -190,9 +190,13 @@ def _state(folder: Path) -> str:
     if not (folder / "supervisor").is_file():
         return "unknown"
     if held(folder):
-        return "running" if (folder / "job.started").exists() else "pending"
+        if (folder / "job.started").exists():
+            return "running"
+        return "pending"
     words = supervisor.exit_mark(str(folder)).split(maxsplit=2)
-    return STATES.get(words[1], "failed") if len(words) > 1 else "failed"
+    if len(words) > 1:
+        return STATES.get(words[1], "failed")
+    return "failed"
 
 
 def held(folder: Path) -> bool:

@@ -114,7 +114,9 @@ class RayJobs:
         (text,) = self._shell.read([f"{self._site.folder}/{PRIVATE}/{SUBMISSION}"])
         submission = (text or "").strip()
         taken = bool(submission) and self._api.job(submission) is not None
-        return {name: f"{submission}/{name}" for name in names} if taken else {}
+        if taken:
+            return {name: f"{submission}/{name}" for name in names}
+        return {}
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
         """Return handle → pending (why), running, requeued (why), completed, failed, cancelled, timeout; unknown.
@@ -295,7 +297,9 @@ class RayJobs:
     def _folder(self, handle: str) -> str:
         """Return the folder of a job; empty for an unknown one. Raises ConfigError for what is no handle."""
         folder = self._experiment(_submission(handle))
-        return f"{folder}/{_name(handle)}" if folder else ""
+        if folder:
+            return f"{folder}/{_name(handle)}"
+        return ""
 
     def _experiment(self, submission: str) -> str:
         """Return the folder of an experiment: this one's, else the one that Ray has recorded; empty: none."""

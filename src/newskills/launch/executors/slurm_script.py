@@ -109,7 +109,9 @@ class SlurmPlace:
         if command.workdir:
             return command.workdir
         if image_of(self.cluster, command.container):
-            return CODE if folder.code else ""
+            if folder.code:
+                return CODE
+            return ""
         return folder.code or ("" if self.cluster.ssh_tunnel else os.getcwd())
 
     def host(self, job: Job, group: int) -> Variable:

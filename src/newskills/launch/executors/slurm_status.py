@@ -84,7 +84,9 @@ class SlurmRecord(Struct, frozen=True):
             if word == "running" and self.state == "COMPLETING" and (ended := marked(mark)):
                 return ended
             word = "requeued" if word == "pending" and self.restarts else word
-            return f"{word} ({self.reason})" if word in WAITING and self.reason else word
+            if word in WAITING and self.reason:
+                return f"{word} ({self.reason})"
+            return word
         if self.state == "FAILED":
             return marked(mark) or ("cancelled" if self.signal == SIGTERM else "failed")
         if self.state == "CANCELLED" and self.reason == NEVER:
@@ -103,7 +105,9 @@ def slurm_ids(handle: str) -> list[str]:
 def marked(mark: str) -> str:
     """Return the state that job.exit records; empty where it records none."""
     words = mark.split(maxsplit=2)
-    return MARKS.get(words[1], "") if len(words) > 1 else ""
+    if len(words) > 1:
+        return MARKS.get(words[1], "")
+    return ""
 
 
 def records(
@@ -201,7 +205,9 @@ def _signal_of(code: str) -> int:
     (`0:15`)."""
     exited, _, killed = code.rpartition(":")
     status = int(killed) if killed.isdigit() else 0
-    return status if exited else status & 0x7F
+    if exited:
+        return status
+    return status & 0x7F
 
 
 def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:

@@ -59,7 +59,9 @@ def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str
     there = ", ".join(sorted(name for name in cluster_partitions if name))
     for name in names:
         if name not in cluster_partitions:
-            return f"partition '{name}' does not exist; there are {there}" if cluster_partitions and name else ""
+            if cluster_partitions and name:
+                return f"partition '{name}' does not exist; there are {there}"
+            return ""
     wanted = [cluster_partitions[name] for name in names]
     what = f"partition '{named}'" if named else "the default partition"
     gpus, nodes = _number(options.get("gpus-per-node", "0")), _number(options.get("nodes", "1"))
@@ -104,7 +106,9 @@ def _gpus(gres: str) -> int:
 def _number(text: str) -> int:
     """Return the least number of `4`, `h100:8` or `2-4`; 0 for text that only sbatch understands."""
     match = re.fullmatch(r"(?:[\w.-]+:)?(\d{1,9})(?:-\d+)?", text.strip(), re.ASCII)
-    return int(match[1]) if match else 0
+    if match:
+        return int(match[1])
+    return 0
 
 
 def _seconds(limit: str, unclear: float) -> float:

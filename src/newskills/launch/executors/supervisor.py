@@ -124,7 +124,9 @@ class JobSupervisor:
             self.waiting = False
         except Cancelled:
             pass
-        return "before it started" if self.cancelled else ""
+        if self.cancelled:
+            return "before it started"
+        return ""
 
     def awaited(self, need: str) -> str:
         with open(f"{need}/supervisor", "rb") as lock:

@@ -105,7 +105,9 @@ class RemoteMachine:
         words = [*self._argv(), "--", self._tunnel.host, "true"]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-        return lines[0].strip() if lines else ""
+        if lines:
+            return lines[0].strip()
+        return ""
 
     def put(self, source: Path, target: str) -> CopyResult:
         """Copy a file or folder of this machine.
@@ -237,7 +239,9 @@ class RemoteMachine:
     def _prepared(self) -> str:
         """Return the user's pre_command as a line of bash whose output is discarded; empty where there is none."""
         text = self._tunnel.pre_command.strip()
-        return f"{{ {text}\n}} >/dev/null </dev/null" if text else ""
+        if text:
+            return f"{{ {text}\n}} >/dev/null </dev/null"
+        return ""
 
     def _remote(self, script: str) -> str:
         """Wrap a script for the remote login shell, whichever that is: single quotes mean the same in all of
@@ -303,11 +307,16 @@ class RemoteMachine:
     def _place(self) -> str:
         """The host as rsync wants it."""
         host = self._tunnel.host
-        return f"[{host}]" if ":" in host else host
+        if ":" in host:
+            return f"[{host}]"
+        return host
 
     def _argv(self) -> list[str]:
         """Return the argv of ssh with all options, for use after `_connect`."""
-        control = ["-o", f"ControlPath={self._socket}", "-o", "ControlMaster=no"] if self._socket else []
+        if self._socket:
+            control = ["-o", f"ControlPath={self._socket}", "-o", "ControlMaster=no"]
+        else:
+            control = []
         return ["ssh", *self._options, *control]
 
     def _connect(self) -> None:
@@ -398,7 +407,9 @@ def _quote(text: str) -> str:
 
 def _rsync_quote(word: str) -> str:
     """Quote a word of the `-e` option, which rsync splits at blanks outside of quotes; a doubled quote is a quote."""
-    return word if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) else "'" + word.replace("'", "''") + "'"
+    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    return "'" + word.replace("'", "''") + "'"
 
 
 def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
@@ -419,7 +430,9 @@ def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
 def _config_file(environ: Mapping[str, str]) -> str:
     """Return the config file used instead of ~/.ssh/config; empty for that one."""
     path = environ.get("NEWSKILLS_SSH_CONFIG", "")
-    return os.path.abspath(os.path.expanduser(path)) if path else ""
+    if path:
+        return os.path.abspath(os.path.expanduser(path))
+    return ""
 
 
 def _archive(texts: Mapping[str, str]) -> bytes:

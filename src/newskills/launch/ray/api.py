@@ -66,7 +66,9 @@ class RayApi:
     def job(self, submission: str) -> dict[str, Any] | None:
         """Return the details that Ray has of a job; None: nothing. Raises RemoteError."""
         details = self._call("GET", f"/api/jobs/{urllib.parse.quote(submission, safe='')}")
-        return details if isinstance(details, dict) else None
+        if isinstance(details, dict):
+            return details
+        return None
 
     def stop(self, submission: str) -> None:
         """Stop a job. Raises RemoteError."""
@@ -124,7 +126,9 @@ class RayApi:
             lines = [line.strip() for line in content.splitlines() if line.strip()]
             raise RemoteError(f"Ray at {self.address} says ({status}): {(lines or ['nothing'])[-1][:500]}")
         try:
-            return json.loads(content) if content.strip() else {}
+            if content.strip():
+                return json.loads(content)
+            return {}
         except ValueError as error:
             raise RemoteError(f"What answers at {self.address} is not a Ray dashboard.") from error
 

@@ -19,7 +19,9 @@ WORDS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled",
 
 def node_folder(folder: str, rank: int) -> str:
     """Return the path, in a job's folder, of what a further node runs; the first node, 0, runs the job itself."""
-    return f"{folder}/node-{rank}" if rank else folder
+    if rank:
+        return f"{folder}/node-{rank}"
+    return folder
 
 
 def has_ended(state: str) -> bool:

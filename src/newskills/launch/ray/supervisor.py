@@ -146,7 +146,9 @@ class RaySupervisor:
                 if job.runner is None and not job.ended:
                     self._advance(job)
             self._attend()
-        return 0 if all(job.state == "completed" for job in self.jobs) else 1
+        if all(job.state == "completed" for job in self.jobs):
+            return 0
+        return 1
 
     def _attend(self) -> None:
         """Wait a moment for results from Ray and handle them."""

@@ -100,7 +100,9 @@ class ModelClientScript(JobScript):
 
     def _sandbox_words(self, context: Context) -> list[Word]:
         if self.sandbox is None:
-            return ["--with_sandbox"] if self.with_sandbox else []
+            if self.with_sandbox:
+                return ["--with_sandbox"]
+            return []
         host, port = context.ref(self.sandbox, "host"), context.ref(self.sandbox, "port")
         return ["--with_sandbox", _with_option("++sandbox.host=", host), _with_option("++sandbox.port=", port)]
 
@@ -169,7 +171,9 @@ class SummarizeScript(JobScript):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return (self.results_dir,) if self.results_dir.startswith("/") else ()
+        if self.results_dir.startswith("/"):
+            return (self.results_dir,)
+        return ()
 
     def build(self, context: Context) -> Script:
         options = [*_options({"benchmarks": self.benchmarks}), *_options(self.wandb_parameters, "wandb_")]
@@ -205,7 +209,9 @@ def _options(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
 
 
 def _split(words: str | Iterable[str]) -> list[str]:
-    return shlex.split(words) if isinstance(words, str) else list(words)
+    if isinstance(words, str):
+        return shlex.split(words)
+    return list(words)
 
 
 def _filled(values: Sequence[Any], count: int) -> list[Any]:

@@ -135,4 +135,6 @@ class NemoGymRolloutsScript(JobScript):
             words.append(f"+policy_base_url={self.server_address}")
         key = f"${{oc.env:{keys[0]}}}" if keys else self.policy_api_key
         words.append(f"+policy_api_key={key}")
-        return [*words, f"+policy_model_name={name}"] if name else words
+        if name:
+            return [*words, f"+policy_model_name={name}"]
+        return words

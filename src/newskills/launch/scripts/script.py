@@ -57,7 +57,9 @@ class Context(Struct, frozen=True, kw_only=True):
     @property
     def interface(self) -> str:
         """What servers bind so that the other commands of the job reach them, and nobody else without need."""
-        return LOOPBACK if self.cluster.properties.this_machine else ANY_INTERFACE
+        if self.cluster.properties.this_machine:
+            return LOOPBACK
+        return ANY_INTERFACE
 
     def ref(self, script: JobScript, attribute: Literal["address", "host", "port"] = "address") -> Ref:
         """Return a reference to the script's `attribute`. Raises ConfigError where `script` runs in no command of this
@@ -225,7 +227,9 @@ class ServerScript(JobScript):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return (self.model_path,) if self.model_path.startswith("/") else ()
+        if self.model_path.startswith("/"):
+            return (self.model_path,)
+        return ()
 
     def get_address(self) -> str:
         """Return host:port, for texts of other scripts."""
@@ -319,7 +323,9 @@ class SandboxScript(JobScript):
 def sandbox_secrets(context: Context) -> tuple[str, ...]:
     """Return the variable of the token that keeps other users of a node out of the sandbox, where the submission has
     one."""
-    return (TOKEN_VARIABLE,) if TOKEN_VARIABLE in context.environ else ()
+    if TOKEN_VARIABLE in context.environ:
+        return (TOKEN_VARIABLE,)
+    return ()
 
 
 def server_secrets(server: ServerScript | None, context: Context) -> tuple[str, ...]:

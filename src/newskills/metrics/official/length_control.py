@@ -82,7 +82,9 @@ def _mean_loss(rows: Sequence[_Row], coefficients: Features) -> float:
     for features, preference, weight in rows:
         share = min(max(_logistic(_product(features, coefficients)), _SMALLEST), 1 - _SMALLEST)
         total -= weight * (preference * math.log(share) + (1 - preference) * math.log(1 - share))
-    return total / len(rows) if rows else 0.0
+    if rows:
+        return total / len(rows)
+    return 0.0
 
 
 def _fit(rows: Sequence[_Row], strength: float, start: Features = (0.0, 0.0, 0.0)) -> Features:

@@ -37,7 +37,9 @@ def _weighted_mean(sums: Sequence[float]) -> float:
     parts = list(zip(WEIGHTS.values(), marks, counts, strict=True))
     weight = math.fsum(weight for weight, _, count in parts if count)
     total = math.fsum(weight * _stretched_mark(mark / count) for weight, mark, count in parts if count)
-    return total / weight if weight else 0.0
+    if weight:
+        return total / weight
+    return 0.0
 
 
 class WildBenchMetric(RatioMetric):

@@ -28,7 +28,9 @@ def _task_figure(sums: Sums) -> float:
     if len(sums) == 2:
         return sums[0] / sums[1]
     right, superfluous, missing = sums
-    return 2 * right / (2 * right + superfluous + missing) if right else 0.0
+    if right:
+        return 2 * right / (2 * right + superfluous + missing)
+    return 0.0
 
 
 class LegalBenchMetric(SectionMetric):

@@ -61,4 +61,6 @@ def _axis_points(record: Row) -> dict[str, float]:
 
 def _clipped_mean(sums: Sequence[float]) -> float:
     total, count = sums
-    return 100.0 * min(max(total / count, 0.0), 1.0) if count else 0.0
+    if count:
+        return 100.0 * min(max(total / count, 0.0), 1.0)
+    return 0.0

@@ -29,7 +29,9 @@ class LongTextMetric(SectionMetric):
         self.columns = tuple("score" if column == "accuracy" else column for column in self.columns)
 
     def scores(self, record: Row) -> Scores:
-        return {"score": self.value(record)} if "score" in record else {}
+        if "score" in record:
+            return {"score": self.value(record)}
+        return {}
 
     def section(self, record: Row) -> str:
         task = super().section(record)

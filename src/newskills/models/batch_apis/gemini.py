@@ -148,4 +148,6 @@ def _about(operation: Row) -> Row:
 def _whole(stats: Any, name: str) -> int:
     """Return a count that is sent as text, as 64-bit numbers are in Google's JSON."""
     text = member_of(stats, name)
-    return int(text) if isinstance(text, str) and text.isdecimal() else 0
+    if isinstance(text, str) and text.isdecimal():
+        return int(text)
+    return 0

@@ -70,7 +70,9 @@ class OfflineBatches:
 
     async def find(self, name: str, rows: int, since: float) -> list[str]:
         """Return the name, where the program was started."""
-        return [name] if self._runs(name) or self._file(name, ".exit").exists() else []
+        if self._runs(name) or self._file(name, ".exit").exists():
+            return [name]
+        return []
 
     async def look(self, handle: str) -> BatchLook:
         """Return what has become of a batch. Raises ConfigError where there is no such program."""
@@ -79,7 +81,10 @@ class OfflineBatches:
         done = await asyncio.to_thread(_count_lines, out)
         if runs:
             return BatchLook(state="running", done=done)
-        state = "killed" if code is None else "completed" if code == "0" else f"failed with exit code {code}"
+        if code is None:
+            state = "killed"
+        else:
+            state = "completed" if code == "0" else f"failed with exit code {code}"
         why = "" if done or code == "0" else _end_of(self._file(handle, ".log"))
         if code == "127":
             self._file(handle, ".exit").unlink()  # the next process asks again, once there is one

@@ -114,7 +114,10 @@ class HttpBatches:
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
         """Return the decoded reply to a call. Raises the HttpError family."""
-        data = None if body is None else body if isinstance(body, bytes) else encode(body)
+        if body is None:
+            data = None
+        else:
+            data = body if isinstance(body, bytes) else encode(body)
         return decode_json(await self.send(self.http, method, path, data), self.address)
 
     async def send(
@@ -157,7 +160,9 @@ class HttpBatches:
     def _with_query(self, path: str) -> str:
         if "?" in path and self._query:
             return f"{path}&{self._query}"
-        return f"{path}?{self._query}" if self._query else path
+        if self._query:
+            return f"{path}?{self._query}"
+        return path
 
 
 def decode_json(response: HttpResponse, address: str) -> Any:

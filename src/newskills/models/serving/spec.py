@@ -102,7 +102,9 @@ def installed_program(spec: ServeSpec, name: str) -> str:
     """Return the program `name` of the engine: beside the interpreter of its environment, else by PATH."""
     python = Path(spec.python)
     beside = python.with_name(name)
-    return str(beside) if python.is_absolute() and beside.exists() else name
+    if python.is_absolute() and beside.exists():
+        return str(beside)
+    return name
 
 
 def told(spec: ServeSpec, *flags: str) -> str | None:

@@ -88,7 +88,9 @@ def resolve_weights(model: str, *, say: PrintLine = lambda _: None) -> Path:
 def known_weights(model: str) -> Path | None:
     """Return the file of a model known by name, there or not yet; None for a path of the user's."""
     packaged = PACKAGED.get(model.lower())
-    return None if packaged is None else _file_of(packaged, cache_folder() / "models")
+    if packaged is None:
+        return None
+    return _file_of(packaged, cache_folder() / "models")
 
 
 def require_extra(module: str) -> None:

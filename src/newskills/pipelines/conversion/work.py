@@ -57,5 +57,7 @@ def result(parsed: Parsed[ConvertOptions]) -> Path | Experiment | None:
     options = parsed.options
     if (options.convert_from, options.convert_to) in OWN and options.cluster in (None, "none"):
         run(parsed)
-        return None if options.dry_run else Path(options.output_model)
+        if options.dry_run:
+            return None
+        return Path(options.output_model)
     return jobs.result(parsed)

@@ -107,7 +107,9 @@ def _way(options: AggregateAnswersOptions) -> Way:
         raise ConfigError("--use_majority_rm_score and --use_highest_rm_score exclude each other.")
     if options.use_majority_rm_score:
         return "majority_rm"
-    return "highest_rm" if options.use_highest_rm_score else "majority"
+    if options.use_highest_rm_score:
+        return "highest_rm"
+    return "majority"
 
 
 def _files(folder: Path, options: AggregateAnswersOptions) -> list[Path]:

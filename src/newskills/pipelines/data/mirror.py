@@ -56,7 +56,9 @@ class MirrorFolder(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[MirrorOptions]) -> int:
     """Build or check a mirror; return the exit code, 1 where something is wrong with it. Raises ConfigError."""
     mirror = result(parsed)
-    return 1 if mirror is not None and mirror.problems else 0
+    if mirror is not None and mirror.problems:
+        return 1
+    return 0
 
 
 def result(parsed: Parsed[MirrorOptions]) -> MirrorFolder | None:

@@ -69,7 +69,9 @@ def result(parsed: Parsed[PrepareDataOptions]) -> list[PreparedData] | Experimen
     done = _prepare_here(parsed)
     if done.code:
         raise NewskillsError(f"prepare_data ended with exit code {done.code}.")
-    return None if parsed.options.dry_run else done.made
+    if parsed.options.dry_run:
+        return None
+    return done.made
 
 
 class _Preparation(NamedTuple):
@@ -91,7 +93,9 @@ def _prepare_here(parsed: Parsed[PrepareDataOptions]) -> _Preparation:
     if PROMPTS in all_names:
         _prepare_prompts(options, fetch)
     names = [name for name in all_names if name != PROMPTS]
-    return _prepare_named(names, parsed, fetch) if names else _Preparation(0, [])
+    if names:
+        return _prepare_named(names, parsed, fetch)
+    return _Preparation(0, [])
 
 
 def _prepare_named(
@@ -303,7 +307,9 @@ def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | Non
     mirror = options.mirror
     if mirror is None and paths.cluster.ssh_tunnel is None and not paths.contained:
         mirror = os.environ.get("NEWSKILLS_MIRROR")
-    return paths.path_in_job(mirror, "--mirror") if mirror else None
+    if mirror:
+        return paths.path_in_job(mirror, "--mirror")
+    return None
 
 
 def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
@@ -347,7 +353,9 @@ def _address(source: Source) -> str:
 
 def _origin(source: Source, fetcher: Fetcher) -> str:
     if in_mirror(source, fetcher):
-        return "on this machine" if source.path else "from the mirror"
+        if source.path:
+            return "on this machine"
+        return "from the mirror"
     if fetcher.options.is_offline():
         return "is not in the mirror, and downloads are off (--offline)"
     return "from the network"

@@ -268,7 +268,9 @@ def _dry_run(
 
 
 def _kind(source: InputSource) -> str:
-    return "generations with verdicts" if source.graded else "ready-made rows"
+    if source.graded:
+        return "generations with verdicts"
+    return "ready-made rows"
 
 
 def _report(card: Card, output: Path, bar: ProgressBar) -> None:

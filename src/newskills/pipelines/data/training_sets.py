@@ -144,7 +144,9 @@ def _known(path: Path, record: Path) -> SplitRecord | None:
         current = laid.newskills == __version__ and path.stat().st_size == laid.bytes
     except (OSError, msgspec.DecodeError):
         return None
-    return laid if current else None
+    if current:
+        return laid
+    return None
 
 
 def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:

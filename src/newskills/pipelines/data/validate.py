@@ -117,7 +117,9 @@ def _line(validation: Validation) -> tuple[str, ...]:
 def _outcome(validation: Validation) -> str:
     if validation.problems:
         return "wrong"
-    return f"left out: needs {validation.left_out}" if validation.left_out else "ok"
+    if validation.left_out:
+        return f"left out: needs {validation.left_out}"
+    return "ok"
 
 
 def _notes(validations: list[Validation]) -> dict[str, str]:

@@ -315,14 +315,18 @@ def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
         kwargs = json.dumps(merged) if merged else ""
     if metric is not None:
         words.append(f"--metric_type={metric}")
-    return [*words, f"--metrics_kwargs={kwargs}"] if kwargs else words
+    if kwargs:
+        return [*words, f"--metrics_kwargs={kwargs}"]
+    return words
 
 
 def _group_words(spec: EvaluationSpec, paths: ClusterPaths) -> list[str]:
     """Return the options that tell a job where the formulas of the user's own groups are."""
     places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
     folders = [paths.code(place) for place in places if place]
-    return [f"--group={','.join(folders)}"] if folders else []
+    if folders:
+        return [f"--group={','.join(folders)}"]
+    return []
 
 
 def _tracking_words(options: EvalOptions) -> list[str]:

@@ -159,7 +159,9 @@ def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judg
         return judge
     if kind in (OWN, STEP):
         return _own(judge, options, kind)
-    return replace(judge, kind=kind) if judge.kind in EITHER else judge
+    if judge.kind in EITHER:
+        return replace(judge, kind=kind)
+    return judge
 
 
 def _measured(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
@@ -169,7 +171,9 @@ def _measured(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | 
     if not fits:
         what = "translations" if judge.kind == "comet" else "choices"
         notice(f"{run.name} is not judged by {judge.kind}: it has no {what}")
-    return judge if fits else run.benchmark.judge
+    if fits:
+        return judge
+    return run.benchmark.judge
 
 
 def _own(judge: Judge, options: EvalOptions, kind: str) -> Judge:
@@ -198,7 +202,9 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
         )
     if kind not in (None, "generate", *JUDGES):
         raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; expected generate or math_judge.")
-    return "llm" if kind == "generate" else kind
+    if kind == "generate":
+        return "llm"
+    return kind
 
 
 def _program(module: str) -> str:

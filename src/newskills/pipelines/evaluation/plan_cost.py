@@ -135,7 +135,9 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
     if unjudged:
         probe_judges(plan, unjudged)
     estimates = [estimate for run in runs for estimate in _of_benchmark(plan, run)]
-    return estimates if len(estimates) == 1 else [*estimates, _sum(estimates)]
+    if len(estimates) == 1:
+        return estimates
+    return [*estimates, _sum(estimates)]
 
 
 def _check_settings(plan: EvaluationPlan) -> None:
@@ -167,7 +169,9 @@ def _begun(units: Sequence[Unit]) -> list[RunState]:
 
 
 def _done(state: RunState) -> int:
-    return state.rows if state.status == "done" else state.done
+    if state.status == "done":
+        return state.rows
+    return state.done
 
 
 def _of_benchmark(plan: EvaluationPlan, run: BenchmarkRun) -> list[CostEstimate]:
@@ -244,7 +248,9 @@ def _records(unit: Unit) -> list[Row]:
     paths = unit.paths
     if paths.log.exists():
         return list(records(paths.log))
-    return list(read_rows(paths.output)) if paths.output.exists() else []
+    if paths.output.exists():
+        return list(read_rows(paths.output))
+    return []
 
 
 def expected_total(
@@ -297,7 +303,9 @@ def _seconds_of_an_answer(units: Sequence[Unit], states: Sequence[RunState]) -> 
     at_once = units[0].config.max_concurrent_requests
     rounds = sum(math.ceil(_done(state) / at_once) for state in states)
     ended = [state.ended - state.started for state in states if state.ended is not None]
-    return sum(ended) / rounds if rounds and len(ended) == len(states) else None
+    if rounds and len(ended) == len(states):
+        return sum(ended) / rounds
+    return None
 
 
 def _shared(config: GenerationConfig) -> float | None:
@@ -382,8 +390,12 @@ def _total_shown(
 
 
 def _amount_shown(amount: float) -> str:
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.3g}"
+    if amount >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.3g}"
 
 
 def _error_shown(amount: float) -> str:
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.2g}"
+    if amount >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.2g}"

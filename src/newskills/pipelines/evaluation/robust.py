@@ -57,7 +57,9 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
     options = parsed.options
     if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
-        return run_prepared(ready, show=(ROBUSTNESS,)) if ready is not None else 0
+        if ready is not None:
+            return run_prepared(ready, show=(ROBUSTNESS,))
+        return 0
     wordings, _ = wordings_of(parsed)
     if _show(parsed, wordings):
         return 0
@@ -66,7 +68,9 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
         sys.stdout.write(f"{render_robustness(summary.benchmarks)}\nrobustness: {summary.path}\n")
     if message:
         sys.stderr.write(f"{message}\n")
-    return 1 if message else 0
+    if message:
+        return 1
+    return 0
 
 
 def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment | None:
@@ -75,7 +79,9 @@ def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment 
     options = parsed.options
     if (cluster := target_cluster(options, parsed.given, options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
-        return submit_and_wait(ready) if ready is not None else None
+        if ready is not None:
+            return submit_and_wait(ready)
+        return None
     wordings, _ = wordings_of(parsed)
     if _show(parsed, wordings):
         return None

@@ -73,7 +73,10 @@ def specification_of(
         wishes=harness_wishes(parsed.overrides, benchmarks),
     )
     tell_guesses(run.benchmark for run in runs)
-    folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
+    if options.output_dir:
+        folder = Path(options.output_dir)
+    else:
+        folder = default_output(options.expname or "eval")
     if there is not None:
         folder = Path(there.path_in_job(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")

@@ -40,7 +40,9 @@ def run(parsed: Parsed[EvalOptions]) -> int:
         from newskills.pipelines.submission.submit import run_prepared
 
         ready = prepare(parsed, cluster)
-        return run_prepared(ready, show=(SUMMARY,)) if ready is not None else 0
+        if ready is not None:
+            return run_prepared(ready, show=(SUMMARY,))
+        return 0
     spec = specification(parsed)
     plan = plan_evaluation(spec)
     check_sandbox(parsed.options, plan.answers)
@@ -74,7 +76,9 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
         from newskills.pipelines.submission.submit import submit_and_wait
 
         ready = prepare(parsed, cluster)
-        return submit_and_wait(ready) if ready is not None else None
+        if ready is not None:
+            return submit_and_wait(ready)
+        return None
     plan = plan_evaluation(specification(parsed))
     check_sandbox(parsed.options, plan.answers)
     if dry_run(parsed.options, plan.answers):

@@ -38,7 +38,9 @@ def run(parsed: Parsed[GenerateOptions]) -> int:
         from newskills.pipelines.submission.submit import run_prepared
 
         ready = prepare(parsed, cluster)
-        return run_prepared(ready) if ready is not None else 0
+        if ready is not None:
+            return run_prepared(ready)
+        return 0
     planned = plan_generation(parsed)
     if parsed.explain:
         show_explained(planned)
@@ -64,7 +66,9 @@ def run(parsed: Parsed[GenerateOptions]) -> int:
 def _done(unit: UnitResult) -> str:
     """Format what is done as `3 rows`, or `1 of 3 rows` where some have no record yet."""
     done, rows = unit.kept + unit.generated, counted(unit.rows, "row")
-    return rows if done == unit.rows else f"{done} of {rows}"
+    if done == unit.rows:
+        return rows
+    return f"{done} of {rows}"
 
 
 def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
@@ -78,7 +82,9 @@ def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
         from newskills.pipelines.submission.submit import submit_and_wait
 
         ready = prepare(parsed, cluster)
-        return submit_and_wait(ready) if ready is not None else None
+        if ready is not None:
+            return submit_and_wait(ready)
+        return None
     planned = plan_generation(parsed)
     if dry_run(parsed.options, planned):
         show_plan(planned)

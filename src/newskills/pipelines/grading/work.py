@@ -71,7 +71,9 @@ def run(parsed: Parsed[GradeOptions]) -> int:
         ledger = _write(_graded(options, settings), lambda: _open(options.output_file, stack))
     sys.stdout.flush()
     sys.stderr.write(f"{counted(ledger.total, 'row')}: {ledger_line(ledger)}\n")
-    return 1 if _lost_share(ledger) > options.accept_lost else 0
+    if _lost_share(ledger) > options.accept_lost:
+        return 1
+    return 0
 
 
 def result(parsed: Parsed[GradeOptions]) -> Graded | None:
@@ -210,4 +212,6 @@ def _steps(options: GradeOptions, settings: _Settings) -> Iterator[Step]:
 
 
 def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
-    return stack.enter_context(atomic_write(Path(path))) if path else sys.stdout.buffer
+    if path:
+        return stack.enter_context(atomic_write(Path(path)))
+    return sys.stdout.buffer

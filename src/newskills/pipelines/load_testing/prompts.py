@@ -55,7 +55,10 @@ def prompt_rows(parsed: Parsed[LoadTestOptions], choice: ModelChoice) -> list[Pr
         groups = _of_benchmarks(parsed, own)
     else:
         rows = _file_rows(Path(options.input_file), parsed) if options.input_file else []
-        form = {} if options.input_file and "prompt_config" in parsed.overrides else {"prompt_format": "openai"}
+        if options.input_file and "prompt_config" in parsed.overrides:
+            form = {}
+        else:
+            form = {"prompt_format": "openai"}
         layers = [choice.layer, Layer("ns load_test", {**own, **form}), user_layer(parsed.overrides)]
         resolved = resolve_config(layers)
         rows = _limited(rows, resolved.value.max_samples)
@@ -126,7 +129,9 @@ def _of_benchmarks(parsed: Parsed[LoadTestOptions], own: Row) -> list[PromptRows
 
 
 def _limited(rows: list[Row], most: int) -> list[Row]:
-    return rows if most < 0 else rows[:most]
+    if most < 0:
+        return rows
+    return rows[:most]
 
 
 def _file_rows(path: Path, parsed: Parsed[LoadTestOptions]) -> list[Row]:

@@ -58,7 +58,9 @@ def _spread_cell(spread: LatencySpread | None) -> str:
 
 
 def _milliseconds(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+    if value < 10:
+        return f"{value:.1f}"
+    return f"{value:.0f}"
 
 
 def _verdict(test: LoadTest) -> str:
@@ -67,6 +69,6 @@ def _verdict(test: LoadTest) -> str:
     condition = f"{test.share:.0%} of requests within {bounds}"
     if test.highest is None:
         return f"no {kind} that was measured has {condition}"
-    return (
-        f"highest {kind} with {condition}: {test.highest:g}" if test.highest else f"{condition} also at {kind}=inf"
-    )
+    if test.highest:
+        return f"highest {kind} with {condition}: {test.highest:g}"
+    return f"{condition} also at {kind}=inf"

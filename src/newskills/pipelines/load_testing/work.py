@@ -49,7 +49,9 @@ def run(parsed: Parsed[LoadTestOptions]) -> int:
         print_json(test)
     else:
         show_load_test(test)
-    return 0 if any(figures.completed for figures in test.levels) else 1
+    if any(figures.completed for figures in test.levels):
+        return 0
+    return 1
 
 
 def result(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
@@ -114,13 +116,18 @@ def planned_levels(options: LoadTestOptions) -> list[LoadLevel]:
 
 def _ascending(values: Sequence[float], options: LoadTestOptions) -> list[float]:
     """Return each load once, all at once (0) as the last; where one is searched for, the first alone."""
-    return list(values[:1]) if options.find else sorted(set(values), key=lambda value: value or float("inf"))
+    if options.find:
+        return list(values[:1])
+    return sorted(set(values), key=lambda value: value or float("inf"))
 
 
 def _level(options: LoadTestOptions, kind: LoadKind, value: float, most: int) -> LoadLevel:
     requests = options.num_requests or 0
     if not requests and options.seconds is None:
-        requests = USUAL_REQUESTS if kind == "rate" else max(FEWEST_REQUESTS, REQUESTS_PER_SLOT * int(value))
+        if kind == "rate":
+            requests = USUAL_REQUESTS
+        else:
+            requests = max(FEWEST_REQUESTS, REQUESTS_PER_SLOT * int(value))
     if not requests and not value:
         raise ConfigError("--rate=inf needs --num_requests: it has no end otherwise.")
     return LoadLevel(
@@ -203,7 +210,9 @@ class LoadTester:
                 f"{self._folder} has records of other settings ({', '.join(differing)}).",
                 hint="Use another --output_dir, or --rerun_done to measure everything again.",
             )
-        return measured if measured.end is not None and measured.start.load == level else None
+        if measured.end is not None and measured.start.load == level:
+            return measured
+        return None
 
     async def _measure_all(
         self, server: EndpointConfig, limits: dict[str, float], levels: list[MeasuredLevel]
@@ -262,7 +271,9 @@ class LoadTester:
 
 
 def _most_in_flight(level: LoadLevel) -> float:
-    return level.value if level.kind == "concurrency" else min(level.requests or UNLIMITED, UNLIMITED)
+    if level.kind == "concurrency":
+        return level.value
+    return min(level.requests or UNLIMITED, UNLIMITED)
 
 
 def _begin(level: LoadLevel) -> str:

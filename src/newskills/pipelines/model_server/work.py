@@ -30,7 +30,9 @@ def run(parsed: Parsed[StartServerOptions]) -> int:
         _, code = jobs.serve(parsed, cluster)
         return code
     served = _here(parsed.options)
-    return 0 if served is None else served.exit_code
+    if served is None:
+        return 0
+    return served.exit_code
 
 
 def result(parsed: Parsed[StartServerOptions]) -> EndedServer | Experiment | None:

@@ -143,7 +143,9 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
         if option in WRITTEN:
             raise ConfigError(f"{option}={path}: jobs cannot write there; it is their packaged code.")
         self.packaged.check(path, option)
-        return os.path.normpath(path) if self.contained else self.packaged.place(path)
+        if self.contained:
+            return os.path.normpath(path)
+        return self.packaged.place(path)
 
 
 def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> ClusterPaths:

@@ -209,7 +209,9 @@ def below_working_folder(text: str) -> str:
     Unlike the folder's own path, this is the same for each commit, so that a run can go on after another one.
     """
     path, colons, name = text.partition("::")
-    return f"{_rest(path) or '.'}{colons}{name}" if is_code(path) else text
+    if is_code(path):
+        return f"{_rest(path) or '.'}{colons}{name}"
+    return text
 
 
 def _rest(path: str) -> str:

@@ -139,7 +139,9 @@ def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[Rehears
 
 
 def _names(jobs: Sequence[str]) -> str:
-    return jobs[0] if len(jobs) == 1 else f"{jobs[0]} and {len(jobs) - 1} more"
+    if len(jobs) == 1:
+        return jobs[0]
+    return f"{jobs[0]} and {len(jobs) - 1} more"
 
 
 def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
@@ -305,7 +307,9 @@ class _LocalPlan:
         option, equals, value = word.partition("=")
         if equals and value.startswith("/"):
             return f"{option}={self.result(value)}"
-        return self.result(word) if word.startswith("/") else word
+        if word.startswith("/"):
+            return self.result(word)
+        return word
 
     def note(self, what: str, text: str) -> None:
         if (check := RehearsalCheck(what, "note", text)) not in self.notes:
@@ -336,4 +340,6 @@ def _report(checks: Sequence[RehearsalCheck]) -> int:
     wrong = sum(check.state == "wrong" for check in checks)
     verdict = "1 check failed" if wrong == 1 else f"{wrong} checks failed"
     sys.stdout.write(f"\n{verdict if wrong else 'nothing is wrong: it can be submitted'}\n")
-    return 1 if wrong else 0
+    if wrong:
+        return 1
+    return 0

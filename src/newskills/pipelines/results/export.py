@@ -29,7 +29,9 @@ TABLES = "tables"
 def run(parsed: Parsed[ExportOptions]) -> int:
     """Export the results; return the exit code, 1 where an export failed. Raises as `result`."""
     _, failed = _export(parsed)
-    return 1 if failed else 0
+    if failed:
+        return 1
+    return 0
 
 
 def result(parsed: Parsed[ExportOptions]) -> list[Path] | None:
@@ -38,7 +40,9 @@ def result(parsed: Parsed[ExportOptions]) -> list[Path] | None:
     written, failed = _export(parsed)
     if failed:
         raise NewskillsError(f"{counted(failed, 'export')} failed.", hint="The lines above say why.")
-    return None if parsed.options.dry_run else written
+    if parsed.options.dry_run:
+        return None
+    return written
 
 
 def _export(parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:

@@ -105,4 +105,6 @@ def _show_secrets(secrets: Sequence[FoundSecret]) -> None:
 
 
 def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size, 1) / 1e3:.1f} kB"
+    if size >= 1e6:
+        return f"{size / 1e6:.1f} MB"
+    return f"{max(size, 1) / 1e3:.1f} kB"

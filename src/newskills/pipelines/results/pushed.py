@@ -149,7 +149,10 @@ def _evaluations(
         else:
             about = described[benchmark]
             ended = about["ended"]
-            interval = "" if row["low"] is None else f", 95 % interval {row['low']:.1f}-{row['high']:.1f}"
+            if row["low"] is None:
+                interval = ""
+            else:
+                interval = f", 95 % interval {row['low']:.1f}-{row['high']:.1f}"
             made_with = f"newskills {about['newskills'] or ''}, prompt {about['prompt'] or 'unknown'}"
             score = ModelScore(
                 benchmark=benchmark,

@@ -118,7 +118,9 @@ def replies_of(rows: RequestRows, model: str) -> dict[str, str | None]:
     """Return id of a row → the model's reply, also those of a run that has not come to its end."""
     paths = OutputPaths(rows.folder / slug(model) / output_name())
     path = paths.output if paths.output.exists() else paths.log
-    return {reply.id: reply.generation for reply in _read(path)} if path.exists() else {}
+    if path.exists():
+        return {reply.id: reply.generation for reply in _read(path)}
+    return {}
 
 
 def _read(path: Path) -> Iterator[_Reply]:

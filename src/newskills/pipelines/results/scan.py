@@ -152,7 +152,10 @@ def _scanned(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
         answered, last_asking = _ask(parsed, question, items, notes)
         results += answered
         asking = last_asking if last_asking.exit_code else asking
-    agreement = agreements(labelled, items, [result.scanner for result in results]) if options.labels else []
+    if options.labels:
+        agreement = agreements(labelled, items, [result.scanner for result in results])
+    else:
+        agreement = []
     whole = Scan(results=tuple(results), agreement=tuple(agreement), notes=tuple(dict.fromkeys(notes)))
     return whole, asking
 

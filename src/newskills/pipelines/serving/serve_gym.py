@@ -67,7 +67,10 @@ def result(parsed: Parsed[ServeGymOptions]) -> EndedService | None:
         return None
     listening = RewardServerSettings(host=host, port=port)
     config = asking.config if asking is not None else None
-    tools = GymTools(replace(config, sandbox=keys.sandbox)) if config is not None and config.tool_modules else None
+    if config is not None and config.tool_modules:
+        tools = GymTools(replace(config, sandbox=keys.sandbox))
+    else:
+        tools = None
     return EndedService(aio.run(lambda: serve_gym(source, keys.reward, asking, listening, say=say, tools=tools)))
 
 

@@ -116,7 +116,9 @@ def _print(listed: Sequence[ListedBenchmark]) -> None:
 
 
 def _mark(item: ListedBenchmark) -> str:
-    return "*" if item.prepared else ""
+    if item.prepared:
+        return "*"
+    return ""
 
 
 def _one_line(item: ListedBenchmark) -> str:
@@ -126,11 +128,15 @@ def _one_line(item: ListedBenchmark) -> str:
 
 def _two_lines(item: ListedBenchmark) -> str:
     remarks = f"{_state(item)} needs {item.needs}" if item.needs else _state(item)
-    return f"{item.title}\n{remarks.strip()}" if remarks else item.title
+    if remarks:
+        return f"{item.title}\n{remarks.strip()}"
+    return item.title
 
 
 def _state(item: ListedBenchmark) -> str:
-    return f" ({item.state})" if item.state not in ("", PLAIN) else ""
+    if item.state not in ("", PLAIN):
+        return f" ({item.state})"
+    return ""
 
 
 def _explain(listed: Sequence[ListedBenchmark], files: Sequence[PreparedFile], root: str) -> None:

@@ -164,7 +164,9 @@ def _plugins() -> list[DoctorFinding]:
     from importlib.metadata import entry_points
 
     points = [f"{kind}: {p.name}" for kind in PLUGINS for p in entry_points(group=f"newskills.{kind}")]
-    return [DoctorFinding("plug-ins", "ok", ", ".join(points))] if points else []
+    if points:
+        return [DoctorFinding("plug-ins", "ok", ", ".join(points))]
+    return []
 
 
 def _endpoint(address: str) -> DoctorFinding:
@@ -206,4 +208,6 @@ def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
 def run(parsed: Parsed[DoctorOptions]) -> int:
     findings = examine(parsed.options)
     print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])
-    return 1 if any(finding.state == "wrong" for finding in findings) else 0
+    if any(finding.state == "wrong" for finding in findings):
+        return 1
+    return 0

@@ -186,7 +186,9 @@ def try_and_tell(
     for trial in trials:
         say(f"  [{trial.state}] {trial.what}: {trial.text}")
     ok = all(trial.ok for trial in trials)
-    return (_pull(cluster, environ, say) and ok) if pull else ok
+    if pull:
+        return _pull(cluster, environ, say) and ok
+    return ok
 
 
 def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: PrintLine) -> bool:
@@ -310,7 +312,9 @@ def _questions_of_containers(environ: Mapping[str, str], home: str) -> list[Ques
 def _likely_executor() -> str:
     if shutil.which("sbatch"):
         return "slurm"
-    return "local" if any(shutil.which(engine) for engine in JOB_ENGINES) else "none"
+    if any(shutil.which(engine) for engine in JOB_ENGINES):
+        return "local"
+    return "none"
 
 
 def _one_of(text: str, names: tuple[str, ...]) -> None:

@@ -25,7 +25,9 @@ def run(parsed: Parsed[SetupOptions]) -> int:
     _say(f"Wrote {path}.")
     ok = not parsed.options.test or try_and_tell(cluster, os.environ, say=_say, pull=parsed.options.pull_images)
     _say(f"Use it: ns COMMAND --cluster={cluster.name}" + interview.where_to_look)
-    return 0 if ok else 1
+    if ok:
+        return 0
+    return 1
 
 
 def result(parsed: Parsed[SetupOptions]) -> None:

@@ -28,17 +28,23 @@ def job_functions(
     def run(parsed: Parsed[O]) -> int:
         """Submit the jobs, on this machine until they have ended; return the exit code. Raises NewskillsError."""
         ready = prepare(parsed, cluster_of(parsed.options))
-        return 0 if ready is None else run_prepared(ready, show=(MAIN,))
+        if ready is None:
+            return 0
+        return run_prepared(ready, show=(MAIN,))
 
     def result(parsed: Parsed[O]) -> Experiment | None:
         """Submit for Python, and return the experiment, None where nothing was left to do; on this machine, once it has
         ended well. Raises NewskillsError."""
         ready = prepare(parsed, cluster_of(parsed.options))
-        return None if ready is None else submit_and_wait(ready)
+        if ready is None:
+            return None
+        return submit_and_wait(ready)
 
     return run, result
 
 
 def planned_options(parsed: Parsed[O]) -> O:
     """Return the options; those of a dry run where the settings are to be explained."""
-    return replace(parsed.options, dry_run=True) if parsed.explain else parsed.options
+    if parsed.explain:
+        return replace(parsed.options, dry_run=True)
+    return parsed.options

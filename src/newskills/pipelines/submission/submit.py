@@ -47,7 +47,9 @@ def submit_prepared(ready: PreparedSubmission) -> Experiment | None:
 
         show_pipeline(ready, experiment)
         return None
-    return experiment if experiment.jobs else None
+    if experiment.jobs:
+        return experiment
+    return None
 
 
 def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:

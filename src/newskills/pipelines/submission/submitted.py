@@ -55,7 +55,9 @@ class SubmittedExperiment(Struct, frozen=True):
         if not shown:
             places = ", ".join(job.logs for job in chosen_jobs(self.experiment, job))
             sys.stderr.write(f"note: no log has been written yet; logs will be in {printable(places)}\n")
-        return exit_code(self.states(job)) if follow else 0
+        if follow:
+            return exit_code(self.states(job))
+        return 0
 
 
 def find_submitted(name: str) -> SubmittedExperiment:

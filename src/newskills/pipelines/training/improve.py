@@ -52,7 +52,9 @@ def run(parsed: Parsed[ImproveOptions]) -> int:
     if options.dry_run:
         show_dry_run(_steps(spec))
         return 0
-    return StoppedError.exit_code if _here(spec) is None else 0
+    if _here(spec) is None:
+        return StoppedError.exit_code
+    return 0
 
 
 def prepare(parsed: Parsed[ImproveOptions], cluster: ClusterConfig) -> PreparedSubmission:

@@ -48,7 +48,9 @@ def _seen_there(path: str, paths: ClusterPaths, shell: Shell) -> str | None:
     """Return the file as clients see it; None: they do not, and it is on this machine."""
     if paths.cluster.ssh_tunnel is not None:
         host = paths.host(path)
-        return None if os.path.exists(path) and not shell.exists([host])[0] else path
+        if os.path.exists(path) and not shell.exists([host])[0]:
+            return None
+        return path
     try:
         return paths.moved(path, f"The input {path}")
     except ConfigError:
@@ -180,7 +182,9 @@ def _mounted(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
     def local(text: str | None) -> str | None:
         file, colons, name = (text or "").partition("::")
         here = paths.here(file) if os.path.isabs(file) and not os.path.exists(file) else None
-        return f"{here}{colons}{name}" if here is not None else text
+        if here is not None:
+            return f"{here}{colons}{name}"
+        return text
 
     prompt = config.prompt_config
     return replace(

@@ -179,7 +179,9 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
     """Return `--num_jobs`, or the cluster's default."""
     if options.num_jobs is not None:
         return options.num_jobs
-    return 1 if cluster.properties.this_machine else -1
+    if cluster.properties.this_machine:
+        return 1
+    return -1
 
 
 def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:

@@ -280,7 +280,9 @@ def _text_of(node: ast.AST | None, values: dict[str, ast.AST], depth: int = 0) -
     if depth > 8:
         return None
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
+        if isinstance(node.value, str):
+            return node.value
+        return None
     if isinstance(node, ast.JoinedStr):
         pieces = [_text_of(piece, values, depth + 1) for piece in node.values]
         if None in pieces:

@@ -22,7 +22,9 @@ FLAG = "add_special_tokens"
 
 def rendered_body(inference: Inference) -> Row:
     """Return the keys of a request with a rendered prompt; none where the user has set them."""
-    return {} if FLAG in inference.extra_body else {FLAG: False}
+    if FLAG in inference.extra_body:
+        return {}
+    return {FLAG: False}
 
 
 def for_rendered_prompts(model: Model, server_type: str, tokenizer: Tokenizer) -> Model:

@@ -171,7 +171,9 @@ class RunBuilder:
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Return the model at `server`. Raises ConfigError, UnknownNameError, AuthError (no key)."""
         model = make_model(server, concurrency=concurrency, environ=self.environ)
-        return SystemMergingModel(model) if server.merge_system else model
+        if server.merge_system:
+            return SystemMergingModel(model)
+        return model
 
     def for_prompts_of(self, config: GenerationConfig, server: ServerConfig, model: Model) -> Model:
         """Return `model` as `config` asks it: a text that a chat template has rendered gets no second mark."""

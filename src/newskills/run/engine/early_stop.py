@@ -117,7 +117,10 @@ class EarlyStop:
             record.value = 100 * sum(value * count for value, count in self._values.items()) / scored
             record.low, record.high = 100 * interval.low, 100 * interval.high
             if self.plan.rule.against:
-                record.decision = "better" if interval.low > 0 else "worse" if interval.high < 0 else ""
+                if interval.low > 0:
+                    record.decision = "better"
+                else:
+                    record.decision = "worse" if interval.high < 0 else ""
         return record
 
     def _settle(self, position: int) -> None:

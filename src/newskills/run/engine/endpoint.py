@@ -218,7 +218,10 @@ class Endpoint:
                     self._shared.release()
         except ContextLimitError as error:
             self._alive()
-            smaller = None if pending.fitted or self._context is None else self._context(pending.request, error)
+            if pending.fitted or self._context is None:
+                smaller = None
+            else:
+                smaller = self._context(pending.request, error)
             if smaller is None:
                 self._count_refusal(error)
                 raise

@@ -250,7 +250,9 @@ def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | Non
 
 
 def _title(work: Sequence[PreparedUnit]) -> str:
-    return work[0].run.unit.label if len(work) == 1 else f"{len(work)} runs"
+    if len(work) == 1:
+        return work[0].run.unit.label
+    return f"{len(work)} runs"
 
 
 def _result(

@@ -495,4 +495,6 @@ class Engine:
         """Return the number of rows that a run has in the end: a rule may want fewer than there are, but keeps all
         that are answered."""
         stop = self._stops.get(run.unit.name)
-        return run.index.rows if stop is None else max(run.index.done, stop.most)
+        if stop is None:
+            return run.index.rows
+        return max(run.index.done, stop.most)

@@ -111,4 +111,6 @@ def _rest(survival: list[float], age: int, rare: float) -> float:
     """Return the seconds that are left of a row that has taken `age` so far; as long again where no row took longer."""
     share = survival[age]
     later = [kind for kind in range(age + 1, len(survival)) if survival[kind] <= rare * share]
-    return _seconds(later[0]) - _seconds(age) if later and share else _seconds(age)
+    if later and share:
+        return _seconds(later[0]) - _seconds(age)
+    return _seconds(age)

@@ -186,7 +186,10 @@ def _speed(snapshot: Snapshot, seconds: float) -> Iterator[str]:
         waits = "1 row waits" if slow.count == 1 else f"{slow.count:,} rows wait, the oldest"
         yield f"{waits} {duration(slow.waited)}; gives up in {duration(slow.left)}"
     if snapshot.tokens is not None:
-        speed = f" ({snapshot.fresh_tokens / seconds:,.0f}/s)" if seconds > 0 and snapshot.fresh_tokens else ""
+        if seconds > 0 and snapshot.fresh_tokens:
+            speed = f" ({snapshot.fresh_tokens / seconds:,.0f}/s)"
+        else:
+            speed = ""
         yield f"{snapshot.tokens:,} tokens{speed}"
     if snapshot.concurrency:
         limit = "" if snapshot.in_flight == snapshot.concurrency else f" of {snapshot.concurrency:,}"

@@ -105,7 +105,9 @@ class UnitRun:
     def tokens(self) -> int | None:
         """Read and written, in all processes; None while the server has told of none."""
         read, written = self.state.input_tokens, self.state.output_tokens
-        return None if read is None and written is None else (read or 0) + (written or 0)
+        if read is None and written is None:
+            return None
+        return (read or 0) + (written or 0)
 
     @property
     def cost(self) -> float | None:
@@ -146,7 +148,10 @@ class UnitRun:
             if not self.index.done:
                 return
             log = stack.enter_context(LogReader(self.paths.log))
-            grades = stack.enter_context(GradeReader(self.paths.grades)) if self._grading is not None else None
+            if self._grading is not None:
+                grades = stack.enter_context(GradeReader(self.paths.grades))
+            else:
+                grades = None
             for position in range(self.index.rows):
                 if self.index.offsets[position] < 0:
                     continue
@@ -438,7 +443,9 @@ class UnitRun:
 
 def request_key(request: Request | Failure) -> str:
     """Return the key of what the row asks the model; rows that can not be asked are all alike."""
-    return request.key() if isinstance(request, Request) else "f" * 16
+    if isinstance(request, Request):
+        return request.key()
+    return "f" * 16
 
 
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:

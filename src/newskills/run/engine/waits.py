@@ -137,4 +137,7 @@ class Waits:
             if now - flight.started > self.timeout(flight.request, flight.timeouts):
                 flight.expire()
         every = min(1.0, self._shortest / 10)
-        self._timer = asyncio.get_running_loop().call_later(every, self._watch) if self._flights else None
+        if self._flights:
+            self._timer = asyncio.get_running_loop().call_later(every, self._watch)
+        else:
+            self._timer = None

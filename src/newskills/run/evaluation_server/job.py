@@ -87,7 +87,9 @@ class EvaluationJob(Struct, kw_only=True):
                 return state
         if self.cancelled:
             return "cancelled"
-        return "completed" if "completed" in states else "failed"
+        if "completed" in states:
+            return "completed"
+        return "failed"
 
     @property
     def errors(self) -> dict[str, str]:
@@ -167,4 +169,6 @@ def read_metrics(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(f"The evaluation wrote no metrics: {path} cannot be read ({error}).") from error
     inner = metrics.get(name, metrics)
-    return inner if isinstance(inner, dict) else metrics
+    if isinstance(inner, dict):
+        return inner
+    return metrics

@@ -233,7 +233,9 @@ class EvaluationJobs:
         patience = self.limits.attach_seconds
         if job.delivered and job.state not in OPEN:
             patience = min(patience, DELIVERED_SECONDS)
-        return job if time.time() - job.contact <= patience else None
+        if time.time() - job.contact <= patience:
+            return job
+        return None
 
     async def _begin(self, request: EvaluationRequest, key: str, before: EvaluationJob | None) -> EvaluationJob:
         """Begin a job: `before` is the job to go on with, None a new one. An old job of the same key is

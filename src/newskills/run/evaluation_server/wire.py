@@ -44,7 +44,9 @@ class BenchmarkOrder(SamplingDefaults, frozen=True, kw_only=True, forbid_unknown
     def counted(self) -> str:
         """`name:samples`, as `--benchmarks` has it."""
         samples = self.n_samples_per_eval_prompt
-        return self.name if samples is None else f"{self.name}:{samples}"
+        if samples is None:
+            return self.name
+        return f"{self.name}:{samples}"
 
     def overrides(self) -> list[str]:
         """Return the `++` words of what is set."""

@@ -224,7 +224,9 @@ def _answers(command: ServeCommand, timeout: float) -> bool:
             status = reply.status
     except TransportError:
         return False
-    return status < 500 if command.any_answer else 200 <= status < 300
+    if command.any_answer:
+        return status < 500
+    return 200 <= status < 300
 
 
 def _start_error(command: ServeCommand, server: RunningServer, what: str) -> ServerStartError:

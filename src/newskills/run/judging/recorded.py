@@ -69,7 +69,9 @@ def text_verdict(metric: str, file: Path) -> TextVerdict | None:
     first = next(read_output(file), None) if how is not None else None
     if how is None or first is None or how.verdict in first or isinstance(first.get("grader"), str):
         return None
-    return how if any(name in first for name in how.texts) else None
+    if any(name in first for name in how.texts):
+        return how
+    return None
 
 
 def fields_of(how: TextVerdict) -> Mapping[str, Any]:

@@ -107,7 +107,10 @@ def figures_of(level: MeasuredLevel, limits: dict[str, float]) -> LevelFigures:
     """Compute the figures of a level from its records."""
     load, requests = level.start.load, level.requests
     answered = [request for request in requests if not request.error]
-    seconds = level.end.seconds if level.end else max((each.sent + each.ended for each in requests), default=0.0)
+    if level.end:
+        seconds = level.end.seconds
+    else:
+        seconds = max((each.sent + each.ended for each in requests), default=0.0)
     per_second = 1 / seconds if seconds else 0.0
     inputs = sum(each.input_tokens or 0 for each in answered)
     outputs = sum(output_tokens(each) for each in answered)
@@ -153,7 +156,9 @@ def output_tokens(request: MeasuredRequest) -> int:
 
 def e2el_of(request: MeasuredRequest) -> float:
     """Return the end-to-end latency in seconds; of a reply that was not streamed, until it was there."""
-    return request.tokens[-1] if request.tokens else request.ended
+    if request.tokens:
+        return request.tokens[-1]
+    return request.ended
 
 
 def tpot_of(request: MeasuredRequest) -> float | None:

@@ -174,4 +174,6 @@ def _outcome_fields(outcome: Reply | HttpError, *, empty: bool) -> Row:
         "reasoning_tokens": usage.reasoning_tokens,
         "finish_reason": outcome.finish_reason,
     }
-    return {**fields, "error": NO_TOKENS} if empty else fields
+    if empty:
+        return {**fields, "error": NO_TOKENS}
+    return fields

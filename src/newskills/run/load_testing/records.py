@@ -43,7 +43,9 @@ class LoadLevel(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        return f"{self.kind}={self.value:g}" if self.value else f"{self.kind}=inf"
+        if self.value:
+            return f"{self.kind}={self.value:g}"
+        return f"{self.kind}=inf"
 
 
 class LevelStart(Struct, frozen=True, kw_only=True, tag_field="line", tag="level"):

@@ -371,7 +371,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def selected_by(self) -> str | None:
         """Name of the solver that draws several answers and returns one; None where `solved_by` is all."""
         name = fold(self.solver)
-        return name if name in SELECTING else None
+        if name in SELECTING:
+            return name
+        return None
 
     @property
     def draws_several(self) -> bool:
@@ -389,7 +391,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if answers == 1:
             return sessions
         # Twice as many answers are under way as requests are in flight, so that endpoints stay busy.
-        return 0 if answers > sessions else max(1, sessions // 2)
+        if answers > sessions:
+            return 0
+        return max(1, sessions // 2)
 
     @property
     def answers_of_a_row(self) -> int:
@@ -397,7 +401,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         thinking = self.parallel_thinking
         if self.selected_by is not None:
             samples = self.solver_config.get("samples")
-            return samples if isinstance(samples, int) else 16
+            if isinstance(samples, int):
+                return samples
+            return 16
         if thinking.mode is None or thinking.generation_dir is not None:
             return 1
         return thinking.num_initial_solutions or thinking.window_size
@@ -413,7 +419,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return CODE_EXECUTION
         if self.selected_by:
             return CHAT
-        return self.solver if "::" in self.solver else fold(self.solver)
+        if "::" in self.solver:
+            return self.solver
+        return fold(self.solver)
 
     @property
     def judges(self) -> bool:

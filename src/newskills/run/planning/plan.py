@@ -156,7 +156,9 @@ def _name_of_results(typed: str, own: str) -> str:
     """Return what the results of a benchmark are called: an alias as it was typed, so that scripts find them; its own
     name where that is only spelt otherwise, or where a path was typed."""
     is_path = "/" in typed or ":" in typed or is_file_name(typed)
-    return own if is_path or fold(typed) == fold(own) else typed
+    if is_path or fold(typed) == fold(own):
+        return own
+    return typed
 
 
 def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
@@ -201,7 +203,9 @@ def in_folder(settings: Row, folder: Path) -> Row:
 def _placed(value: Any, folder: str) -> Any:
     if isinstance(value, dict):
         return {key: _placed(item, folder) for key, item in value.items()}
-    return value.replace("{folder}", folder) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.replace("{folder}", folder)
+    return value
 
 
 def file_units(

@@ -37,7 +37,9 @@ class ChunkQueue:
         self._ends = list(itertools.accumulate(sizes))
 
     def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
+        if self._ends:
+            return self._ends[-1]
+        return 0
 
     def __getitem__(self, place: int) -> Unit:
         unit, chunk = self._at(place)

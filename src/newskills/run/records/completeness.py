@@ -57,12 +57,16 @@ def expected_rows(output: Path) -> int | None:
     whole, chunk = _finished_state(output), _finished_state(chunk_path(output, 0))
     if whole is not None and (chunk is None or (chunk.ended or 0) < (whole.ended or 0)):
         return whole.rows
-    return chunk.merged_rows if chunk is not None else None
+    if chunk is not None:
+        return chunk.merged_rows
+    return None
 
 
 def _finished_state(output: Path) -> RunState | None:
     state = load_state(OutputPaths(output).state)
-    return state if state is not None and state.status == "done" else None
+    if state is not None and state.status == "done":
+        return state
+    return None
 
 
 def is_marked(unit: Unit) -> bool:
@@ -87,7 +91,9 @@ def is_cut(unit: Unit) -> bool:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    if path.exists():
+        return path.stat().st_size
+    return 0
 
 
 def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], settings: str) -> int:

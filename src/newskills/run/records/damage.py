@@ -47,7 +47,9 @@ def damaged_blocks(path: Path, sums: list[tuple[int, int]], written: int) -> lis
     `written` is the modification time in nanoseconds. Raises DataError for a file that cannot be read.
     """
     changed = path.stat().st_mtime_ns
-    return [] if changed == written else _damaged_at(path, changed, tuple(sums))
+    if changed == written:
+        return []
+    return _damaged_at(path, changed, tuple(sums))
 
 
 @functools.lru_cache(maxsize=256)

@@ -58,7 +58,9 @@ class LogIndex:
             self._grades[position] = ABSENT if gradable else NOT_GRADED
 
     def grade_at(self, position: int) -> int:
-        return self._grades[position] if self._grades else ABSENT
+        if self._grades:
+            return self._grades[position]
+        return ABSENT
 
     def add_grade(self, position: int, offset: int) -> None:
         if self._grades:

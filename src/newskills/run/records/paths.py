@@ -17,7 +17,9 @@ PATIENCE = 120.0
 def output_name(seed: int | None = None, chunk: int | None = None) -> str:
     """Return the file name `output[-rs{seed}][_chunk_{k}].jsonl`."""
     name = "output" if seed is None else f"output-rs{seed}"
-    return f"{name}.jsonl" if chunk is None else f"{name}_chunk_{chunk}.jsonl"
+    if chunk is None:
+        return f"{name}.jsonl"
+    return f"{name}_chunk_{chunk}.jsonl"
 
 
 def chunk_path(merged: Path, chunk: int) -> Path:

@@ -219,7 +219,9 @@ def _is_id(value: object) -> bool:
 
 def _identity(row: Row) -> str:
     own = row.get("id")
-    return str(own) if _is_id(own) else content_id(row)
+    if _is_id(own):
+        return str(own)
+    return content_id(row)
 
 
 def _number(identity: str) -> int:

@@ -186,4 +186,6 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return "unset" if value is None else str(value)
+    if value is None:
+        return "unset"
+    return str(value)

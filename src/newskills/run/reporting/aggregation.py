@@ -136,7 +136,9 @@ def _answer(row: Row) -> str | None:
     answer = row.get("predicted_answer")
     if answer is None and "predicted_answer" not in row and isinstance(row.get("generation"), str):
         answer = extract(row["generation"], ExtractionPolicy()).answer
-    return None if answer is None or answer == "" else str(answer)
+    if answer is None or answer == "":
+        return None
+    return str(answer)
 
 
 def _reward(row: Row | None) -> float:

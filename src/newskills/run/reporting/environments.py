@@ -40,4 +40,6 @@ def say_environment_figures(units: Sequence[Unit], say: PrintLine) -> None:
 
 
 def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)

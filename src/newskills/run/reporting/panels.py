@@ -97,7 +97,9 @@ def _alpha(units: Sequence[tuple[str | float, ...]]) -> Number | None:
 
     def finite_alpha(drawn: Sequence[tuple[str | float, ...]]) -> float:
         alpha = krippendorff_alpha(drawn)
-        return 1.0 if math.isnan(alpha) else alpha
+        if math.isnan(alpha):
+            return 1.0
+        return alpha
 
     resamples = min(1000, max(100, _MOST_DRAWN // len(units)))
     low, high = bootstrap(units, finite_alpha, resamples=resamples)

@@ -87,12 +87,16 @@ def _within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
 def seed_of(output: Path) -> int | None:
     """Return the seed of an output file; None for the only one."""
     match = SEEDED.fullmatch(output.name)
-    return int(match[1]) if match else None
+    if match:
+        return int(match[1])
+    return None
 
 
 def parts(output: Path) -> tuple[Path, ...]:
     """Return the file itself, or, where there is none, its chunks in order."""
-    return (output,) if output.exists() else tuple(chunk_files(output)) or (output,)
+    if output.exists():
+        return (output,)
+    return tuple(chunk_files(output)) or (output,)
 
 
 def read_output(output: Path) -> Iterator[Row]:
@@ -161,7 +165,9 @@ def output_files(folder: Path) -> tuple[Path, ...]:
 
 
 def _member(group: str, name: str) -> str:
-    return name if name.startswith(f"{group}.") else f"{group}.{name}"
+    if name.startswith(f"{group}."):
+        return name
+    return f"{group}.{name}"
 
 
 def _folders(parent: Path) -> Iterator[Path]:

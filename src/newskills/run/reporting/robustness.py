@@ -183,7 +183,9 @@ def _headline(report: Report) -> str:
     """Return the name of the first score of the table."""
     scores = report.numbers.get(SINGLE, {})
     names = [name for name in (*report.columns, *scores) if name in scores and name != NO_ANSWER]
-    return names[0] if names else ""
+    if names:
+        return names[0]
+    return ""
 
 
 def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Robustness:
@@ -229,11 +231,15 @@ def _spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
 def _interval(runs: _Runs) -> tuple[float, float] | None:
     numbers = runs.together.numbers.get(_mean_mode(len(runs.files)), {})
     number = numbers.get(runs.metric)
-    return (number.low, number.high) if number is not None else None
+    if number is not None:
+        return (number.low, number.high)
+    return None
 
 
 def _mean_mode(runs: int) -> str:
-    return SINGLE if runs == 1 else f"{SINGLE}[avg-of-{runs}]"
+    if runs == 1:
+        return SINGLE
+    return f"{SINGLE}[avg-of-{runs}]"
 
 
 def consistency(files: Sequence[Path]) -> float | None:
@@ -245,7 +251,9 @@ def consistency(files: Sequence[Path]) -> float | None:
     their verdicts do. Raises DataError where a problem is not in all files.
     """
     shares = [share for share in map(_agreement, read_problems(files, _FIELDS)) if share is not None]
-    return 100.0 * fmean(shares) if shares else None
+    if shares:
+        return 100.0 * fmean(shares)
+    return None
 
 
 def _agreement(attempts: Sequence[Row]) -> float | None:
@@ -282,7 +290,9 @@ def _line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:
 
 def _cell(benchmark: Robustness, spread: Spread, name: str) -> str:
     value: float | None = benchmark.prompt_sensitivity if name == SENSITIVITY else getattr(spread, name)
-    return "—" if value is None else f"{value:.2f}%"
+    if value is None:
+        return "—"
+    return f"{value:.2f}%"
 
 
 def _folders(parent: Path) -> Iterator[Path]:

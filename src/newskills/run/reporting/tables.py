@@ -94,7 +94,9 @@ def _unscored(report: Report) -> list[str]:
 
 def _finishes(report: Report) -> list[str]:
     counts = finish_counts(report.ledger)
-    return [f"finish reasons: {counts}"] if counts else []
+    if counts:
+        return [f"finish reasons: {counts}"]
+    return []
 
 
 def finish_counts(ledger: Ledger) -> str:
@@ -139,11 +141,15 @@ def _scores(report: Report, mode: str) -> dict[str, Number]:
 def _cell(name: str, metrics: Row, plain: Sequence[str] = ()) -> str:
     value: Any = metrics.get(name)
     if not isinstance(value, float):
-        return "" if value is None else str(value)
+        if value is None:
+            return ""
+        return str(value)
     if name in plain:
         return f"{value:.4f}"
     if name in EFFORT:
-        return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
+        if value >= 1:
+            return f"{value:,.2f}"
+        return f"{value:.3g}"
     deviation = metrics.get(f"{name}_statistics", {}).get("std_dev_across_runs")
     if deviation is None:
         return f"{value:.2f}%"
@@ -153,7 +159,9 @@ def _cell(name: str, metrics: Row, plain: Sequence[str] = ()) -> str:
 def _interval(number: Number | None, plain: bool = False) -> str:
     if number is None:
         return ""
-    return f"[{number.low:.4f}, {number.high:.4f}]" if plain else f"[{number.low:.2f}%, {number.high:.2f}%]"
+    if plain:
+        return f"[{number.low:.4f}, {number.high:.4f}]"
+    return f"[{number.low:.2f}%, {number.high:.2f}%]"
 
 
 def titled(name: str, rows: Sequence[Sequence[str]], width: int | None = None) -> str:

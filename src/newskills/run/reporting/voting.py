@@ -55,4 +55,6 @@ def _comparison(grader: str) -> Callable[[str, str], bool] | None:
         made = make_grader(grader, {})
     except (UnknownNameError, ConfigError):
         return None
-    return made.same_answer if isinstance(made, ComparesAnswers) else None
+    if isinstance(made, ComparesAnswers):
+        return made.same_answer
+    return None

@@ -158,7 +158,9 @@ async def _or_error(work: Awaitable[list[Judged]]) -> list[Judged] | NewskillsEr
 def _told(response: HttpResponse) -> float:
     """Return the seconds of Retry-After; a date, which a proxy may give there, is not waited for."""
     value = find_header(response.headers, "retry-after") or ""
-    return float(value) if value.isdecimal() else 0.0
+    if value.isdecimal():
+        return float(value)
+    return 0.0
 
 
 def _sentence(response: HttpResponse) -> str:
@@ -171,7 +173,9 @@ def _sentence(response: HttpResponse) -> str:
 def _plain(value: object) -> object:
     """Convert arrays and numbers of numpy, as columns of data sets have them; other objects become None."""
     listed = getattr(value, "tolist", None)
-    return listed() if callable(listed) else None
+    if callable(listed):
+        return listed()
+    return None
 
 
 def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., list[float | None]]:

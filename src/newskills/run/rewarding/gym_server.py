@@ -73,7 +73,9 @@ class GymServer:
 
     async def _close(self, body: bytes) -> Row:
         identity = _or_empty(body).get("resources_session_id")
-        return {} if identity is None else {"resources_session_id": identity}
+        if identity is None:
+            return {}
+        return {"resources_session_id": identity}
 
     async def _verify(self, body: bytes, session: str) -> Row:
         row = _or_empty(body)

@@ -317,7 +317,9 @@ def shows_tools(tokenizer: Tokenizer, first: Request) -> str:
         Message(role="tool", content=mark, name=names[0], tool_call_id="c"),
     ]
     shown = prompt_text(msgspec.structs.replace(first, messages=turns), tokenizer) or ""
-    return "" if mark in shown else "does not show the results of tools"
+    if mark in shown:
+        return ""
+    return "does not show the results of tools"
 
 
 def _seed(seed: int, rounds: int) -> int:

@@ -132,7 +132,9 @@ class RewardItem(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        return str(self.record["generation"]) if self.written is None else self.written
+        if self.written is None:
+            return str(self.record["generation"])
+        return self.written
 
 
 class SampleMeasurements(Struct, frozen=True, kw_only=True):

@@ -92,7 +92,9 @@ class RewardModelSource:
 
     def _tokens(self, sample: RewardItem) -> list[int]:
         ids = self._tokenizer.encode(self._prompt(sample.record)) + self._tokenizer.encode(sample.text)
-        return ids if sample.record.get("finish_reason") == CUT else [*ids, self._end]
+        if sample.record.get("finish_reason") == CUT:
+            return ids
+        return [*ids, self._end]
 
     def _prompt(self, row: Row) -> str:
         if self._asking is not None:

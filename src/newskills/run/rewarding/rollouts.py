@@ -182,7 +182,9 @@ def turn_rewards(fields: Row, turns: int) -> list[float]:
             continue
         rewards[turn] += reward_of(reward, "The environment")
         any_given = True
-    return rewards if any_given else []
+    if any_given:
+        return rewards
+    return []
 
 
 def with_code(tags: str, executions: int, tokens: int) -> Row:

@@ -167,7 +167,9 @@ def _function(value: Any) -> Row:
     if not isinstance(value, dict):
         return {}
     function = value.get("function", value)
-    return function if isinstance(function, dict) else {}
+    if isinstance(function, dict):
+        return function
+    return {}
 
 
 def _decoded(text: str, where: str) -> Any:

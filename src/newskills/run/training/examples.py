@@ -105,7 +105,9 @@ def context_of(folder: Path) -> int | None:
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
     window = settings.get("text_config", settings).get("max_position_embeddings")
-    return window if isinstance(window, int) else None
+    if isinstance(window, int):
+        return window
+    return None
 
 
 def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: PrintLine) -> list[Datum]:

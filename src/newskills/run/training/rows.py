@@ -54,7 +54,9 @@ def training_row(row: Row, where: str) -> Row:
     check_targets(turns, where)
     made: Row = {"messages": turns, "tools": tools_of(row, where)}
     template = template_of(row, where)
-    return {**made, "chat_template_kwargs": template} if template else made
+    if template:
+        return {**made, "chat_template_kwargs": template}
+    return made
 
 
 def alpaca_messages(row: Row, where: str) -> list[Row]:
@@ -162,4 +164,6 @@ def _without_form(row: Row, where: str) -> DataError:
 
 def _thought(row: Row) -> dict[str, Any]:
     reasoning = reasoning_of(row)
-    return {"reasoning_content": reasoning} if reasoning else {}
+    if reasoning:
+        return {"reasoning_content": reasoning}
+    return {}

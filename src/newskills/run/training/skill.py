@@ -53,7 +53,9 @@ class Skill:
     def text_end(self) -> int:
         """The token that ends a text: the tokenizer's own end token where the model ends replies with it."""
         own = self.tokenizer.encode(self.tokenizer.end)
-        return own[0] if len(own) == 1 and own[0] in self.stops else self.stops[0]
+        if len(own) == 1 and own[0] in self.stops:
+            return own[0]
+        return self.stops[0]
 
     @cached_property
     def reply_end(self) -> int:
@@ -65,7 +67,9 @@ class Skill:
             return self.text_end
         _, mark, rest = whole.rpartition(_MARK)
         ends = [token for token in self.tokenizer.encode(rest) if token in self.stops]
-        return ends[0] if mark and ends else self.text_end
+        if mark and ends:
+            return ends[0]
+        return self.text_end
 
     def _known(self, tokens: list[int]) -> list[int]:
         """Return token ids that the model's embedding has. Raises DataError for others."""
@@ -116,7 +120,9 @@ class Skill:
         asking = self._asking
         if self._asks_texts is None and asking is not None:
             self._asks_texts = asking.request(row).messages is None
-        return self.text_end if self._asks_texts else self.reply_end
+        if self._asks_texts:
+            return self.text_end
+        return self.reply_end
 
     def reply(
         self,
@@ -202,7 +208,9 @@ class Skill:
 
     def _without_end(self, answer: str) -> str:
         head, stop, _ = answer.rpartition(self.tokenizer.decode([self.reply_end]))
-        return head if stop else answer.rstrip()
+        if stop:
+            return head
+        return answer.rstrip()
 
     def _written_out(self, turn: Message, before: str, shown: str) -> str:
         """Return a reply with its reasoning, of which the template has `shown` only the rest. Raises ConfigError where
@@ -294,7 +302,9 @@ def outputs_apart(text: str, tags: CodeTags) -> list[tuple[str, float]]:
         end += len(tags.output_end)
         pieces += [(rest[:begin], 1.0), (rest[begin:end], 0.0)]
         rest = rest[end:]
-    return [*pieces, (rest, 1.0)] if rest else pieces
+    if rest:
+        return [*pieces, (rest, 1.0)]
+    return pieces
 
 
 def asking_by(prompt: str, folder: Path) -> QuestionFormat:

@@ -226,7 +226,10 @@ def _think_up(
     validation.notes += [f"{row} can never be correct: {why}" for row, why in validation.exceptions.items()]
     if silent:
         validation.notes.append(f"an empty reply is correct in {len(silent)} of {len(inspected)} rows")
-    spoken = [] if benchmark.solver == LIKELIHOOD else [item for item in inspected if item.row["id"] not in silent]
+    if benchmark.solver == LIKELIHOOD:
+        spoken = []
+    else:
+        spoken = [item for item in inspected if item.row["id"] not in silent]
     replies += [_Reply(BLANK, row | {"generation": ""}) for row, _ in spoken]
     if golds:
         replies += [_Reply(ECHO, row | {"generation": prompt}) for row, prompt in _not_telling(spoken, golds)]
@@ -290,7 +293,10 @@ def _finished(case: _Case) -> Validation:
         for reply, score in zip(case.replies, case.verdicts, strict=True):
             if score.outcome == "unscored" and _leaves_out(validation, score.why):
                 continue
-            shares, name = (validation.hedges, reply.hedge) if reply.hedge else (validation.shares, reply.kind)
+            if reply.hedge:
+                shares, name = (validation.hedges, reply.hedge)
+            else:
+                shares, name = (validation.shares, reply.kind)
             share = shares.setdefault(name, ReplyShare())
             if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
                 missing.setdefault(score.why, set()).add(reply.record["id"])

@@ -226,7 +226,9 @@ def observation(result: ExecutedCommand, timeout: float) -> str:
         head = result.output[:half].decode("utf-8", "replace")
         tail = result.output[half:].decode("utf-8", "replace")
         text = f"{head}\n[{result.omitted:,} bytes are left out here; show less at once]\n{tail}"
-    return f"{ending}\n{text}" if text.strip() else f"{ending}\n(no output)"
+    if text.strip():
+        return f"{ending}\n{text}"
+    return f"{ending}\n(no output)"
 
 
 def _read(reply: Reply, before: int, *, native: bool) -> tuple[Message, list[tuple[ToolCall | None, str]]]:
@@ -249,7 +251,9 @@ def _command(call: ToolCall) -> str:
     if call.name != "bash":
         call.problem = call.problem or f"there is no tool '{call.name[:50]}'; the only tool is bash"
     command = call.arguments.get("command")
-    return command if isinstance(command, str) else ""
+    if isinstance(command, str):
+        return command
+    return ""
 
 
 def _blocks(reply: Reply) -> int:

@@ -349,4 +349,6 @@ def _words(text: str) -> list[str]:
 
 
 def _count(number: Any) -> int:
-    return max(0, number) if isinstance(number, int) else 5
+    if isinstance(number, int):
+        return max(0, number)
+    return 5

@@ -247,7 +247,9 @@ def _with(request: Request, messages: list[Message]) -> Request:
 
 
 def _arguments(call: ToolCall) -> Any:
-    return call.raw_arguments if call.problem else call.arguments
+    if call.problem:
+        return call.raw_arguments
+    return call.arguments
 
 
 def _yes_or_no(text: str) -> bool | None:

@@ -84,4 +84,6 @@ def _parsed(text: str) -> tuple[Row, str]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    if len(text) <= SHOWN:
+        return text
+    return f"{text[:SHOWN]}…"

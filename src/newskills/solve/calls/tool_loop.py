@@ -44,7 +44,9 @@ class ToolOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> int:
-        return UNLIMITED if self.max_calls < 0 else self.max_calls
+        if self.max_calls < 0:
+            return UNLIMITED
+        return self.max_calls
 
 
 class _ToolConversation(Struct):
@@ -148,7 +150,9 @@ class ToolSolver:
                     return await tools.execute(call.name, call.arguments, talk.request_id)
                 except NewskillsError as error:
                     is_tellable = isinstance(error, ToolError) and not isinstance(error, FatalToolError)
-                    return f"Error: {error.message}" if is_tellable else error
+                    if is_tellable:
+                        return f"Error: {error.message}"
+                    return error
 
         outcomes = await asyncio.gather(*map(result, calls))
         talk.calls += len(calls)

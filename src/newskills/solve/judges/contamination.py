@@ -116,4 +116,6 @@ def same(text: str) -> bool | None:
 def _any(verdicts: list[bool | None]) -> bool | None:
     if any(verdicts):
         return True
-    return None if None in verdicts else False
+    if None in verdicts:
+        return None
+    return False

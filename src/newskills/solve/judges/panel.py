@@ -145,7 +145,9 @@ def _read_yes_or_no(text: object, letters: Letters) -> str | None:
     verdict = parse_judgement(text)
     if verdict is None:
         return None
-    return "Yes" if verdict else "No"
+    if verdict:
+        return "Yes"
+    return "No"
 
 
 def _most(verdicts: Sequence[str]) -> str | None:

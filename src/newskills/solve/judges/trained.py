@@ -83,7 +83,9 @@ class OwnJudge:
         self._own, self._lost = made, JudgeSolver(parts)
 
     def _solver(self, sample: Sample) -> Solver:
-        return self._lost if is_lost(sample.row) else self._own
+        if is_lost(sample.row):
+            return self._lost
+        return self._own
 
     def request(self, sample: Sample) -> Request:
         return self._solver(sample).request(sample)

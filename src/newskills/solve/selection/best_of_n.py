@@ -132,7 +132,9 @@ class BestOfNSolver:
             score_text = reply.text
         with contextlib.suppress(ValueError, TypeError):
             score = float(score_text or "")
-            return score if math.isfinite(score) else None
+            if math.isfinite(score):
+                return score
+            return None
         return None
 
     def _fields(self, best: Candidate, drawn: Sequence[Candidate], replies: Sequence[Reply]) -> Row:

@@ -35,7 +35,9 @@ class Candidate(Struct, frozen=True, kw_only=True):
         """What its solver says that it is, else the final answer of the text; None where there is none."""
         if "predicted_answer" in self.fields:
             answer = self.fields["predicted_answer"]
-            return None if answer is None else str(answer)
+            if answer is None:
+                return None
+            return str(answer)
         return extract(self.text, ExtractionPolicy()).answer
 
 

@@ -83,7 +83,9 @@ def problem_of(row: Row, request: Request) -> str:
     if isinstance(row.get("problem"), str):
         return str(row["problem"])
     if request.messages is None:
-        return request.prompt if isinstance(request.prompt, str) else ""
+        if isinstance(request.prompt, str):
+            return request.prompt
+        return ""
     question = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
     if isinstance(question, list):
         return "".join(str(part.get("text", "")) for part in question)
@@ -103,7 +105,9 @@ def chosen(regex: str, text: str, count: int) -> int | None:
     choice_text = (last_match(regex, text) or "").strip()
     if not choice_text.isdecimal() or len(choice_text) > _DIGITS:
         return None
-    return int(choice_text) if int(choice_text) < count else None
+    if int(choice_text) < count:
+        return int(choice_text)
+    return None
 
 
 def windows(items: Sequence[T], size: int) -> list[list[T]]:

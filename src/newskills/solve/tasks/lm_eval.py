@@ -67,7 +67,9 @@ class HarnessSolver:
     @property
     def _ids(self) -> HFTokenizer | None:
         """The tokenizer that makes ids of prompts; None where they are sent as text."""
-        return self._tokenizer if isinstance(self._tokenizer, HFTokenizer) else None
+        if isinstance(self._tokenizer, HFTokenizer):
+            return self._tokenizer
+        return None
 
     def request(self, sample: Sample) -> Request:
         """Return the first of the requests; all of them are in its `solver` part. Raises DataError, ConfigError."""
@@ -128,12 +130,16 @@ class HarnessSolver:
         if self._ids is None:
             return text
         ids, longest = self._encode(text), self._config.max_length
-        return ids[-max(longest - 1 - room, 1) :] if longest is not None else ids
+        if longest is not None:
+            return ids[-max(longest - 1 - room, 1) :]
+        return ids
 
     def _encode(self, text: str) -> list[int]:
         assert self._ids is not None, "only called with a tokenizer"
         ids = self._ids.encode(text)
-        return [*self._ids.begin, *ids] if self._config.add_bos_token else ids
+        if self._config.add_bos_token:
+            return [*self._ids.begin, *ids]
+        return ids
 
     def _text(self, context: str) -> str:
         """Return a context as the model reads it. Raises ConfigError for a conversation without a chat template."""
@@ -220,7 +226,9 @@ class HarnessSolver:
             after, mark = self._encode(continuation), tokenizer.prefix
             if mark is None:
                 raise ConfigError(f"The tokenizer {tokenizer.name} has no mark to begin a text with.")
-            return ([mark], after) if after[0] != mark else (after[:1], after[1:])
+            if after[0] != mark:
+                return ([mark], after)
+            return (after[:1], after[1:])
         blanks = len(context) - len(context.rstrip())
         if blanks:
             context, continuation = context[:-blanks], context[-blanks:] + continuation

@@ -225,7 +225,9 @@ def _counted(whole: Reply, context: Reply, continuation_count: int) -> int | Non
     if whole.usage.input_tokens is None or context.usage.input_tokens is None:
         return None
     count = whole.usage.input_tokens - context.usage.input_tokens
-    return count if 0 < count <= continuation_count else None
+    if 0 < count <= continuation_count:
+        return count
+    return None
 
 
 def _greedy(logprobs: Logprobs, count: int) -> bool | None:

@@ -52,7 +52,10 @@ def _add_metadata(gguf: Any, writer: Any, config: dict[str, Any], source: Path) 
     writer.add_name(source.name)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     for theirs, ours in SIZES.items():
-        kind = gguf.GGUFValueType.FLOAT32 if ours in ("rms_norm_eps", "rope_theta") else gguf.GGUFValueType.UINT32
+        if ours in ("rms_norm_eps", "rope_theta"):
+            kind = gguf.GGUFValueType.FLOAT32
+        else:
+            kind = gguf.GGUFValueType.UINT32
         writer.add_key_value(f"llama.{theirs}", config[ours], kind)
     head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     writer.add_rope_dimension_count(head)

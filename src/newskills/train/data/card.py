@@ -52,7 +52,9 @@ class LengthSummary(Struct, kw_only=True):
 
     @property
     def mean(self) -> float:
-        return self.total / self.count if self.count else 0.0
+        if self.count:
+            return self.total / self.count
+        return 0.0
 
 
 class Card(Struct, kw_only=True):
@@ -169,7 +171,9 @@ def _cell(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
 
 
 def _settings(job: BuildJob) -> Row:

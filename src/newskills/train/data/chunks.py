@@ -63,9 +63,10 @@ class ChunkWorker:
         tokens = _tokenizer(config.tokenizer)
         self._chain = make_chain(job, tokens)
         self._formatter = Formatter(job, tokens)
-        self._code = (
-            code_tags(config.code_tags).begin if config.filters.code_text_filter and config.code_tags else ""
-        )
+        if config.filters.code_text_filter and config.code_tags:
+            self._code = code_tags(config.code_tags).begin
+        else:
+            self._code = ""
 
     def __call__(self, chunk: Chunk) -> ChunkCounts:
         """Write the chunk's file. Raises DataError, StorageError."""

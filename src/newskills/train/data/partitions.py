@@ -143,12 +143,16 @@ def _without(group: Sequence[LineRecord]) -> list[LineRecord]:
 
 def _majority_code(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     code = _with_code(group)
-    return code if len(code) > len(group) // 2 else [*code, *_without(group)]
+    if len(code) > len(group) // 2:
+        return code
+    return [*code, *_without(group)]
 
 
 def _majority_text(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     code = _with_code(group)
-    return code if len(code) > len(group) // 2 else _without(group)
+    if len(code) > len(group) // 2:
+        return code
+    return _without(group)
 
 
 def _any_code(group: Sequence[LineRecord]) -> Sequence[LineRecord]:

@@ -108,7 +108,9 @@ def _bare_question(text: str) -> str:
     if text.startswith(_ASKED):
         text = text.partition("\n\n")[2] or text
     before, _, after = text.rpartition("\n\n")
-    return before if before and after.startswith(_REMINDED) else text
+    if before and after.startswith(_REMINDED):
+        return before
+    return text
 
 
 def _last_user(messages: Any) -> str:
@@ -169,7 +171,9 @@ def _plain(message: Row) -> Row:
 
 def _from_json(value: Any) -> Any:
     """Decode a text with JSON; return other values as they are. Raises ValueError."""
-    return msgspec.json.decode(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return msgspec.json.decode(value)
+    return value
 
 
 def _solved(problem: Any, generation: Any, answer: Any, **more: Any) -> Row:
@@ -287,4 +291,6 @@ def resembling(row: Row) -> str:
     """Return the name of the set that a row seems to be of: of those all of whose fields it has, that with the most;
     empty where there is none."""
     fitting = [schema for schema in _TABLE if schema.fields <= row.keys()]
-    return max(fitting, key=lambda schema: len(schema.fields)).name if fitting else ""
+    if fitting:
+        return max(fitting, key=lambda schema: len(schema.fields)).name
+    return ""

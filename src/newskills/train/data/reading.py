@@ -109,10 +109,16 @@ class ChunkReader:
     def _unwanted(self, row: Row) -> str | None:
         verdict = self._verdict(row)
         if verdict is None:
-            return None if self._config.add_unlabeled else UNLABELED
+            if self._config.add_unlabeled:
+                return None
+            return UNLABELED
         if verdict:
-            return None if self._config.add_correct else CORRECT
-        return None if self._config.add_incorrect else INCORRECT
+            if self._config.add_correct:
+                return None
+            return CORRECT
+        if self._config.add_incorrect:
+            return None
+        return INCORRECT
 
     def _verdict(self, row: Row) -> bool | None:
         """Return the verdict of a row; None where nobody has decided, as an instrument that failed says nothing
@@ -164,7 +170,9 @@ def recorded_verdict(row: Row) -> bool | None:
     label = row.get("symbolic_correct")
     if not isinstance(label, bool) and row.get("outcome") in ("correct", "wrong", "no_answer"):
         return bool(row["outcome"] == "correct")  # a share, or nothing: the outcome knows the threshold
-    return None if label is None else bool(label)
+    if label is None:
+        return None
+    return bool(label)
 
 
 def _place(file: InputFile, offset: int) -> str:

@@ -126,7 +126,9 @@ class ProblemDraws:
     def _rests(self, place: int) -> int:
         """Return the step with which a problem comes back, 0 for one that is not put aside."""
         rest = self._resting.get(place)
-        return rest.until if rest is not None and rest.until > self._step else 0
+        if rest is not None and rest.until > self._step:
+            return rest.until
+        return 0
 
     def _sources_of(self, step: int) -> list[str]:
         """Return as many of each source as its weight wants, to within one; over many steps exactly."""
@@ -175,4 +177,6 @@ class _Stream:
 def differ(rewards: Sequence[float | None]) -> bool | None:
     """Return whether the rewards of a group differ; None where fewer than two of its samples were graded."""
     graded = [reward for reward in rewards if reward is not None]
-    return None if len(graded) < 2 else len(set(graded)) > 1
+    if len(graded) < 2:
+        return None
+    return len(set(graded)) > 1

@@ -126,7 +126,9 @@ class TrainingFolder:
 
     @property
     def last(self) -> Checkpoint | None:
-        return self.checkpoints[-1] if self.checkpoints else None
+        if self.checkpoints:
+            return self.checkpoints[-1]
+        return None
 
     @property
     def finished(self) -> bool:
@@ -147,7 +149,9 @@ class TrainingFolder:
     def state_of(self, checkpoint: Checkpoint) -> str:
         """Return the folder of a checkpoint's state, or what the service calls it."""
         path = checkpoint.state_path
-        return path if "://" in path else str(self.path / path)
+        if "://" in path:
+            return path
+        return str(self.path / path)
 
     def kept_state(self) -> str:
         """Return the state of the best weights by held-out problems so far; empty: those before any training."""
@@ -156,7 +160,9 @@ class TrainingFolder:
         saved = [
             checkpoint for checkpoint in self.checkpoints if checkpoint.step == best and checkpoint.state_path
         ]
-        return self.state_of(saved[-1]) if saved else ""
+        if saved:
+            return self.state_of(saved[-1])
+        return ""
 
     def scores(self, name: str) -> list[tuple[int, float]]:
         """Return (step, value) of a metric, where it was measured, in order."""
@@ -165,7 +171,9 @@ class TrainingFolder:
     def metric_rows(self) -> Iterable[Row]:
         """Return the rows of metrics.jsonl, one at a time. Raises DataError."""
         path = self.path / METRICS
-        return read_rows(path) if path.is_file() else ()
+        if path.is_file():
+            return read_rows(path)
+        return ()
 
     def evaluated(self, step: int, rewards: Sequence[Sequence[float]]) -> None:
         if self.writes:
@@ -218,7 +226,9 @@ class TrainingFolder:
     def sampled(self) -> Iterable[Row]:
         """Return the rows of samples.jsonl, one at a time. Raises DataError."""
         path = self.path / SAMPLES
-        return read_rows(path) if path.is_file() else ()
+        if path.is_file():
+            return read_rows(path)
+        return ()
 
     def write(self) -> None:
         """Write what a step has logged, so that it survives a kill; whoever goes on cuts it back to the last

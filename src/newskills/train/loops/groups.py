@@ -230,4 +230,6 @@ def sample_rows(groups: Sequence[Group], step: int) -> list[Row]:
 
 def _mean(rewards: Sequence[float | None]) -> float | None:
     graded = [reward for reward in rewards if reward is not None]
-    return fmean(graded) if graded else None
+    if graded:
+        return fmean(graded)
+    return None

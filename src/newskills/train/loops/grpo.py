@@ -273,7 +273,9 @@ class StepGroups:
         sources = [group.place for group in groups if group.place is not None]
         missing = max(0, wanted - len(groups)) if sources else 0
         places = self._draws.further([sources[at % len(sources)] for at in range(missing)])
-        return self._rolled(client, step, places, self._config.resample + 1) if places else []
+        if places:
+            return self._rolled(client, step, places, self._config.resample + 1)
+        return []
 
     def measured(self, drawn: Sequence[Group]) -> dict[str, float]:
         """Return what a step has drawn, beside the metrics of what is learnt from."""

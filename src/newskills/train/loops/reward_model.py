@@ -146,7 +146,9 @@ def measured(scores: Sequence[PairScores]) -> dict[str, float]:
 
 def right(pair: PairScores) -> float:
     """Return 1 where the chosen reply has the higher score, one half where both have the same."""
-    return 0.5 if pair.margin == 0 else float(pair.margin > 0)
+    if pair.margin == 0:
+        return 0.5
+    return float(pair.margin > 0)
 
 
 def _write(path: Path, held_out: HeldOutPairs, scores: Sequence[PairScores]) -> None:

@@ -211,13 +211,15 @@ class StepSignal:
             return
         self._told = groups
         more = groups_for(WEAK, scale)
-        advice = (
-            f"about {more:.0f} would give {WEAK}" if math.isfinite(more) else "no number of them was seen to help"
-        )
+        if math.isfinite(more):
+            advice = f"about {more:.0f} would give {WEAK}"
+        else:
+            advice = "no number of them was seen to help"
         full, signal = self._config.full_signal, signal_of(groups, scale)
-        lower = (
-            f"; the learning rate is {max(LEAST_SHARE, min(1.0, signal / full)):.0%} of its own" if full else ""
-        )
+        if full:
+            lower = f"; the learning rate is {max(LEAST_SHARE, min(1.0, signal / full)):.0%} of its own"
+        else:
+            lower = ""
         self._remark(
             f"signal {signal:.2f} of 1: {groups} groups are too few, {advice}{lower}. Set "
             f"++min_signal={WEAK} (or a larger ++batch_size); ++control=shuffled shows how much of a change is chance."
@@ -246,7 +248,9 @@ def estimates(sizes: Sequence[int], moments: GradientMoments) -> tuple[float, fl
 def noise_scale(gradients: Sequence[float], noises: Sequence[float]) -> float:
     """Return tr Σ / |G|², pooled over steps; infinite where no gradient was seen through the noise."""
     gradient, noise = sum(gradients), sum(noises)
-    return noise / gradient if gradient > 0 else math.inf
+    if gradient > 0:
+        return noise / gradient
+    return math.inf
 
 
 def signal_of(groups: int, scale: float) -> float:
@@ -256,4 +260,6 @@ def signal_of(groups: int, scale: float) -> float:
 
 def groups_for(signal: float, scale: float) -> float:
     """Return the number of groups for a signal, rounded up; infinite where the noise scale is."""
-    return math.ceil(round(signal / (1 - signal) * scale, 6)) if math.isfinite(scale) else math.inf
+    if math.isfinite(scale):
+        return math.ceil(round(signal / (1 - signal) * scale, 6))
+    return math.inf

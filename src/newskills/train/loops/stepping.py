@@ -148,7 +148,9 @@ class TrainingMonitor:
             self._folder.save(client, done)  # stays beside the one that is kept
         if last or stopped or due or best == done:
             self._folder.save(client, done, final=last, best=best if last else None)
-        return last if last or stopped else None
+        if last or stopped:
+            return last
+        return None
 
     def _measured(self, client: SamplingClient, done: int) -> Measured | None:
         held_out = self._hooks.held_out

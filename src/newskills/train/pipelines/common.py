@@ -36,7 +36,9 @@ class TrainerRun(Struct, frozen=True, kw_only=True):
     @property
     def save_by(self) -> int | None:
         """Seconds after its start when the last checkpoint has to be there."""
-        return None if self.limit is None else self.limit - min(MARGIN, self.limit // 4)
+        if self.limit is None:
+            return None
+        return self.limit - min(MARGIN, self.limit // 4)
 
 
 class Wandb(Struct, frozen=True, kw_only=True):

@@ -123,7 +123,9 @@ class Conversion(Struct, frozen=True, kw_only=True):
     @property
     def project(self) -> str:
         """Folder in which the program has to be started; empty: any."""
-        return nemo_rl.ROOT if self.of_nemo_rl else ""
+        if self.of_nemo_rl:
+            return nemo_rl.ROOT
+        return ""
 
     def _bridge(self) -> list[str]:
         program = [PYTHON, "-m", megatron_bridge.MODULE]

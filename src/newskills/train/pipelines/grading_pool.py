@@ -74,4 +74,6 @@ def told(score: Score | None) -> str:
 def extracted(score: Score | None) -> str | None:
     """Return the answer that the grader found; None where it found none."""
     answer = None if score is None else score.fields.get("predicted_answer")
-    return None if answer is None else str(answer)
+    if answer is None:
+        return None
+    return str(answer)

@@ -177,9 +177,10 @@ def gather(ready: Path, target: Path) -> None:
     else:
         names: dict[str, str] = {}
         for number, shard in enumerate(shards, 1):
-            name = (
-                "model.safetensors" if len(shards) == 1 else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
-            )
+            if len(shards) == 1:
+                name = "model.safetensors"
+            else:
+                name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
             shutil.copyfile(shard, target / name)
             names |= {key: name for key in headers[shard] if key != "__metadata__"}
         if len(shards) > 1:
@@ -219,7 +220,10 @@ def complete(target: Path, source: Path, model: str) -> None:
     """Copy tokenizer and generation settings: those that were saved with the checkpoint, else those of the first
     model.
     """
-    places = [source / "policy" / "tokenizer", source / "actor" / "huggingface", Path(model)] if model else []
+    if model:
+        places = [source / "policy" / "tokenizer", source / "actor" / "huggingface", Path(model)]
+    else:
+        places = []
     for place in places:
         for name in (*TOKENIZER, "config.json"):
             if (place / name).is_file() and not (target / name).exists():

@@ -181,7 +181,9 @@ def run(words: Sequence[str], folder: str | None, stopped: str, stopped_file: Pa
     if code == 0 and has_stopped:
         _say("the trainer has saved its work because of the time limit; the next job resumes from there")
         return AGAIN
-    return code if code >= 0 else 128 - code
+    if code >= 0:
+        return code
+    return 128 - code
 
 
 def _say(text: str) -> None:

@@ -194,7 +194,10 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         return {**made, "use_multiple_dataloader": False}
 
     def _data_of(self, named: Row, *, processor: str, workers: int) -> Row:
-        validation = None if self.validation_data is None else {"data_path": self.validation_data, **named}
+        if self.validation_data is None:
+            validation = None
+        else:
+            validation = {"data_path": self.validation_data, **named}
         return {
             "_override_": True,
             "max_input_seq_length": "${policy.max_total_sequence_length}",
@@ -276,5 +279,8 @@ def merged(base: Row, over: Mapping[str, Any]) -> Row:
     made = dict(base)
     for key, value in over.items():
         old = made.get(key)
-        made[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+        if isinstance(old, dict) and isinstance(value, Mapping):
+            made[key] = merged(old, value)
+        else:
+            made[key] = value
     return made

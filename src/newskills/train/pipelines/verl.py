@@ -64,7 +64,9 @@ class Verl(Struct, frozen=True, kw_only=True):
     def tensor_parallel(self) -> int:
         """GPUs that hold a copy of the model which samples: two as in verl, or one where they do not go by pairs."""
         sampling = self.run.gpus if self.staleness is None else self.samplers
-        return 2 if sampling % 2 == 0 else 1
+        if sampling % 2 == 0:
+            return 2
+        return 1
 
     def words(self) -> list[str]:
         """Return the words of the trainer and our overrides; what the user adds goes behind them."""
@@ -120,7 +122,10 @@ class Verl(Struct, frozen=True, kw_only=True):
                 "reward.custom_reward_function.name": "compute_score",
             }
         if self.tools is not None:
-            kind = "tool_config_path" if self.tools.endswith((".yaml", ".yml")) else "function_tool_path"
+            if self.tools.endswith((".yaml", ".yml")):
+                kind = "tool_config_path"
+            else:
+                kind = "function_tool_path"
             values |= {
                 "actor_rollout_ref.rollout.multi_turn.enable": True,
                 f"actor_rollout_ref.rollout.multi_turn.{kind}": quoted(self.tools),

@@ -105,12 +105,18 @@ def _words(pa: Any, values: list[Any]) -> Any:
 def _fitting(value: Any, kind: Kind) -> Any:
     if kind == "text":
         text = text_or_none(value)
-        return None if text is None else _whole_text(text)
+        if text is None:
+            return None
+        return _whole_text(text)
     if kind == "whole":
         return whole_or_none(value)
     if kind == "flag":
-        return value if isinstance(value, bool) else None
-    return number_or_none(value) if kind == "number" else value
+        if isinstance(value, bool):
+            return value
+        return None
+    if kind == "number":
+        return number_or_none(value)
+    return value
 
 
 def _whole_text(text: str) -> str:
@@ -142,4 +148,6 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in value]
     if isinstance(value, dict):
         return {str(name): json_value(item) for name, item in value.items()}
-    return value.hex() if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

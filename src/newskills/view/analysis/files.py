@@ -24,7 +24,9 @@ _ROW_GROUP = 32_768
 
 def file_names(form: TableFormat) -> list[str]:
     """Return the names of the files that an export writes."""
-    return [DATABASE_FILE] if form == "duckdb" else [f"{name}.{form}" for name in TABLES]
+    if form == "duckdb":
+        return [DATABASE_FILE]
+    return [f"{name}.{form}" for name in TABLES]
 
 
 def write_tables(

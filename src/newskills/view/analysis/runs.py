@@ -101,17 +101,23 @@ def _row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[st
 
 def _sum(states: Sequence[Row], name: str) -> int | None:
     values = [value for state in states if (value := whole_or_none(state.get(name))) is not None]
-    return whole_or_none(sum(values)) if values else None
+    if values:
+        return whole_or_none(sum(values))
+    return None
 
 
 def _cost(states: Sequence[Row]) -> float | None:
     values = [value for state in states if (value := number_or_none(state.get("cost"))) is not None]
-    return sum(values) if values else None
+    if values:
+        return sum(values)
+    return None
 
 
 def _time(states: Sequence[Row], name: str, choose: Any) -> datetime | None:
     values = [value for state in states if (value := number_or_none(state.get(name)))]
     try:
-        return datetime.fromtimestamp(choose(values), UTC) if values else None
+        if values:
+            return datetime.fromtimestamp(choose(values), UTC)
+        return None
     except (ValueError, OverflowError, OSError):  # no time of this era
         return None

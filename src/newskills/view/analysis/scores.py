@@ -94,7 +94,9 @@ def _kept(results: ResultFolders, benchmark: BenchmarkFiles) -> dict[str, Row] |
     if not (benchmark.folder / METRICS_FILE).exists() or any(file.changed > changed for file in benchmark.files):
         return None
     reports = {name: table(report) for name, report in read_json(results.folders, path).items()}
-    return reports if benchmark.name in reports else None
+    if benchmark.name in reports:
+        return reports
+    return None
 
 
 def _counted(run: Run, benchmark: BenchmarkFiles, notes: list[str]) -> dict[str, Row]:

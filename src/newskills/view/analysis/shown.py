@@ -56,7 +56,10 @@ def _csv_line(cells: Sequence[str]) -> bytes:
 
 
 def _cell(value: Any) -> str:
-    text = NULL if value is None else f"{value:.6g}" if isinstance(value, float) else _plain(value)
+    if value is None:
+        text = NULL
+    else:
+        text = f"{value:.6g}" if isinstance(value, float) else _plain(value)
     if len(text) > LONGEST_CELL:
         text = f"{text[:LONGEST_CELL]}…"
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
@@ -66,4 +69,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     plain = json_value(value)
-    return plain if isinstance(plain, str) else msgspec.json.encode(plain).decode()
+    if isinstance(plain, str):
+        return plain
+    return msgspec.json.encode(plain).decode()

@@ -130,7 +130,9 @@ def check_statement(duckdb: Any, sql: str) -> None:
 def _kind(sql: str) -> str:
     """Return the first word of a statement, in capitals."""
     words = re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL).split()
-    return words[0].upper()[:20] if words else "empty"
+    if words:
+        return words[0].upper()[:20]
+    return "empty"
 
 
 class _Query:

@@ -24,7 +24,9 @@ def kind_of_change(samples: int, *, graded: bool) -> ChangeKind:
     between right and wrong."""
     if graded:
         return "score"
-    return "share" if samples > 1 else "verdict"
+    if samples > 1:
+        return "share"
+    return "verdict"
 
 
 def change_text(kind: ChangeKind, before: Sequence[float], after: Sequence[float]) -> str:

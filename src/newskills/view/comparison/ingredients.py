@@ -36,7 +36,9 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         sides = f"{self.before} → {self.after}" if self.before else self.after
-        return sides if self.what == self.kind else f"{self.what}: {sides}"
+        if self.what == self.kind:
+            return sides
+        return f"{self.what}: {sides}"
 
 
 def must_agree(names: str) -> tuple[Kind, ...]:
@@ -123,12 +125,16 @@ def _grader(records: BenchmarkRecords) -> str:
 
 def _judge(facts: Row) -> str:
     judge = _table(facts.get("judge"))
-    return f"{judge.get('model')} {judge.get('prompt_hash')}" if judge else ""
+    if judge:
+        return f"{judge.get('model')} {judge.get('prompt_hash')}"
+    return ""
 
 
 def _table(value: object) -> Row:
     """Return `value` where it is a table, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _seeds(records: BenchmarkRecords) -> str:
@@ -137,7 +143,9 @@ def _seeds(records: BenchmarkRecords) -> str:
 
 def _setting(records: BenchmarkRecords, name: str) -> str:
     state = next((state for state in records.states if state is not None), None)
-    return _text(state.settings.get(name)) if state is not None else ""
+    if state is not None:
+        return _text(state.settings.get(name))
+    return ""
 
 
 def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
@@ -158,7 +166,9 @@ def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
 def _kind(name: str) -> Kind | None:
     """Return the kind of a setting; None where it is reported elsewhere, or decides nothing."""
     if name.startswith(_SAMPLING):
-        return None if name.endswith("random_seed") else "sampling"
+        if name.endswith("random_seed"):
+            return None
+        return "sampling"
     if name in _PROMPT:
         return "prompt"
     if name in _ENGINE or name.startswith(("parallel_thinking.", "server.code_execution.")):
@@ -190,4 +200,6 @@ def _differ(first: RecordContent, second: RecordContent) -> bool:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)

@@ -283,7 +283,9 @@ def _side(run: str, scores: Sequence[Sequence[float]], samples: Sequence[SampleS
 
 
 def _share(samples: Sequence[SampleScore], which: Sequence[bool]) -> float:
-    return 100 * sum(which) / len(samples) if samples else 0.0
+    if samples:
+        return 100 * sum(which) / len(samples)
+    return 0.0
 
 
 def _flips(
@@ -364,7 +366,9 @@ def p_text(p_value: float) -> str:
     >>> p_text(0.016), p_text(1e-9)
     ('= 0.016', '< 0.0001')
     """
-    return f"= {p_value:.2g}" if p_value >= 0.0001 else "< 0.0001"
+    if p_value >= 0.0001:
+        return f"= {p_value:.2g}"
+    return "< 0.0001"
 
 
 def _refuse(compared: Sequence[BenchmarkComparison], options: CompareOptions) -> None:

@@ -73,4 +73,6 @@ def short_time(seconds: float) -> str:
     """Format seconds as `45 s`, `12 min` or `1.5 h`."""
     if seconds >= 5400:
         return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    if seconds >= 90:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.0f} s"

@@ -188,7 +188,9 @@ def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | N
 
 def _sum(values: Sequence[float | None]) -> float | None:
     numbers = [value for value in values if value is not None]
-    return sum(numbers) if len(numbers) == len(values) else None
+    if len(numbers) == len(values):
+        return sum(numbers)
+    return None
 
 
 def _plan(

@@ -56,7 +56,9 @@ def columns(rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
 
 def shortened(text: str, longest: int) -> str:
     """Shorten `text` to at most `longest` characters."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest - 1]}…"
 
 
 def _sentences(item: BenchmarkComparison) -> Iterator[str]:
@@ -79,7 +81,9 @@ def _sentences(item: BenchmarkComparison) -> Iterator[str]:
 
 
 def counted_points(points: float) -> str:
-    return "1 point" if points == 1 else f"{points:g} points"
+    if points == 1:
+        return "1 point"
+    return f"{points:g} points"
 
 
 def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:

@@ -239,7 +239,9 @@ def prompt_text(facts: Row) -> str:
         prompt = load_prompt(str(facts.get("prompt")))
     except UserError:
         return ""
-    return prompt.template if prompt.hash == facts.get("prompt_hash") else ""
+    if prompt.hash == facts.get("prompt_hash"):
+        return prompt.template
+    return ""
 
 
 ORDER: tuple[Kind, ...] = ("data", "prompt", "grader", "sampling", "model", "engine", "version")

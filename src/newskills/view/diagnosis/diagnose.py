@@ -140,7 +140,9 @@ class _Problem:
         if self.correct or self.scored < _LEAST_VOTES or not self.answers:
             return ""
         answer, votes = self.answers.most_common(1)[0]
-        return answer if votes >= max(_LEAST_VOTES, _LEAST_SHARE * self.scored) else ""
+        if votes >= max(_LEAST_VOTES, _LEAST_SHARE * self.scored):
+            return answer
+        return ""
 
 
 def diagnose(
@@ -188,7 +190,10 @@ def _benchmark(
             if members
         }
     counted = [problem for problem in problems.values() if problem.scored]
-    score = 100 * sum(problem.total / problem.scored for problem in counted) / len(counted) if counted else None
+    if counted:
+        score = 100 * sum(problem.total / problem.scored for problem in counted) / len(counted)
+    else:
+        score = None
     groups = []
     for group, members in by_group.items():
         examples = [
@@ -313,7 +318,9 @@ def _token_limit(item: BenchmarkResults) -> str:
     """Return a sentence with the token limit of the run, where it is recorded."""
     states = [load_state(OutputPaths(file).state) for file in item.files]
     limits = {state.settings.get("inference.tokens_to_generate") for state in states if state is not None} - {None}
-    return f"It was {', '.join(map(str, sorted(limits, key=str)))} tokens." if limits else ""
+    if limits:
+        return f"It was {', '.join(map(str, sorted(limits, key=str)))} tokens."
+    return ""
 
 
 def changes(before: RunDiagnosis, after: RunDiagnosis) -> list[GroupChange]:

@@ -53,9 +53,10 @@ def _benchmark_lines(benchmark: BenchmarkDiagnosis) -> Iterator[str]:
 
 
 def _summary(benchmark: BenchmarkDiagnosis) -> str:
-    score = (
-        "no score" if benchmark.score is None else f"score {benchmark.score:.2f}, loss {benchmark.loss:.2f} points"
-    )
+    if benchmark.score is None:
+        score = "no score"
+    else:
+        score = f"score {benchmark.score:.2f}, loss {benchmark.loss:.2f} points"
     unscored = f", {benchmark.unscored:,} unscored" if benchmark.unscored else ""
     failures = f"{benchmark.failures:,} of {counted(benchmark.samples, 'sample')} failed{unscored}"
     return f"{benchmark.benchmark}: {score}; {failures}"
@@ -73,7 +74,9 @@ def _row(share: FailureShare) -> tuple[str, ...]:
 
 
 def _name(sample: FailureSample) -> str:
-    return sample.id if sample.seed is None else f"{sample.id}/{sample.seed}"
+    if sample.seed is None:
+        return sample.id
+    return f"{sample.id}/{sample.seed}"
 
 
 def _change_rows(changes: Sequence[GroupChange]) -> list[tuple[str, ...]]:

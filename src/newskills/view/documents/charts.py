@@ -140,7 +140,9 @@ def _safe(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.2g}"
+    if abs(value) < 1e6:
+        return f"{value:,.4g}"
+    return f"{value:.2g}"
 
 
 def _ticks(low: float, high: float, about: int = 5) -> list[float]:

@@ -155,7 +155,9 @@ def _shares(records: BenchmarkRecords, number: Number) -> list[str]:
 
 
 def _percent(samples: Sequence[SampleScore], which: Sequence[bool]) -> str:
-    return f"{100 * sum(which) / len(samples):.1f} %" if samples else "—"
+    if samples:
+        return f"{100 * sum(which) / len(samples):.1f} %"
+    return "—"
 
 
 def _interval(number: Number) -> str:
@@ -316,7 +318,9 @@ def _settings(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 
 def _value(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
 
 
 def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
@@ -347,7 +351,9 @@ def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
 
 
 def _known(value: object) -> str:
-    return str(value) if value else "not known"
+    if value:
+        return str(value)
+    return "not known"
 
 
 def _cost(records: BenchmarkRecords) -> list[str]:

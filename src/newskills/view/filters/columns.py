@@ -75,7 +75,9 @@ def number_or_none(value: Any) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    if math.isfinite(number):
+        return number
+    return None
 
 
 def _taken(name: str, kind: type) -> Callable[[Sequence[SampleFacts]], list[Any]]:
@@ -94,7 +96,9 @@ def _taken(name: str, kind: type) -> Callable[[Sequence[SampleFacts]], list[Any]
 
 def _durations(samples: Sequence[SampleFacts]) -> list[Any]:
     taken = [sample.row.get("generation_time") for sample in samples]
-    return taken if set(map(type, taken)) == {float} else [_seconds(sample) for sample in samples]
+    if set(map(type, taken)) == {float}:
+        return taken
+    return [_seconds(sample) for sample in samples]
 
 
 def _seconds(sample: SampleFacts) -> float | None:
@@ -102,7 +106,9 @@ def _seconds(sample: SampleFacts) -> float | None:
     if (taken := number_or_none(row.get("generation_time"))) is not None:
         return taken
     start, end = number_or_none(row.get("generation_start_time")), number_or_none(row.get("generation_end_time"))
-    return end - start if start is not None and end is not None and end >= start else None
+    if start is not None and end is not None and end >= start:
+        return end - start
+    return None
 
 
 def _subset(row: Row) -> str | None:
@@ -111,7 +117,9 @@ def _subset(row: Row) -> str | None:
 
 def _gold(row: Row) -> str | None:
     gold = gold_of(row)
-    return gold[1] if gold else None
+    if gold:
+        return gold[1]
+    return None
 
 
 def _first(*names: str) -> Callable[[Row], str | None]:

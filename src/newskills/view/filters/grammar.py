@@ -103,7 +103,9 @@ def names_in(tree: Filter) -> set[str]:
 
 def _within(part: Filter) -> str:
     text = filter_text(part)
-    return f"({text})" if isinstance(part, FilterAll | FilterAny) else text
+    if isinstance(part, FilterAll | FilterAny):
+        return f"({text})"
+    return text
 
 
 def _value_text(value: FilterValue) -> str:
@@ -142,13 +144,17 @@ class _Parser:
         parts = [self._all(depth)]
         while self._takes("or"):
             parts.append(self._all(depth))
-        return parts[0] if len(parts) == 1 else FilterAny(tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return FilterAny(tuple(parts))
 
     def _all(self, depth: int) -> Filter:
         parts = [self._single(depth)]
         while self._takes("and"):
             parts.append(self._single(depth))
-        return parts[0] if len(parts) == 1 else FilterAll(tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return FilterAll(tuple(parts))
 
     def _single(self, depth: int) -> Filter:
         if depth > DEEPEST:

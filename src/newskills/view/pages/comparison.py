@@ -205,7 +205,9 @@ def _direction(before: float, after: float, kind: ChangeKind) -> str:
         if kind == "score":
             return "same"
         return {1.0: "same_right", 0.0: "same_wrong"}.get(before, "same")
-    return "gain" if after > before else "loss"
+    if after > before:
+        return "gain"
+    return "loss"
 
 
 def _sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int, int]:

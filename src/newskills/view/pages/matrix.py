@@ -194,7 +194,9 @@ def _cell(place: int, summary: CellSummary | None) -> list[float | str | None]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+    if value is None:
+        return None
+    return round(value, 3)
 
 
 def _metric(by_run: Mapping[str, Mapping[str, CellSummary]], benchmark: str) -> str:

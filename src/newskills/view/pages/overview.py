@@ -191,14 +191,20 @@ def _share(counts: Mapping[str, int], problems: int) -> Row | None:
 
 def _sum(states: Sequence[Row], name: str) -> float | None:
     values = [value for state in states if (value := number(state.get(name))) is not None]
-    return sum(values) if values else None
+    if values:
+        return sum(values)
+    return None
 
 
 def _status(states: Sequence[Row], running: bool) -> str:
     statuses = {str(state.get("status")) for state in states if state.get("status")}
     if running:
-        return "running" if "running" in statuses else "unfinished"
-    return "done" if statuses <= {"done"} else next(iter(statuses - {"done"}))
+        if "running" in statuses:
+            return "running"
+        return "unfinished"
+    if statuses <= {"done"}:
+        return "done"
+    return next(iter(statuses - {"done"}))
 
 
 def differences(library: Library, runs: Sequence[Run], only: str = "") -> list[Row]:

@@ -86,7 +86,9 @@ def reply_of(row: Row) -> tuple[str, str]:
     """Return (reasoning, reply); reasoning that the reply begins with counts as such."""
     reply = as_text(row.get("generation"))
     reasoning = next((as_text(row[name]) for name in _REASONING if row.get(name)), "")
-    return (reasoning, reply) if reasoning else split_thinking(reply)
+    if reasoning:
+        return (reasoning, reply)
+    return split_thinking(reply)
 
 
 def _turns(row: Row) -> list[Row]:

@@ -96,7 +96,9 @@ def _tokens(response: Row) -> list[Row]:
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _components(response: object) -> dict[str, float]:

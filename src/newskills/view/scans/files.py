@@ -115,7 +115,9 @@ def scan_columns(files: Iterable[ScannedFile]) -> Mapping[str, SampleColumn]:
 def _column(scanner: str, paths: Mapping[tuple[str, str, int | None], Path]) -> SampleColumn:
     @cache
     def labels(file: tuple[str, str, int | None]) -> dict[str, str | None]:
-        return {line.id: line.label for line in read_labels(paths[file], scanner)} if file in paths else {}
+        if file in paths:
+            return {line.id: line.label for line in read_labels(paths[file], scanner)}
+        return {}
 
     def values(samples: Sequence[SampleFacts]) -> list[Any]:
         return [

@@ -45,9 +45,10 @@ class ScanLine(Struct, frozen=True, kw_only=True):
 def checked(identity: str, returned: Any, transcript: Transcript) -> ScanLine:
     """Check what a scanner returned. Never raises: nonsense becomes an invalid line."""
     if isinstance(returned, Failure):
-        reason = (
-            "timeout: stopped at its time limit" if returned.cause == "timeout" else f"failed: {returned.message}"
-        )
+        if returned.cause == "timeout":
+            reason = "timeout: stopped at its time limit"
+        else:
+            reason = f"failed: {returned.message}"
         return ScanLine(id=identity, label=None, invalid=reason[:LONGEST_QUOTE])
     if returned is None:
         return ScanLine(id=identity, label=NOTHING, value=0.0)

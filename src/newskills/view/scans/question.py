@@ -74,7 +74,10 @@ def request_rows(question: TranscriptQuestion, number: int, transcript: Transcri
     labels = list(question.labels.items())
     text = shortened(rendered(transcript), question.most_characters)
     others = [label for label in question.labels if label != NOTHING]
-    needed = f"The label {' or '.join(others)} needs at least {question.quotes}." if question.quotes else ""
+    if question.quotes:
+        needed = f"The label {' or '.join(others)} needs at least {question.quotes}."
+    else:
+        needed = ""
     return [
         {
             "id": f"{number}-{order}",

@@ -67,7 +67,9 @@ def refusal(transcript: Transcript) -> Finding | None:
     """Report a reply that begins with a refusal."""
     opening = transcript.reply[:_OPENING]
     match = _REFUSALS.search(opening.replace("’", "'"))
-    return Finding(label="refused", quotes=(line_at(opening, match.start()),)) if match else None
+    if match:
+        return Finding(label="refused", quotes=(line_at(opening, match.start()),))
+    return None
 
 
 def loop(transcript: Transcript) -> Finding | None:
@@ -150,7 +152,9 @@ def answer_in_prompt(transcript: Transcript) -> Finding | None:
         return None
     prompt = transcript.prompt or transcript.question
     place = answer_place(prompt, gold)
-    return None if place < 0 else Finding(label="given", quotes=(line_at(prompt, place),))
+    if place < 0:
+        return None
+    return Finding(label="given", quotes=(line_at(prompt, place),))
 
 
 def _has_options(row: Row) -> bool:
@@ -191,7 +195,9 @@ def line_at(text: str, place: int) -> str:
     start = max(text.rfind("\n", 0, place) + 1, place - QUOTE // 2)
     end = text.find("\n", place)
     line = text[start : min(len(text) if end < 0 else end, start + QUOTE)].strip()
-    return line if len(line) >= SHORTEST_QUOTE else text[max(0, place - QUOTE // 2) : place + QUOTE // 2].strip()
+    if len(line) >= SHORTEST_QUOTE:
+        return line
+    return text[max(0, place - QUOTE // 2) : place + QUOTE // 2].strip()
 
 
 def last_line(text: str) -> str:

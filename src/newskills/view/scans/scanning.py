@@ -92,7 +92,9 @@ class ScanTally:
 def scanner_name(spec: str) -> str:
     """Return what a scanner by rule is called: of `file.py::name`, the name. Raises UnknownNameError, ConfigError."""
     resolved = SCANNERS.resolve(spec)
-    return check_name(resolved.rpartition("::")[2]) if "::" in resolved else resolved
+    if "::" in resolved:
+        return check_name(resolved.rpartition("::")[2])
+    return resolved
 
 
 def scan_by_rules(

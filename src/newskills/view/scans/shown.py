@@ -59,7 +59,9 @@ def _rows(result: ScanResult) -> Iterator[tuple[str, ...]]:
 
 def _short(quote: str) -> str:
     flat = " ".join(quote.split())
-    return flat if len(flat) <= _QUOTE else f"{flat[: _QUOTE - 1]}…"
+    if len(flat) <= _QUOTE:
+        return flat
+    return f"{flat[: _QUOTE - 1]}…"
 
 
 def _agreement(agreement: ScanAgreement) -> Iterator[str]:

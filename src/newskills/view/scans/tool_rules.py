@@ -62,7 +62,9 @@ def tool_error_ignored(transcript: Transcript) -> Finding | None:
         if match is None or exchange.after is None or exchange.calls_again or _NOTICED.search(exchange.after):
             continue
         ignored.append(line_at(exchange.output, match.start()))
-    return Finding(label="ignored", value=float(len(ignored)), quotes=(ignored[0],)) if ignored else None
+    if ignored:
+        return Finding(label="ignored", value=float(len(ignored)), quotes=(ignored[0],))
+    return None
 
 
 def unresolved_error(transcript: Transcript) -> Finding | None:
@@ -72,7 +74,9 @@ def unresolved_error(transcript: Transcript) -> Finding | None:
         return None
     if match := _FAULT.search(last.output):
         return Finding(label="last call failed", quotes=(line_at(last.output, match.start()),))
-    return empty_tool_output(transcript) if last.output.strip().lower() in _EMPTY else None
+    if last.output.strip().lower() in _EMPTY:
+        return empty_tool_output(transcript)
+    return None
 
 
 def special_cased_tests(transcript: Transcript) -> Finding | None:
@@ -108,4 +112,6 @@ def reads_gold(transcript: Transcript) -> Finding | None:
                 return Finding(label="reads gold", quotes=(line_at(line, match.start()),))
             if tests is None and (match := _TESTS.search(line)):
                 tests = line_at(line, match.start())
-    return Finding(label="reads tests", quotes=(tests,)) if tests else None
+    if tests:
+        return Finding(label="reads tests", quotes=(tests,))
+    return None

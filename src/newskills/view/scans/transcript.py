@@ -79,7 +79,9 @@ class Transcript:
     def gold(self) -> str:
         """The expected answer; empty where the record has none."""
         gold = gold_of(self.row)
-        return gold[1].strip() if gold else ""
+        if gold:
+            return gold[1].strip()
+        return ""
 
     @cached_property
     def answer(self) -> str:
@@ -149,7 +151,9 @@ def commands_of(transcript: Transcript) -> Iterator[str]:
 
 def _steps(row: Row) -> list[Row]:
     steps = row.get("steps")
-    return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    if isinstance(steps, list):
+        return [step for step in steps if isinstance(step, dict)]
+    return []
 
 
 def _call_texts(turn: Row) -> Iterator[str]:

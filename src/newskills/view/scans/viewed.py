@@ -90,7 +90,9 @@ def marks_of(folders: Folders, indexed: IndexedBenchmark, file: int, place: int)
 
 def _scanners(folders: Folders, indexed: IndexedBenchmark) -> list[str]:
     place = indexed.results.folder / SCANS
-    return list(scanners_beside(indexed.results.folder))[:MOST_SCANNERS] if folders.holds(place) else []
+    if folders.holds(place):
+        return list(scanners_beside(indexed.results.folder))[:MOST_SCANNERS]
+    return []
 
 
 def _codes(folders: Folders, output: Path, scanner: str) -> tuple[list[str], bytes]:

@@ -83,7 +83,9 @@ def server_options(model: str, gpus: int, address: str | None) -> dict[str, Any]
 def weights_of(model: str) -> Path:
     """Return the trained model of a training folder, else `model` itself."""
     trained = Path(model).expanduser() / FINAL
-    return trained if trained.is_dir() else Path(model).expanduser()
+    if trained.is_dir():
+        return trained
+    return Path(model).expanduser()
 
 
 def gguf_of(folder: Path) -> Path:

@@ -216,7 +216,9 @@ def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: PrintLine)
 def _sizes_made_by_first(stage: Stage, start: str, training: StagedTraining) -> Sizes | None:
     made = _known(stage, _made_with(stage, start, training))
     begun = not training.resume_from or (Path(stage.output) / CHECKPOINTS).is_file()
-    return made if begun else None
+    if begun:
+        return made
+    return None
 
 
 def _awaited(look: Callable[[], T | None]) -> T:

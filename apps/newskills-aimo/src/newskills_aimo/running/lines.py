@@ -27,7 +27,9 @@ def vllm_gpus(vllm: bool) -> int:
     """Return the number of GPUs for vLLM; 0 = llama.cpp."""
     from newskills.models.serving.gpus import visible_gpus
 
-    return max(1, visible_gpus()) if vllm else 0
+    if vllm:
+        return max(1, visible_gpus())
+    return 0
 
 
 def show_lines(lines: Iterable[tuple[str, CommandLine]]) -> int:

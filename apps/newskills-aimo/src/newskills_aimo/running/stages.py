@@ -127,7 +127,9 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
 def _report_to(options: Options) -> tuple[str, ...]:
     """Return where metrics go; to TensorBoard also where nobody asked, if it is here."""
     if options.report_to is None:
-        return ("tensorboard",) if find_spec("tensorboard") else ()
+        if find_spec("tensorboard"):
+            return ("tensorboard",)
+        return ()
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
         here = find_spec("tensorboard") is not None
         if here:
@@ -135,8 +137,12 @@ def _report_to(options: Options) -> tuple[str, ...]:
         else:
             instead = "metrics are not logged elsewhere (tensorboard is not installed)"
         notice(f"WANDB_DISABLED is set: {instead}")
-        return ("tensorboard",) if here else ()
-    return () if options.report_to == "none" else (options.report_to,)
+        if here:
+            return ("tensorboard",)
+        return ()
+    if options.report_to == "none":
+        return ()
+    return (options.report_to,)
 
 
 def _backend(options: Options, fits: bool) -> Backend:

@@ -264,7 +264,9 @@ def _with_aliases(env: Row) -> Row:
 def _listed(value: Any) -> list[str]:
     if isinstance(value, list):
         return [str(item) for item in value]
-    return [str(value)] if value else []
+    if value:
+        return [str(value)]
+    return []
 
 
 def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) -> None:

@@ -139,7 +139,9 @@ def _items(file: File) -> list[DefaultsItem | str]:
     items: list[DefaultsItem | str] = []
     for item in listed:
         items += [SELF] if item == SELF else _choices(item, file)
-    return items if SELF in items else [*items, SELF]
+    if SELF in items:
+        return items
+    return [*items, SELF]
 
 
 def _choices(item: Any, file: File) -> list[DefaultsItem]:
@@ -186,4 +188,6 @@ def _place(package: str | None, group: str, parent: str, *, own_group: bool) -> 
         own = group.replace("/", ".")
         words = {"_global_": "", "_group_": own}
         return words.get(package, package.replace("_global_.", ""))
-    return parent if own_group else group.replace("/", ".")
+    if own_group:
+        return parent
+    return group.replace("/", ".")

@@ -171,7 +171,9 @@ class _DialectReader:
 
 def _section(tree: Any, key: str) -> Row:
     section = tree.get(key) if isinstance(tree, dict) else None
-    return section if isinstance(section, dict) else {}
+    if isinstance(section, dict):
+        return section
+    return {}
 
 
 def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:

@@ -261,4 +261,6 @@ def _arguments(text: str) -> list[str]:
 
 
 def _unfailed(value: Any) -> Any:
-    return None if value is _FAILED else value
+    if value is _FAILED:
+        return None
+    return value

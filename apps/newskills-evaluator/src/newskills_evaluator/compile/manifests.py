@@ -69,7 +69,9 @@ def _newest(folder: Path, version: str) -> str:
     """Return the name of the version's folder; of the newest one where none, or `latest`, is asked for."""
     if version and version != "latest":
         number = _VERSION.match(version)
-        return f"v{number[1]}" if number else Path(version).name
+        if number:
+            return f"v{number[1]}"
+        return Path(version).name
     latest = folder / "latest"
     if latest.is_file():
         return Path(latest.read_text(encoding="utf-8", errors="replace").strip()).name

@@ -149,4 +149,6 @@ def _nodes(execution: ExecutionSection) -> int:
 
 def _gpus(gres: str) -> int:
     match = _GRES.match(gres)
-    return int(match[1]) if match else 0
+    if match:
+        return int(match[1])
+    return 0

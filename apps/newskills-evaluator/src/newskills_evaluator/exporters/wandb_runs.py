@@ -88,7 +88,9 @@ def _run(results: Sequence[Results], settings: Row, run_settings: Row, *, severa
 def _prefix(result: Results, results: Sequence[Results]) -> str:
     """Return what tells scores of tasks apart that have one benchmark."""
     same = [other for other in results if other.job.benchmark == result.job.benchmark]
-    return f"{Path(result.job.folder).name}/" if len(same) > 1 else ""
+    if len(same) > 1:
+        return f"{Path(result.job.folder).name}/"
+    return ""
 
 
 def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:

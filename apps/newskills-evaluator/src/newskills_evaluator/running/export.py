@@ -76,7 +76,9 @@ def model_of(config: Row | None) -> str:
 def _kept(config: Row | None, dest: str) -> Row:
     """Return the settings of the destination in the invocation's own configuration."""
     settings = ((config or {}).get(EXPORT) or {}).get(dest)
-    return dict(settings) if isinstance(settings, dict) else {}
+    if isinstance(settings, dict):
+        return dict(settings)
+    return {}
 
 
 def _changes(parsed: Parsed[ExportOptions], dests: Sequence[str]) -> dict[str, Row]:

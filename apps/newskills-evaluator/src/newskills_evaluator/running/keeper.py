@@ -31,7 +31,9 @@ class _Jobs(Struct, frozen=True):
 class _StoreOfLauncher:
     def find(self, name: str) -> KeptInvocation | None:
         entries = meant(name)
-        return None if entries is None else _Jobs(entries)
+        if entries is None:
+            return None
+        return _Jobs(entries)
 
     def export(self, parsed: Parsed[ExportOptions]) -> tuple[list[Path], int]:
         from newskills_evaluator.running.export import export_invocations

@@ -97,7 +97,9 @@ def _brought(item: Any, file: File, folders: Sequence[Path], chain: tuple[Path, 
     if item == LOCAL and not any((folder / f"{item}.yaml").is_file() for folder in folders):
         return {"cluster": {"type": "local"}}
     content = _found(item, folders, file).content
-    return {GROUPS.get(group, group): content} if slash else content
+    if slash:
+        return {GROUPS.get(group, group): content}
+    return content
 
 
 def _found(name: str, folders: Sequence[Path], file: File) -> File:

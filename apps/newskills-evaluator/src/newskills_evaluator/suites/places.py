@@ -17,7 +17,9 @@ FOLDER = "./eval_results"
 
 def section_of(value: Any) -> Row:
     """Return `value` where it is a section; an empty one where it is something else."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def execution_of(tree: Row, service: Row, fault: Fault) -> tuple[Row, list[str]]:

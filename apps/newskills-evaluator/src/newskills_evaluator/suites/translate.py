@@ -109,7 +109,9 @@ class _SuiteTranslator:
         if f".py:{PREFIX}" in bare:
             bare = bare.rpartition(".py:")[2]
         if scheme in ("", "skills", "container") and not bare.endswith(".py") and (mapped_task := map_task(bare)):
-            return bare if bare in SHOT_TASKS else mapped_task.benchmark
+            if bare in SHOT_TASKS:
+                return bare
+            return mapped_task.benchmark
         close = suggest(bare, own_names())
         what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
         if scheme in _ELSEWHERE:
@@ -217,7 +219,9 @@ class _SuiteTranslator:
                     (*place, "type"),
                     f"newskills has no metric '{kind}' for a model behind '{metric.get('service')}'",
                 )
-        return _given(judge_metric) if judge_metric else None
+        if judge_metric:
+            return _given(judge_metric)
+        return None
 
     def key(self, service: Row, path: tuple[str | int, ...]) -> str | None:
         """Return the variable that holds the key: the key's value is never written."""
@@ -227,7 +231,9 @@ class _SuiteTranslator:
             self.fault(
                 (*path, "api_key"), "keys are not written into files: write ${VARIABLE}, and export the variable"
             )
-        return named[1] if named else None
+        if named:
+            return named[1]
+        return None
 
     def differences(self, benchmark_config: Row, service: str, path: tuple[str | int, ...]) -> None:
         for key in ("instruction_template", "verifier"):

@@ -166,7 +166,9 @@ class RunFolder(ABC):
                 f"resume_from={resume_from}: expected a {SCHEME} path, or a folder whose {CHECKPOINTS} names a state."
             )
         client.load_state(checkpoint.state_path)
-        return 0 if checkpoint.final else checkpoint.batch
+        if checkpoint.final:
+            return 0
+        return checkpoint.batch
 
     def _claim(self, config: RunConfig) -> None:
         path = self.path / SETTINGS

@@ -109,7 +109,9 @@ def _client_name(folder: Path) -> str:
     """Return the folder's name in a form by which the client finds the tokenizer: from a name with two slashes it would
     take off the last part."""
     name = str(folder)
-    return f"{name}/" if name.count("/") == 2 else name
+    if name.count("/") == 2:
+        return f"{name}/"
+    return name
 
 
 def _token(options: ServeTinkerOptions, environ: Mapping[str, str]) -> str:

@@ -143,4 +143,6 @@ def _row_printer(config: TinkerRlConfig | TinkerSftConfig) -> Callable[[Row], No
         done = f"step {row['progress/batch']} ({row['progress/done_frac']:.0%})"
         sys.stderr.write(printable(" · ".join([done, *values])) + "\n")
 
-    return show_row if config.verbose else lambda _: None
+    if config.verbose:
+        return show_row
+    return lambda _: None

@@ -60,7 +60,9 @@ class BaseModel:
             if (self.folder / file).is_file():
                 end_tokens = msgspec.json.decode((self.folder / file).read_bytes(), type=Row).get("eos_token_id")
                 if end_tokens is not None:
-                    return end_tokens if isinstance(end_tokens, list) else [end_tokens]
+                    if isinstance(end_tokens, list):
+                        return end_tokens
+                    return [end_tokens]
         return []
 
 
@@ -123,7 +125,9 @@ class ModelEngine:
     def writer(self, run_id: str, *, optimizer: bool) -> Callable[[Path], None]:
         """Return the function that writes the model of this moment into a folder."""
         trainer = self._learner(run_id)
-        return trainer.save_state if optimizer else trainer.save_adapter
+        if optimizer:
+            return trainer.save_state
+        return trainer.save_adapter
 
     def restore(self, run_id: str, state: Path, *, optimizer: bool) -> None:
         """Restore a model from a saved state. Raises DataError."""
@@ -239,4 +243,6 @@ def _scores(asker: ServedTrainer, request: SampleRequest, prompt: Sequence[int])
     if last is not None and last >= len(prompt):
         raise DataError(f"prompt_logprobs_last_n is {last}, but the prompt has only {len(prompt)} tokens.")
     scores = asker.scores(prompt)
-    return scores if last is None else [*([None] * (len(scores) - last)), *scores[-last:]]
+    if last is None:
+        return scores
+    return [*([None] * (len(scores) - last)), *scores[-last:]]

@@ -174,7 +174,9 @@ def _done(jobs: Sequence[QueuedCall]) -> list[Answer | RefusedRequest]:
         return [_outcome(job.run) for job in jobs]
     together = first.together
     outcomes = guard(lambda: together([job.item for job in jobs]))
-    return [_outcome(job.run) for job in jobs] if isinstance(outcomes, Failure) else [*outcomes]
+    if isinstance(outcomes, Failure):
+        return [_outcome(job.run) for job in jobs]
+    return [*outcomes]
 
 
 def _outcome(run: Callable[[], Answer]) -> Answer | RefusedRequest:
@@ -185,4 +187,6 @@ def _outcome(run: Callable[[], Answer]) -> Answer | RefusedRequest:
             return RefusedRequest(str(error), user=True)
 
     result = guard(attempt)
-    return RefusedRequest(result.message, user=False) if isinstance(result, Failure) else result
+    if isinstance(result, Failure):
+        return RefusedRequest(result.message, user=False)
+    return result

@@ -210,11 +210,9 @@ class TinkerService:
             return json_response(row)
         if isinstance(answer, RefusedRequest):
             return json_response({"error": answer.message, "category": "user" if answer.user else "server"})
-        return (
-            Response(body=answer, content_type=wire.PROTOBUF)
-            if isinstance(answer, bytes)
-            else json_response(answer)
-        )
+        if isinstance(answer, bytes):
+            return Response(body=answer, content_type=wire.PROTOBUF)
+        return json_response(answer)
 
     def _cancel(self, body: bytes) -> Row:
         self._queue.cancel(wire.read_json(body, wire.FutureRequest).request_id)
@@ -268,7 +266,9 @@ class TinkerService:
             def create() -> Answer:
                 self._engine.create(run, base, state, optimizer=optimizer)
                 self._saved.begin(run)
-                return loaded if state else {"type": "create_model", "model_id": model_id}
+                if state:
+                    return loaded
+                return {"type": "create_model", "model_id": model_id}
 
             session.models.append(model_id)
             line = RequestQueue(self._queue, model_id)

@@ -66,9 +66,10 @@ def last_boxes(text: str) -> Boxes | None:
     run: list[tuple[str, str]] = []
     end, position = 0, max(first - _LONGEST_BEFORE_BOX, 0)
     while (match := _BOX.search(text, position)) is not None:
-        content, stop = (
-            _between_glm_marks(text, match.end()) if match[0] == _GLM_BEGIN else _content(text, match.end())
-        )
+        if match[0] == _GLM_BEGIN:
+            content, stop = _between_glm_marks(text, match.end())
+        else:
+            content, stop = _content(text, match.end())
         if content is None:
             return Boxes(None, 0)
         position = stop
@@ -86,7 +87,9 @@ def last_boxes(text: str) -> Boxes | None:
     if len(distinct) > 1 and all(names) and len(set(names)) == len(names):
         return Boxes(", ".join(f"{name}={content}" for name, content in distinct), len(distinct))
     contents = list(dict.fromkeys(content for _, content in distinct))
-    return Boxes(", ".join(contents), len(contents)) if contents else None
+    if contents:
+        return Boxes(", ".join(contents), len(contents))
+    return None
 
 
 def without_placeholders(text: str) -> str:
@@ -119,7 +122,9 @@ def _is_side_by_side(text: str, start: int, stop: int) -> bool:
 def _between_glm_marks(text: str, start: int) -> tuple[str | None, int]:
     """Return (what GLM's models put between their marks of an answer, the place behind it)."""
     stop = text.find(_GLM_END, start)
-    return (None, len(text)) if stop < 0 else (text[start:stop], stop + len(_GLM_END))
+    if stop < 0:
+        return (None, len(text))
+    return (text[start:stop], stop + len(_GLM_END))
 
 
 def _content(text: str, start: int) -> tuple[str | None, int]:

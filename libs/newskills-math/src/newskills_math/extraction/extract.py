@@ -141,13 +141,17 @@ def _boxed(text: str) -> ExtractedAnswer | None:
 
 def _hashes(text: str) -> ExtractedAnswer | None:
     line = last_behind_hashes(text) if "####" in text else None
-    return ExtractedAnswer(line, "hashes") if line else None
+    if line:
+        return ExtractedAnswer(line, "hashes")
+    return None
 
 
 def _json(text: str) -> ExtractedAnswer | None:
     """Return the field `answer` of an object; several that differ are a list."""
     answers = json_answers(text) if "nswer" in text else []
-    return ExtractedAnswer(", ".join(answers), "json") if answers else None
+    if answers:
+        return ExtractedAnswer(", ".join(answers), "json")
+    return None
 
 
 def _headed(text: str) -> ExtractedAnswer | None:
@@ -159,7 +163,9 @@ def _headed(text: str) -> ExtractedAnswer | None:
         return ExtractedAnswer(inside.strip(), "heading")
     line = rest.split("\n", 1)[0].strip(" \t*_`").rstrip(".")
     is_answer = line != "" and len(line.split()) <= _MOST_WORDS and _PHRASE.search(line) is None
-    return ExtractedAnswer(line, "heading") if is_answer else None
+    if is_answer:
+        return ExtractedAnswer(line, "heading")
+    return None
 
 
 def _tagged(text: str) -> ExtractedAnswer | None:
@@ -172,7 +178,9 @@ def _tagged(text: str) -> ExtractedAnswer | None:
         return ExtractedAnswer(None, "unclosed")
     inner = body[:end].strip()
     box = _boxed(inner)
-    return box if box is not None else ExtractedAnswer(inner or None, "tag")
+    if box is not None:
+        return box
+    return ExtractedAnswer(inner or None, "tag")
 
 
 def _phrase(text: str) -> ExtractedAnswer | None:
@@ -182,7 +190,9 @@ def _phrase(text: str) -> ExtractedAnswer | None:
     if (inside := _display(rest)) is not None:
         return ExtractedAnswer(inside.strip(), "phrase")
     line = _SENTENCE_END.split(rest, maxsplit=1)[0].strip(" \t*_`")
-    return ExtractedAnswer(line, "phrase") if line else None
+    if line:
+        return ExtractedAnswer(line, "phrase")
+    return None
 
 
 def _stated_phrase(text: str) -> ExtractedAnswer | None:
@@ -197,7 +207,9 @@ def _stated_phrase(text: str) -> ExtractedAnswer | None:
 def _behind_phrase(text: str) -> str | None:
     tail = text[-_TAIL:]
     last = _last(_PHRASE, tail)
-    return None if last is None else tail[last.end() :]
+    if last is None:
+        return None
+    return tail[last.end() :]
 
 
 def _display(rest: str) -> str | None:
@@ -230,12 +242,16 @@ def _closing(text: str) -> ExtractedAnswer | None:
     closing = closing_answer(text[-_TAIL:])
     if closing.gives_up:
         return ExtractedAnswer(None, "none")
-    return ExtractedAnswer(closing.answer, "closing") if closing.answer else None
+    if closing.answer:
+        return ExtractedAnswer(closing.answer, "closing")
+    return None
 
 
 def _last_number(text: str) -> ExtractedAnswer | None:
     last = _last(_NUMBER, text[-_TAIL:])
-    return ExtractedAnswer(last.group().rstrip(","), "number") if last is not None else None
+    if last is not None:
+        return ExtractedAnswer(last.group().rstrip(","), "number")
+    return None
 
 
 _Step = Callable[[str], ExtractedAnswer | None]

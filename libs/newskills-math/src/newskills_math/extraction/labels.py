@@ -115,7 +115,9 @@ def _scalar(text: str, start: int) -> str | None:
     if quoted is not None:
         return _unescaped(quoted[1] if quoted[1] is not None else quoted[2]).strip() or None
     bare = _BARE.match(text, start)
-    return bare[0] if bare is not None and bare[0] not in ("null", "None") else None
+    if bare is not None and bare[0] not in ("null", "None"):
+        return bare[0]
+    return None
 
 
 def _unescaped(text: str) -> str:

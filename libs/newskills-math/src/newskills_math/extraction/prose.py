@@ -46,4 +46,6 @@ def _bare_formula(text: str) -> str:
     if len(formulas) != 1 or not _CONTENT.search(formulas[0]):
         return ""
     before, _, behind = text.partition(formulas[0])
-    return "" if changes_value(before, behind) else formulas[0]
+    if changes_value(before, behind):
+        return ""
+    return formulas[0]

@@ -50,7 +50,9 @@ def value_of(formula: str) -> str | None:
     if any(p.fullmatch(first) for p in _MEASURED) and _LETTERS.search(_COMMAND.sub("", last)) is None:
         return last + about
     if len(sides) > 2:
-        return last + about if len(first) > 2 else f"{first} = {last}{about}"
+        if len(first) > 2:
+            return last + about
+        return f"{first} = {last}{about}"
     return " = ".join(sides) + about
 
 
@@ -69,7 +71,9 @@ def _concluded(formula: str) -> str:
     if len(congruent) > 2 or (len(congruent) == 2 and len(congruent[0].strip()) != 1):
         formula = _MODULUS.sub("", congruent[-1])
     parts = [part for part in _CONCLUSION.split(formula) if part.strip(_END)]
-    return parts[-1].strip(_END).rstrip("\\") if parts else ""
+    if parts:
+        return parts[-1].strip(_END).rstrip("\\")
+    return ""
 
 
 def _without_estimate(formula: str) -> tuple[str, str]:

@@ -134,7 +134,9 @@ def after_thinking(text: str) -> str | None:
     if span.open_at >= 0:
         return None
     answer = span.kept + text[span.start : span.end]
-    return answer if span.start else _after_words(answer)
+    if span.start:
+        return answer
+    return _after_words(answer)
 
 
 def without_thinking(text: str) -> str:
@@ -224,7 +226,9 @@ def after_first_thinking(text: str, fence: str) -> str | None:
         if mark is None and not fenced:
             return None
     answer = text[mark.end() :] if mark is not None else _after_words(text)
-    return None if answer is None else answer[: _own_end(answer)]
+    if answer is None:
+        return None
+    return answer[: _own_end(answer)]
 
 
 def _own_end(answer: str) -> int:
@@ -298,7 +302,9 @@ def _after_words(text: str) -> str | None:
         return text
     if _WITHOUT_TOKENS.match(text):
         _, ended, answer = text.rpartition(_FINAL_WITHOUT_TOKENS)
-        return answer if ended else None
+        if ended:
+            return answer
+        return None
     if _IN_WORDS.match(text):
         return text.partition(_END_IN_WORDS)[2] or text
     return text

@@ -65,7 +65,9 @@ class Atoms(Cursor):
             if self._is("-", "+"):
                 sign = self._take().text
                 inner = self._script()
-                return Node("neg", (inner,)) if sign == "-" else inner
+                if sign == "-":
+                    return Node("neg", (inner,))
+                return inner
             if self._accept("*"):
                 return Node("sym", name="*")
             return self._atom()
@@ -200,7 +202,9 @@ class Atoms(Cursor):
             self._expect("(")
             inside = self._list()
             self._expect(")")
-        return inside.args if inside.kind == "list" else (inside,)
+        if inside.kind == "list":
+            return inside.args
+        return (inside,)
 
     def _function(self) -> Node:
         with self._nested():
@@ -217,7 +221,9 @@ class Atoms(Cursor):
             if exponent is not None and exponent == Node("neg", (number(1),)) and name in tables.FUNCTIONS:
                 name, exponent = tables.FUNCTIONS.get(f"a{name}", name), None
             node = Node("fn", (*argument, *base), name="logb" if base and name in ("log", "ln") else name)
-            return Node("pow", (node, exponent)) if exponent is not None else node
+            if exponent is not None:
+                return Node("pow", (node, exponent))
+            return node
 
     def _argument(self) -> tuple[Node, ...]:
         """In brackets, else the product of plain factors up to a sign, a slash or the next function."""
@@ -238,7 +244,9 @@ class Atoms(Cursor):
         with self._nested():
             if name in (r"\frac", r"\binom"):
                 top, bottom = self._digit_or_group(), self._digit_or_group()
-                return Node("div", (top, bottom)) if name == r"\frac" else Node("fn", (top, bottom), name="binom")
+                if name == r"\frac":
+                    return Node("div", (top, bottom))
+                return Node("fn", (top, bottom), name="binom")
             if name == r"\sqrt":
                 return self._root()
             if name in (r"\sum", r"\prod"):
@@ -331,7 +339,9 @@ class Atoms(Cursor):
             cases = tuple(Node("tuple", row, name="<>") if len(row) > 1 else row[0] for row in rows)
             return Node("list", cases, name=",")
         matrix = Node("matrix", tuple(Node("tuple", row, name="[]") for row in rows))
-        return Node("fn", (matrix,), name="det") if name == "vmatrix" else matrix
+        if name == "vmatrix":
+            return Node("fn", (matrix,), name="det")
+        return matrix
 
     def _row(self, is_case: bool) -> tuple[Node, ...]:
         while self._is("|"):
@@ -359,7 +369,9 @@ class Atoms(Cursor):
             if opening == "{":
                 if closing != "}":
                     raise Unreadable("a group without end")
-                return Node("set", inside.args) if inside.kind == "list" else inside
+                if inside.kind == "list":
+                    return Node("set", inside.args)
+                return inside
             if closing not in (")", "]"):
                 raise Unreadable("a bracket without end")
             if opening + closing in ("(]", "[)") and inside.kind != "list":
@@ -367,7 +379,9 @@ class Atoms(Cursor):
             if inside.kind == "list" and inside.name in (",", ";"):
                 return Node("tuple", inside.args, name=opening + closing)
             if inside.kind in ("matrix", "tuple") or inside.kind == "list":
-                return Node("tuple", (inside,), name=opening + closing) if opening == "[" else inside
+                if opening == "[":
+                    return Node("tuple", (inside,), name=opening + closing)
+                return inside
             return inside
 
     def _set(self) -> Node:

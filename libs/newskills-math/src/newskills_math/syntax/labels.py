@@ -22,14 +22,18 @@ def of_arguments(application: Node, value: Node) -> str:
     """
     free = symbols(value)
     parts = [_of_argument(argument, free) for argument in application.args]
-    return f"({','.join(parts)})" if any(parts) else ""
+    if any(parts):
+        return f"({','.join(parts)})"
+    return ""
 
 
 def _of_argument(argument: Node, free: frozenset[str]) -> str:
     if argument.kind == "num":
         return str(argument.value)
     is_fixed = argument.name.isupper() or argument.name in _CONSTANTS
-    return argument.name if is_fixed and argument.name not in free else ""
+    if is_fixed and argument.name not in free:
+        return argument.name
+    return ""
 
 
 def usual_order(names: Sequence[str]) -> list[int] | None:
@@ -42,7 +46,9 @@ def usual_order(names: Sequence[str]) -> list[int] | None:
     order = sorted(range(len(names)), key=lambda at: _rank(names[at]))
     letters = [ord(names[at][0]) for at in order]
     is_run = letters == list(range(letters[0], letters[0] + len(letters)))
-    return order if is_run or len(set(letters)) == 1 else None
+    if is_run or len(set(letters)) == 1:
+        return order
+    return None
 
 
 def _rank(name: str) -> tuple[str, int]:

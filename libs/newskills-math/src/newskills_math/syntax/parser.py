@@ -57,7 +57,11 @@ class _Parser(Atoms):
             elif token.kind != "end":
                 items[-1].append(token.text)
         texts = tuple(Node("text", name=" ".join(item)) for item in items if item)
-        return texts[0] if len(texts) == 1 else Node("list", texts, name=",") if texts else Node("text")
+        if len(texts) == 1:
+            return texts[0]
+        if texts:
+            return Node("list", texts, name=",")
+        return Node("text")
 
     def _skip_lead_in(self) -> None:
         words = []
@@ -97,7 +101,10 @@ class _Parser(Atoms):
             elif (token.kind == "op" and token.text == "&") or (
                 token.kind == "text" and token.text.lower().strip(" ,;") in tables.SEPARATORS
             ):
-                separator = "or" if token.text.lower().strip(" ,;") in ("or", "oder", "ou", "或") else "and"
+                if token.text.lower().strip(" ,;") in ("or", "oder", "ou", "或"):
+                    separator = "or"
+                else:
+                    separator = "and"
             else:
                 return separator
             self._at += 1
@@ -315,7 +322,9 @@ class _Parser(Atoms):
         if self._is("^"):
             with self._nested():
                 raised = self._raised(exponent)
-            return Node("deg", (node,)) if raised.kind == "deg" else Node("pow", (base, raised))
+            if raised.kind == "deg":
+                return Node("deg", (node,))
+            return Node("pow", (base, raised))
         return node
 
     def _primes(self, base: Node) -> Node:
@@ -358,7 +367,9 @@ def _times(left: Node, right: Node, sign: str) -> Node:
     if sign == r"\times" and all(_is_vector(side) for side in (left, right)):
         first, second = sorted((left.name, right.name))
         crossed = Node("sym", name=f"{first} cross {second}")
-        return crossed if left.name == first else Node("neg", (crossed,))
+        if left.name == first:
+            return crossed
+        return Node("neg", (crossed,))
     return Node("mul", (left, right), name="*")
 
 

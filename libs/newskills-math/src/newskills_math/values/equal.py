@@ -86,13 +86,19 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
     big_gold, a, cut_gold = _value(gold, natural)
     big_pred, b, cut_pred = _value(pred, natural)
     if cut_gold or cut_pred:
-        return True if cut_gold and cut_pred and agree(a, b) else None
+        if cut_gold and cut_pred and agree(a, b):
+            return True
+        return None
     if big_gold or big_pred:
-        return False if (a is not None or b is not None) else None
+        if a is not None or b is not None:
+            return False
+        return None
     if a is None or b is None:
         return None
     if agree(a, b):
-        return True if max(_places(gold), _places(pred)) >= 0 else _stays_equal(gold, pred, a, b, natural)
+        if max(_places(gold), _places(pred)) >= 0:
+            return True
+        return _stays_equal(gold, pred, a, b, natural)
     places = [p for p in (_places(gold), _places(pred)) if p >= 0]
     return bool(places) and _rounds_to(a, b, min(places), options.digits)
 
@@ -262,9 +268,13 @@ def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | Non
     left, right = Numeric(real, natural_log=natural), Numeric(real, natural_log=natural)
     (big_gold, a), (big_pred, b) = _attempt(left, gold), _attempt(right, pred)
     if a is None or b is None:
-        return False if (big_gold and b is not None) or (big_pred and a is not None) else None
+        if (big_gold and b is not None) or (big_pred and a is not None):
+            return False
+        return None
     if left.truncated or right.truncated:
-        return True if left.truncated and right.truncated and agree(a, b) else None
+        if left.truncated and right.truncated and agree(a, b):
+            return True
+        return None
     if agree(a, b):
         return True
     all_positive = all(v > 0 for v in point.values())
@@ -292,7 +302,9 @@ def ratio(first: Node, second: Node) -> Any:
         terms.append(b / a)
         if not agree(terms[0], terms[-1]):
             return None
-    return terms[0] if len(terms) >= 2 else None
+    if len(terms) >= 2:
+        return terms[0]
+    return None
 
 
 def differ_by_constant(first: Node, second: Node) -> bool:
@@ -317,7 +329,9 @@ def real_value(node: Node) -> Any:
     except (Undefined, Unreadable, TooBig):
         return None
     mp = context()
-    return mp.re(value) if abs(mp.im(value)) == 0 and not numeric.truncated else None
+    if abs(mp.im(value)) == 0 and not numeric.truncated:
+        return mp.re(value)
+    return None
 
 
 def rename(node: Node, old: str, new: str) -> Node:

@@ -209,7 +209,9 @@ def _exact_big(node: Node, point: Exact) -> Fraction:
     if has(body, "big") or (high - low) * sum(1 for _ in walk(body)) > _MAX_STEPS / 10:
         raise NotExact("many terms")
     values = [exact(body, {**point, variable.name: Fraction(n)}) for n in range(int(low), int(high) + 1)]
-    return sum(values, Fraction(0)) if node.name == "sum" else math.prod(values, start=Fraction(1))
+    if node.name == "sum":
+        return sum(values, Fraction(0))
+    return math.prod(values, start=Fraction(1))
 
 
 @lru_cache(maxsize=8)
@@ -315,7 +317,9 @@ class Numeric:
             argument = self.value(node.args[0])
             self._small(argument, 10)
             if self._mp.im(argument) == 0 and self._mp.re(argument) > 0 and argument != 1:
-                return self._mp.zeta(argument) if node.name == "zeta" else self._mp.gamma(argument)
+                if node.name == "zeta":
+                    return self._mp.zeta(argument)
+                return self._mp.gamma(argument)
         return self._opaque(node.name, [self.value(a) for a in node.args])
 
     def _opaque(self, name: str, args: list[Any]) -> Any:
@@ -334,7 +338,9 @@ class Numeric:
             odd = _odd_root(node.args[1])
             if odd is not None:
                 size = (-mp.re(base)) ** (mp.mpf(odd.numerator) / odd.denominator)
-                return -size if odd.numerator % 2 else size
+                if odd.numerator % 2:
+                    return -size
+                return size
             self.branched = self.branched or not mp.isint(exponent)
         self._small(exponent, 160)
         if abs(mp.mag(base)) > 0 and mp.mag(exponent) + abs(mp.mag(mp.log(abs(base)) or 1)) > 160:
@@ -411,7 +417,9 @@ class Numeric:
             if name == "logb":
                 return mp.log(args[0]) / mp.log(args[1])
             ten = name == "lg" or (name == "log" and not self._natural_log)
-            return mp.log(args[0]) / mp.log(10) if ten else mp.log(args[0])
+            if ten:
+                return mp.log(args[0]) / mp.log(10)
+            return mp.log(args[0])
         if name == "cis":
             self._small(args[0], 2000)
             return mp.expj(args[0])
@@ -447,7 +455,9 @@ class Numeric:
         if name in ("floor", "ceil", "max", "min", "sgn") and all(mp.im(a) == 0 for a in args):
             real = [mp.re(a) for a in args]
             if name in ("max", "min"):
-                return max(real) if name == "max" else min(real)
+                if name == "max":
+                    return max(real)
+                return min(real)
             return {"floor": mp.floor, "ceil": mp.ceil, "sgn": mp.sign}[name](real[0])
         if name in ("gcd", "lcm") and all(mp.isint(a) for a in args):
             whole = [int(mp.re(a)) for a in args]
@@ -479,4 +489,6 @@ def _odd_root(exponent: Node) -> Fraction | None:
         value = exact(exponent, {})
     except (NotExact, Undefined, TooBig):
         return None
-    return value if value.denominator % 2 and value.denominator > 1 else None
+    if value.denominator % 2 and value.denominator > 1:
+        return value
+    return None

@@ -164,7 +164,9 @@ def _interval(node: Node) -> tuple[Piece, ...]:
     )  # an infinite end is open however it is written
     if low > high:
         raise NoRealSet("ends in the wrong order")
-    return (piece,) if low < high or (piece.low_closed and piece.high_closed) else ()
+    if low < high or (piece.low_closed and piece.high_closed):
+        return (piece,)
+    return ()
 
 
 def _relation(node: Node) -> RealSet:

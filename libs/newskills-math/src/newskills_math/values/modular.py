@@ -29,7 +29,9 @@ def same_number(gold: Node, pred: Node) -> bool | None:
         return None
     try:
         verdict = _judged(gold, pred, reduce=True)
-        return _judged(gold, pred, reduce=False) if verdict is None else verdict
+        if verdict is None:
+            return _judged(gold, pred, reduce=False)
+        return verdict
     except (ValueError, RecursionError):  # a denominator that the prime divides
         return None
 
@@ -64,7 +66,9 @@ def _judged(gold: Node, pred: Node, *, reduce: bool) -> bool | None:
         if a == b != 0:
             return False
         equal = equal and a == b == 0
-    return True if equal and not reduced else None
+    if equal and not reduced:
+        return True
+    return None
 
 
 class _Remainders:

@@ -36,7 +36,9 @@ def differ_in_one_integer(gold: Node, pred: Node) -> bool:
 
 
 def _kind(node: Node) -> str:
-    return node.name if node.kind == "fn" else node.kind
+    if node.kind == "fn":
+        return node.name
+    return node.kind
 
 
 def _keeps_apart(a: Node, b: Node) -> bool:

@@ -117,7 +117,9 @@ def _of_polynomial(values: list[Fraction]) -> set[Fraction]:
     c, a = values[0], second[0] / 2
     b = first[0] - a
     if not a:
-        return {-c / b} if b else set()
+        if b:
+            return {-c / b}
+        return set()
     vertex, spread = -b / (2 * a), b * b - 4 * a * c
     if spread <= 0:
         return {vertex}

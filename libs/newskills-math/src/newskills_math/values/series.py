@@ -51,4 +51,6 @@ def infinite_sum(mp: Any, term: Callable[[Any], Any], low: int) -> Any:
     except mp.NoConvergence:
         return None
     first_terms = mp.fsum(term(mp.mpf(n)) for n in range(low, low + _APART))
-    return whole if abs(first_terms + rest - whole) < close * _SLACK * (1 + abs(whole)) else None
+    if abs(first_terms + rest - whole) < close * _SLACK * (1 + abs(whole)):
+        return whole
+    return None

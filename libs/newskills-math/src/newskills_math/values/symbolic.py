@@ -97,7 +97,9 @@ def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:
 
 def _wrapped(text: str) -> str:
     text = text.replace("$", "").replace(r"\limits", "")
-    return text if _ENVIRONMENT.match(text) else f"${text}$"
+    if _ENVIRONMENT.match(text):
+        return text
+    return f"${text}$"
 
 
 def _too_big(text: str) -> bool:
@@ -119,7 +121,9 @@ def balanced(text: str) -> bool:
 def _in_words(text: str) -> list[str]:
     """Return the words and letters of a plain text with words in it; empty for a formula."""
     words = [] if "\\" in text else _LETTERS.findall(text)
-    return words if any(len(word) > _LONGEST_NAME for word in words) else []
+    if any(len(word) > _LONGEST_NAME for word in words):
+        return words
+    return []
 
 
 def _doubt(pred: str, gold: str) -> str:

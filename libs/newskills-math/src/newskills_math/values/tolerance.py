@@ -52,7 +52,9 @@ def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
     value = _value(measured.value if measured else text)
     if value is None:
         return None
-    return (value, measured.factor, measured.base) if measured else (value, Fraction(1), ())
+    if measured:
+        return (value, measured.factor, measured.base)
+    return (value, Fraction(1), ())
 
 
 def _value(text: str) -> Fraction | None:

@@ -195,7 +195,9 @@ class SandboxClient:
             values = self._codec.decode(response.body)
         except ValueError:
             return {}
-        return values if isinstance(values, dict) else {}
+        if isinstance(values, dict):
+            return values
+        return {}
 
     def _unreachable(self, error: ExchangeError) -> SandboxError:
         return SandboxError(f"The sandbox at {self.address} cannot be reached: {error.message}")
@@ -219,4 +221,6 @@ def wire_name(session_id: str) -> str:
 
 def _text(values: Mapping[str, Any], key: str) -> str:
     value = values.get(key)
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

@@ -105,7 +105,9 @@ def encode(values: Mapping[str, Any], codec: JsonCodec) -> bytes:
 
 
 def _clean(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value
 
 
 def _text(values: Mapping[str, Any], key: str, default: str) -> str:

@@ -47,7 +47,9 @@ class Budget:
             return ""
         count, used = self._written(pids)
         self._next_walk = now + WALK_SHARE * (time.monotonic() - now)
-        return "disk" if used > self._limits["disk"] or count > self._limits["files"] else ""
+        if used > self._limits["disk"] or count > self._limits["files"]:
+            return "disk"
+        return ""
 
     def clear(self) -> None:
         """Remove the session's files, of which there were too many. Its processes must have ended."""

@@ -54,7 +54,9 @@ class Capture:
 
     def text(self) -> str:
         text = self._kept.decode("utf-8", "replace")
-        return text[: self._limit] + CUT if self._cut or len(text) > self._limit else text
+        if self._cut or len(text) > self._limit:
+            return text[: self._limit] + CUT
+        return text
 
     def close(self) -> None:
         os.close(self.descriptor)

@@ -142,7 +142,9 @@ def _dedented(code: str) -> str:
     lines = code.splitlines(keepends=True)
     first = next((line for line in lines if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
-    return "".join([line.removeprefix(indent) for line in lines]) if indent else code
+    if indent:
+        return "".join([line.removeprefix(indent) for line in lines])
+    return code
 
 
 def _execute(code: CodeType, namespace: dict[str, Any]) -> Any:
@@ -204,7 +206,9 @@ def _short(value: object) -> str:
         text = _repr(value)
     except Exception as error:  # noqa: BLE001 - the object is the cell's own
         text = f"<{type(error).__name__} in repr>"
-    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
+    if len(text) <= LONGEST_VALUE:
+        return text
+    return text[:LONGEST_VALUE] + "…"
 
 
 def run_script(code: str) -> None:

@@ -93,10 +93,14 @@ def _required(line: str) -> str:
         from packaging.requirements import Requirement
     except ImportError:
         match = _NAME.match(line)
-        return match.group() if match and "extra" not in line.partition(";")[2] else ""
+        if match and "extra" not in line.partition(";")[2]:
+            return match.group()
+        return ""
     requirement = Requirement(line)
     applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    return str(requirement.name) if applies else ""
+    if applies:
+        return str(requirement.name)
+    return ""
 
 
 def _entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:

@@ -464,7 +464,9 @@ def _status(watch: Watch) -> str:
     if watch.excess:
         return "out_of_memory"
     if watch.answered and not watch.corrupt:
-        return "error" if watch.reply[16] else "completed"
+        if watch.reply[16]:
+            return "error"
+        return "completed"
     if watch.nonce or (watch.process.status or 0) < 0:
         return "crashed"
     return "exited"

@@ -229,7 +229,9 @@ def _limits() -> str:
 
 
 def _user() -> str:
-    return "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"
+    if os.geteuid() == 0:
+        return "root"
+    return f"uid {os.geteuid()}"
 
 
 def _python() -> str:

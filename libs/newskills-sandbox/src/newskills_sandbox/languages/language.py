@@ -49,7 +49,9 @@ class Language:
             return str(outcome["status"])
         if self.broken is not None and outcome["exit"] == self.broken:
             raise SandboxError(f"{self.name} could not start: {outcome['err'].strip()}")
-        return self.failure if outcome["exit"] else "completed"
+        if outcome["exit"]:
+            return self.failure
+        return "completed"
 
 
 def script(code: str) -> Message:

@@ -55,7 +55,9 @@ def _request(execution: Execution, settings: SandboxSettings) -> Message:
 
 def _folders(settings: SandboxSettings) -> Sequence[str]:
     lean = _find(settings)
-    return lean.folders if lean else ()
+    if lean:
+        return lean.folders
+    return ()
 
 
 def _how_to_install(settings: SandboxSettings) -> str:
@@ -88,7 +90,9 @@ def _installed() -> _Lean | None:
     if lean_path and not os.path.exists(Path(lean_path).with_name("elan")):
         return _program(Path(lean_path))
     lean = _default_toolchain()
-    return _program(lean) if lean else None
+    if lean:
+        return _program(lean)
+    return None
 
 
 def _program(lean: Path) -> _Lean:
@@ -157,7 +161,9 @@ def _default_toolchain() -> Path | None:
         return default.resolve()
     lean_paths = map(Path, glob.glob(f"{glob.escape(str(toolchains))}/*/bin/lean"))
     newest = max(lean_paths, key=lambda lean: _version(lean.parents[1].name), default=None)
-    return newest.resolve() if newest else None
+    if newest:
+        return newest.resolve()
+    return None
 
 
 def _folder_name(toolchain: str) -> str:

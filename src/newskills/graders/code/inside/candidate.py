@@ -55,7 +55,9 @@ def main() -> None:
 
 def _do(request: bytes, objects: Objects) -> Any:
     what, *arguments = decode(request, objects.held.__getitem__)
-    return _load(*arguments) if what == "load" else _ACTIONS[what](*arguments)
+    if what == "load":
+        return _load(*arguments)
+    return _ACTIONS[what](*arguments)
 
 
 _ACTIONS: dict[str, Callable[..., Any]] = {

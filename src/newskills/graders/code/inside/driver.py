@@ -70,7 +70,9 @@ def build(part: dict[str, Any], folder: str, task: dict[str, Any]) -> dict[str, 
         built = run(step, folder, b"", dict(task, cpu=task["build_cpu"], wall=3 * task["build_cpu"]))
         if built["kind"] != "ended" or built["code"] != 0:
             return {"build": built}
-    return {"missing": part["run"][0]} if _missing(part["run"][0]) else {}
+    if _missing(part["run"][0]):
+        return {"missing": part["run"][0]}
+    return {}
 
 
 def _missing(program: str) -> bool:
@@ -133,7 +135,9 @@ def limit(cpu: float, output: int) -> None:
 def kind_of(code: int, late: bool, spent: float, cpu: float) -> str:
     if late or spent > cpu or (code in (-signal.SIGXCPU, -signal.SIGKILL) and spent > cpu / 2):
         return "timeout"
-    return "crashed" if code < 0 else "ended"
+    if code < 0:
+        return "crashed"
+    return "ended"
 
 
 def text_of(file: Any, limit: int) -> str:

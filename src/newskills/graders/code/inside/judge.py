@@ -184,7 +184,9 @@ class Remote:
 
     def __iter__(self) -> Iterator[Any]:
         items = self._do("iter")
-        return iter(items) if not isinstance(items, Remote) else _items(items)
+        if not isinstance(items, Remote):
+            return iter(items)
+        return _items(items)
 
     def __next__(self) -> Any:
         return self._do("next")

@@ -80,7 +80,10 @@ def is_table(kind: type) -> bool:
 def _has_missing(table: Any) -> bool:
     """Return whether items are missing so that every comparison with them is neither true nor false."""
     pandas = sys.modules["pandas"]
-    columns = [column for _, column in table.items()] if isinstance(table, pandas.DataFrame) else [table]
+    if isinstance(table, pandas.DataFrame):
+        columns = [column for _, column in table.items()]
+    else:
+        columns = [table]
     own = [column for column in columns if column.dtype == object or not isinstance(column.dtype, _numpy_dtype())]
     return any(item is pandas.NA for column in own for item in column)
 

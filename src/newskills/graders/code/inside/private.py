@@ -63,7 +63,9 @@ class _Builtins(dict[str, object]):
 
     def __getitem__(self, name: str) -> object:
         now = vars(builtins).get(name)
-        return now if self._is_tests(now) else super().__getitem__(name)
+        if self._is_tests(now):
+            return now
+        return super().__getitem__(name)
 
 
 class World:
@@ -132,7 +134,9 @@ class World:
         for item in wanted or ():
             if item != "*" and not hasattr(module, item):
                 self.load(f"{full}.{item}")
-        return module if wanted else self._modules[root]
+        if wanted:
+            return module
+        return self._modules[root]
 
     def load(self, full: str) -> types.ModuleType:
         """Return a copy of a module that only the tests see. Raises ImportError."""

@@ -25,13 +25,17 @@ def _target(group: Any) -> Any:
     if not isinstance(group, h5py.Group):
         raise FileNotFoundError(f"{group} is no group of targets")
     values = tuple(_value(group[key]) for key in group)
-    return values[0] if len(values) == 1 else values
+    if len(values) == 1:
+        return values[0]
+    return values
 
 
 def _value(item: Any) -> Any:
     if isinstance(item, h5py.Dataset):
         value = item[()]
-        return value.decode("utf-8") if isinstance(value, bytes) else value
+        if isinstance(value, bytes):
+            return value.decode("utf-8")
+        return value
     for key in item:
         if key == "list":
             return [item[key][name][()] for name in item[key]]
@@ -50,7 +54,9 @@ def _key(name: Any) -> Any:
 
 def _named(key: Any) -> Any:
     """Return a symbol by its name, any other key as it is."""
-    return key if isinstance(key, str | int | float | complex | tuple | np.generic) else str(key)
+    if isinstance(key, str | int | float | complex | tuple | np.generic):
+        return key
+    return str(key)
 
 
 def _sparse(group: Any) -> Any:

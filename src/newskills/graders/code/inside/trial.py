@@ -97,7 +97,9 @@ class _Trial:
             for name in _called(ast.parse(self.task["tests"]))
             if isinstance(value := vars(answer).get(name), type) and f"def {name}(" not in self.task["head"]
         }
-        return {"kind": "tampered", "text": ""} if self.world.broken else {}
+        if self.world.broken:
+            return {"kind": "tampered", "text": ""}
+        return {}
 
     def _prepare(self, names: list[str], tree: ast.AST) -> None:
         """Import what the tests use, before the answer could change it, and remember it."""
@@ -154,7 +156,10 @@ class _Trial:
         """Run the answer for tests that do so themselves, with Python's builtins and not the tests'."""
         space = {} if space is None else space
         space["__builtins__"] = builtins.__dict__
-        program = compile(source, ANSWER_FILE, "exec", dont_inherit=True) if isinstance(source, str) else source
+        if isinstance(source, str):
+            program = compile(source, ANSWER_FILE, "exec", dont_inherit=True)
+        else:
+            program = source
         exec(program, space, *rest)  # noqa: S102
         self.world.check()
         if self.world.broken:

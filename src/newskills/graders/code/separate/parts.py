@@ -59,7 +59,9 @@ def split_parameters(text: str) -> list[str]:
 def last_names(parameters: list[str]) -> list[str] | None:
     """Return the name of each parameter, which ends it but for a default; None where one has no name."""
     names = [WORD.findall(parameter.partition("=")[0].partition("[")[0])[-1:] for parameter in parameters]
-    return [name[0] for name in names] if all(names) else None
+    if all(names):
+        return [name[0] for name in names]
+    return None
 
 
 @cache

@@ -52,7 +52,9 @@ class Forward:
         if index is not None and self._picks:
             settings["logits_to_keep"] = index
         logits: Tensor = self.model(input_ids=ids, **settings).logits
-        return logits if index is None or self._picks else logits[:, index]
+        if index is None or self._picks:
+            return logits
+        return logits[:, index]
 
     def next(self, ids: Tensor, mask: Tensor, cache: Any) -> Tensor:
         """Return the logits of the last place [sequences, vocabulary] in float32; `cache` grows by the `ids`."""
@@ -115,7 +117,9 @@ class Batch:
         here, there = width - self.width, width - other.width
 
         def widened(value: Tensor, by: int, *rest: int) -> Tensor:
-            return torch.nn.functional.pad(value, (*rest, by, 0)) if by else value
+            if by:
+                return torch.nn.functional.pad(value, (*rest, by, 0))
+            return value
 
         self.mask = torch.cat([widened(self.mask, here), widened(other.mask, there)])
         self._last = torch.cat([self._last, other._last])

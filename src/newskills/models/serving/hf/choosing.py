@@ -55,7 +55,10 @@ def likeliest(logits: Tensor, tokens: Sequence[int], count: int) -> list[Likelie
     if count == 0:
         return [Likeliest(value) for value in own.tolist()]
     # argmax rather than topk: many times faster, and nearly all requests want one
-    best, ids = logits.max(-1, keepdim=True) if count == 1 else logits.topk(min(count, logits.shape[-1]))
+    if count == 1:
+        best, ids = logits.max(-1, keepdim=True)
+    else:
+        best, ids = logits.topk(min(count, logits.shape[-1]))
     best = best - total[:, None]
     rows = zip(own.tolist(), ids.tolist(), best.tolist(), strict=True)
     return [Likeliest(value, tuple(zip(row_ids, row_best, strict=True))) for value, row_ids, row_best in rows]

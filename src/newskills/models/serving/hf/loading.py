@@ -153,7 +153,10 @@ def _placement(options: ServerOptions, config: Any) -> dict[str, Any]:
 def _check_memory(options: ServerOptions, config: Any, dtype: Any) -> None:
     """Raise ConfigError where the weights of a folder are larger than what is free: the system would kill us."""
     folder = folder_of(options.model)
-    stored_bytes = 0 if folder is None else sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    if folder is None:
+        stored_bytes = 0
+    else:
+        stored_bytes = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     stored_dtype = config.dtype or torch.float32
     needed = stored_bytes * dtype.itemsize // stored_dtype.itemsize
     free, _ = memory_left()
@@ -202,7 +205,9 @@ def _made_for(adapter: str) -> str:
         base: Any = PeftConfig.from_pretrained(adapter).base_model_name_or_path
     except (ValueError, OSError, TypeError):
         return ""
-    return f"It was made for {base}." if base else ""
+    if base:
+        return f"It was made for {base}."
+    return ""
 
 
 def _ends(model: Any, tokenizer: Any) -> frozenset[int]:

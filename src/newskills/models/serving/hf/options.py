@@ -105,4 +105,6 @@ def check_adapter(name: str) -> None:
 def folder_of(model: str) -> Path | None:
     """Return the folder of a model that is here; None for a name on the hub."""
     path = Path(model).expanduser()
-    return path if path.is_dir() else None
+    if path.is_dir():
+        return path
+    return None

@@ -161,7 +161,9 @@ async def run(options: ServerOptions) -> None:
 
 
 def _devices(options: ServerOptions) -> str:
-    return f"{options.gpus} GPUs" if options.gpus else f"the CPU with {torch.get_num_threads()} threads"
+    if options.gpus:
+        return f"{options.gpus} GPUs"
+    return f"the CPU with {torch.get_num_threads()} threads"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

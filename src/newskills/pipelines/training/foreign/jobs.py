@@ -190,7 +190,9 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
         return wanted
 
     def data(self, path: str | None, option: str) -> str | None:
-        return None if path is None else self.paths.path_in_job(path, option)
+        if path is None:
+            return None
+        return self.paths.path_in_job(path, option)
 
     def data_facts(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
         """Return what is known here of a file of data; None: only the job can check it. Raises DataError,
@@ -315,7 +317,9 @@ def _parameters(model: str, paths: ClusterPaths) -> float:
         if files:
             return sum(entry.stat().st_size for entry in files) / 2
     match = _BILLIONS.search(model.rsplit("/", 1)[-1])
-    return float(match[1]) * 1e9 if match else 0.0
+    if match:
+        return float(match[1]) * 1e9
+    return 0.0
 
 
 def judges_of(options: RewardServices) -> list[ServerScript]:

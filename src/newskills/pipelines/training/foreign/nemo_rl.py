@@ -207,7 +207,9 @@ def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
     key = "policy.megatron_cfg.optimizer.lr" if backend == "megatron" else "policy.optimizer.kwargs.lr"
     value = parsed.overrides.get(key)
     try:
-        return nemo_rl.RATE if value is None else float(value)
+        if value is None:
+            return nemo_rl.RATE
+        return float(value)
     except ValueError as error:
         raise ConfigError(f"++{key}={value}: expected a number.") from error
 

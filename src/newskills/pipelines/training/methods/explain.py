@@ -60,7 +60,10 @@ def explanation_lines(explanation: Row) -> Iterator[str]:
     yield f"Step {explanation['step']}: {counted(len(explanation['groups']), 'group')}; {shown}"
     for number, group in enumerate(explanation["groups"], 1):
         gold = f" → {one_line(group['ground_truth'])}" if group.get("ground_truth") is not None else ""
-        mean = "not graded" if group["mean_reward"] is None else f"mean reward {group['mean_reward']:.3g}"
+        if group["mean_reward"] is None:
+            mean = "not graded"
+        else:
+            mean = f"mean reward {group['mean_reward']:.3g}"
         flat = (
             ""
             if any(reply["advantage"] for reply in group["responses"])
@@ -89,4 +92,6 @@ def response_line(response: Row) -> str:
 def one_line(value: object) -> str:
     """Return the beginning of a text on one line."""
     text = " ".join(str(value).split(" ")).replace("\n", "⏎")
-    return text if len(text) <= WIDE else f"{text[: WIDE - 1]}…"
+    if len(text) <= WIDE:
+        return text
+    return f"{text[: WIDE - 1]}…"

@@ -66,7 +66,10 @@ def plan(request: TrainingRequest[GrpoOptions, GrpoKeys]) -> PlannedTraining:
     rows = [row for source in sources for row in source.rows]
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
     # A text that goes on behind an output needs the chat template, which a name or a file does not have yet.
-    early = [] if Path(options.model).is_dir() else [Layer("this check", {"inference.endpoint_type": "chat"})]
+    if Path(options.model).is_dir():
+        early = []
+    else:
+        early = [Layer("this check", {"inference.endpoint_type": "chat"})]
     askings = [asking_of(source.benchmark, source.data, options.model, [*layers, *early]) for source in sources]
     _check_solvers(options, sources, askings, several=isinstance(request.trainer, RolloutTrainer))
     check_overlap(

@@ -132,7 +132,10 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     folder = TrainingFolder(out, settings_of(options, keys, task), writes=first, keep=keys.keep)
     if first and task.first_rows and not (out / EXAMPLES).exists():
         write_rows(out / EXAMPLES, task.first_rows)
-    limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
+    if keys.checkpoint_must_save_by:
+        limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by))
+    else:
+        limit = None
     tensorboard = first and "tensorboard" in keys.report_to
     with (
         stop_on_signals(ASKED_TO_END) as ended,
@@ -158,15 +161,18 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
         stopped = ended()
     at = folder.last.step if folder.last else 0
     if first:
-        report = (
-            f"{out / FINAL}" if whole else f"stopped after step {at}; run the same command to resume from there"
-        )
+        if whole:
+            report = f"{out / FINAL}"
+        else:
+            report = f"stopped after step {at}; run the same command to resume from there"
         sys.stdout.write(f"{report}\n")
         if whole and (judged := folder.verdict()):
             sys.stderr.write(f"{judged}\n")
     if not whole and not stopped and os.environ.get(RESUMED_BY_NEXT_JOB):
         return AGAIN
-    return STOPPED if stopped or not whole else 0
+    if stopped or not whole:
+        return STOPPED
+    return 0
 
 
 def settings_of(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> dict[str, Any]:

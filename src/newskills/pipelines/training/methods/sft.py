@@ -35,7 +35,9 @@ def plan(request: TrainingRequest[SftOptions, SftKeys]) -> PlannedTraining:
     steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
 
     def tags() -> CodeTags | None:
-        return None if keys.code_tags is None else code_tags(keys.code_tags)
+        if keys.code_tags is None:
+            return None
+        return code_tags(keys.code_tags)
 
     def task(base: Path, stack: ExitStack) -> ReadyTraining:
         skill = Skill(base, template=keys.chat_template_kwargs)

@@ -63,7 +63,9 @@ class BatchEndpoint:
     @property
     def in_flight(self) -> int:
         """Requests that wait for an answer; none once the run is stopped, since nothing is lost then."""
-        return 0 if self._draining else self._flow.waiting
+        if self._draining:
+            return 0
+        return self._flow.waiting
 
     @property
     def concurrency(self) -> int:

@@ -58,7 +58,9 @@ def read_events(folder: Path) -> Trajectory | None:
             calls[call["id"]] = _Call(event.time, _command(call["function"]))
         if message["role"] == "tool" and (done := calls.get(event.tool_call_id or "")) is not None:
             _add_step(trajectory, done, event, str(message["content"]))
-    return trajectory if trajectory.conversation else None
+    if trajectory.conversation:
+        return trajectory
+    return None
 
 
 def _lines(folder: Path) -> list[_Event]:

@@ -223,7 +223,9 @@ class DeclaredAgent:
         if session.exhausted:
             return ENDS[session.exhausted]
         if ran.status != "completed":
-            return "time" if ran.status == "timeout" else ran.status
+            if ran.status == "timeout":
+                return "time"
+            return ran.status
         if session.failure is not None:
             return "context"
         return self._definition.exit_codes.get(str(ran.exit_code), "submitted" if ran.exit_code == 0 else "failed")

@@ -27,4 +27,6 @@ def kept_message(raw: Mapping[str, Any]) -> Row:
 def _text(content: object) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return "" if content is None else str(content)
+    if content is None:
+        return ""
+    return str(content)

@@ -66,7 +66,9 @@ def _worth(conversation: Conversation) -> tuple[bool, int]:
 
 def _seconds_until(exchange: RecordedExchange, later: list[RecordedExchange]) -> float:
     """Return the seconds from a reply to the request after it, in which its calls were made."""
-    return max(0.0, later[0].began - exchange.began - exchange.seconds) if later else 0.0
+    if later:
+        return max(0.0, later[0].began - exchange.began - exchange.seconds)
+    return 0.0
 
 
 def _command(call: Row) -> str:

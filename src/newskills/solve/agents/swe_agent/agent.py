@@ -192,11 +192,16 @@ def _flat(options: Row, prefix: str = "") -> dict[str, str]:
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}.")
         else:
-            flat[f"{prefix}{name}"] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            if isinstance(value, str):
+                flat[f"{prefix}{name}"] = value
+            else:
+                flat[f"{prefix}{name}"] = msgspec.json.encode(value).decode()
     return flat
 
 
 def _read(folder: Path) -> Trajectory | None:
     """Return the trajectory in `folder`; None where there is none. Raises EnvironmentFailedError."""
     file = next(iter(sorted(folder.rglob(f"*{SUFFIX}"))), None)
-    return None if file is None else read_trajectory(file)
+    if file is None:
+        return None
+    return read_trajectory(file)

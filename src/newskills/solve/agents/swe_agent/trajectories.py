@@ -78,7 +78,9 @@ def _reason(status: str | None) -> str | None:
     ('submitted', 'exit_cost', 'exit_error')
     """
     match = _AFTER_ALL.match(status or "")
-    return match[1] if match else status
+    if match:
+        return match[1]
+    return status
 
 
 def _message(raw: Row) -> Row:

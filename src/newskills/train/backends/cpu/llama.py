@@ -261,7 +261,9 @@ class Llama:
 
 def part_of(projection: str) -> str:
     """Return the part of a block that holds a projection, as checkpoints name it."""
-    return "self_attn" if projection[0] in "qkvo" else "mlp"
+    if projection[0] in "qkvo":
+        return "self_attn"
+    return "mlp"
 
 
 class _RmsNorm(torch.autograd.Function):

@@ -361,4 +361,6 @@ def dtype_of(name: str) -> torch.dtype:
         flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return torch.float32
-    return torch.bfloat16 if "avx512_bf16" in flags or "amx_bf16" in flags else torch.float32
+    if "avx512_bf16" in flags or "amx_bf16" in flags:
+        return torch.bfloat16
+    return torch.float32

@@ -67,7 +67,10 @@ class Shape(Struct, frozen=True, kw_only=True):
     def biased(self) -> tuple[str, ...]:
         """Projections with a bias, below a layer."""
         of_qwen2 = self.architectures[0] == QWEN2
-        attention = "qkvo" if self.attention_bias and not of_qwen2 else "qkv" if of_qwen2 else ""
+        if self.attention_bias and not of_qwen2:
+            attention = "qkvo"
+        else:
+            attention = "qkv" if of_qwen2 else ""
         inner = ("gate", "up", "down") if self.mlp_bias else ()
         return (
             *(f"self_attn.{name}_proj" for name in attention),
@@ -130,7 +133,9 @@ def vocabulary_size(folder: Path) -> int | None:
         return None
     inner = settings.get("text_config")
     size = (inner if isinstance(inner, dict) else settings).get("vocab_size")
-    return size if isinstance(size, int) else None
+    if isinstance(size, int):
+        return size
+    return None
 
 
 def padding_token(folder: Path) -> int:

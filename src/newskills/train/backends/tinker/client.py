@@ -289,13 +289,18 @@ class TinkerClient:
 
         method = inspect.signature(self._learner().save_weights_and_get_sampling_client)
         name = method.parameters.get("name")
-        return {"name": "now"} if name is not None and name.default is inspect.Parameter.empty else {}
+        if name is not None and name.default is inspect.Parameter.empty:
+            return {"name": "now"}
+        return {}
 
     def _datum(self, datum: Datum, loss: LossName) -> Any:
         names = ("weights",) if loss == "cross_entropy" else ("logprobs", "advantages")
         values = {"target_tokens": datum.targets, **{name: getattr(datum, name) for name in names}}
         if loss == "gspo":
-            values["sequence_ratio_mask"] = datum.sampled() if datum.in_ratio is None else datum.in_ratio
+            if datum.in_ratio is None:
+                values["sequence_ratio_mask"] = datum.sampled()
+            else:
+                values["sequence_ratio_mask"] = datum.in_ratio
         kinds = {name: "int64" if name == "target_tokens" else "float32" for name in values}
         inputs = {
             name: self._types.TensorData(data=list(values[name]), dtype=kind, shape=[len(values[name])])
@@ -366,7 +371,9 @@ def _sampled(sequence: Any) -> Sampled:
 
 def _of(promise: Any) -> Any:
     """Return what a call promises; older clients give some things at once."""
-    return promise.result() if hasattr(promise, "result") else promise
+    if hasattr(promise, "result"):
+        return promise.result()
+    return promise
 
 
 def _library() -> Any:

@@ -56,7 +56,10 @@ def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]
     """Return the file for `accelerate launch --config_file`, on GPUs. Precision comes with the training's own
     arguments."""
     split, offload = settings.split, settings.offload
-    kind = "FSDP" if split == "fsdp" else "DEEPSPEED" if split != "none" else "MULTI_GPU"
+    if split == "fsdp":
+        kind = "FSDP"
+    else:
+        kind = "DEEPSPEED" if split != "none" else "MULTI_GPU"
     return {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,

@@ -127,7 +127,9 @@ def precision_of(settings: TrainerSettings) -> Any:
     from newskills.train.backends.cpu.trainer import dtype_of
 
     if settings.dtype == "auto" and torch.cuda.is_available():
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+        if torch.cuda.is_bf16_supported():
+            return torch.bfloat16
+        return torch.float32
     return dtype_of(settings.dtype)
 
 

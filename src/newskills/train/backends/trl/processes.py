@@ -57,7 +57,9 @@ def _zero_stage() -> str:
         own = HfDeepSpeedConfig(config).get_value("zero_optimization.stage", "auto")
     except (OSError, ValueError) as error:
         raise ConfigError(f"ACCELERATE_DEEPSPEED_CONFIG_FILE cannot be read: {error}") from error
-    return stage if own == "auto" else str(own)
+    if own == "auto":
+        return stage
+    return str(own)
 
 
 def agreed(value: T) -> T:

@@ -29,7 +29,9 @@ def no_reward(prompts: Sequence[str], **_: Any) -> list[None]:
 
 def level(config: GrpoConfig) -> str:
     """Return what TRL takes one importance weight for."""
-    return "sequence" if config.loss == "gspo" else "token"
+    if config.loss == "gspo":
+        return "sequence"
+    return "token"
 
 
 def loss_settings(config: GrpoConfig) -> dict[str, Any]:

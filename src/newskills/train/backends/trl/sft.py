@@ -99,7 +99,9 @@ def _rows(examples: Sequence[Datum], context: int | None, settings: TrainerSetti
             "labels": [_labels(datum) for datum in examples],
         }
     )
-    return pack_dataset(rows, settings.trl.packed_length, "bfd") if settings.trl.packing else rows
+    if settings.trl.packing:
+        return pack_dataset(rows, settings.trl.packed_length, "bfd")
+    return rows
 
 
 def _labels(datum: Datum) -> list[int]:

@@ -185,7 +185,9 @@ class TrlLearner:
 
 def own_part(tensor: torch.Tensor) -> torch.Tensor:
     """Return what this process has of a tensor that may be divided."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    if isinstance(tensor, DTensor):
+        return tensor.to_local()
+    return tensor
 
 
 def _check_all(check: Callable[[], None]) -> None:

@@ -21,7 +21,9 @@ class MajorityFilter(Struct, frozen=True, kw_only=True):
         if majority is None or total is None:
             return FilterVerdict.KEPT
         few = majority < self.votes or majority < total * self.share
-        return FilterVerdict.DROPPED if few else FilterVerdict.KEPT
+        if few:
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT
 
 
 class DropNoneAnswers(Struct, frozen=True, kw_only=True):

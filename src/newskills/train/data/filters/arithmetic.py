@@ -19,7 +19,9 @@ class DropIncorrectArithmetic(Struct, frozen=True, kw_only=True):
 
     def apply(self, row: Row) -> FilterVerdict:
         wrong = any(is_wrong(chain, self.tolerance) for chain in chains(row[self.key]))
-        return FilterVerdict.DROPPED if wrong else FilterVerdict.KEPT
+        if wrong:
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT
 
 
 class SplitArithmetic(Struct, frozen=True, kw_only=True):
@@ -38,4 +40,6 @@ class SplitArithmetic(Struct, frozen=True, kw_only=True):
         if not pieces:
             return FilterVerdict.KEPT
         row[self.key] = "".join(pieces) + text[end:]
-        return FilterVerdict.KEPT if row[self.key] == text else FilterVerdict.CHANGED
+        if row[self.key] == text:
+            return FilterVerdict.KEPT
+        return FilterVerdict.CHANGED

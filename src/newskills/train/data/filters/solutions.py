@@ -81,7 +81,9 @@ def boxed_end(text: str) -> int:
     inside = start + len(_BOX)
     close = text.find("}", inside)
     if close < 0 or text.find("{", inside, close) < 0:
-        return close + 1 if close >= 0 else -1
+        if close >= 0:
+            return close + 1
+        return -1
     depth = 0
     for at in range(inside - 1, len(text)):
         if text[at] == "{":
@@ -96,4 +98,6 @@ def boxed_end(text: str) -> int:
 def boxed_answer(text: str) -> str | None:
     """Return the text in the last `\\boxed{…}`; None where there is none."""
     end = boxed_end(text)
-    return None if end < 0 else text[text.rfind(_BOX) + len(_BOX) : end - 1].strip()
+    if end < 0:
+        return None
+    return text[text.rfind(_BOX) + len(_BOX) : end - 1].strip()

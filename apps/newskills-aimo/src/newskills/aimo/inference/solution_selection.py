@@ -118,7 +118,9 @@ def select(candidates: Sequence[SolutionCandidate], weights: Sequence[float] | N
     weights = weights or [1.0] * len(candidates)
     classes = classes_of([candidate.answer for candidate in candidates], same_answer).values()
     if not classes:
-        return candidates[0].response if candidates else ""
+        if candidates:
+            return candidates[0].response
+        return ""
     winners = max(classes, key=lambda members: sum(weights[at] for at in members))
     return max((candidates[at].response for at in winners), key=len)
 

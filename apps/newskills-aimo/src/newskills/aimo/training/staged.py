@@ -59,4 +59,6 @@ def _cannot_quantise(backend: str) -> str | None:
 
     if not TRAINERS.properties(backend).quantizes:
         return f"this trainer is the {backend} trainer"
-    return cannot_quantise() if visible_gpus() else "no GPU is visible"
+    if visible_gpus():
+        return cannot_quantise()
+    return "no GPU is visible"

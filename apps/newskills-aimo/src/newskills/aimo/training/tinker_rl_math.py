@@ -70,7 +70,9 @@ def run_recipe(name: str, keys: Mapping[str, Any]) -> None:
 
 
 def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 if __name__ == "__main__":
