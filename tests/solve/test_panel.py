@@ -43,7 +43,7 @@ def test_what_is_written_is_read_as_the_same(form: str, choice: int) -> None:
         "mark": [1 + n / 8 for n in range(73)],
     }[form]
     verdict = options[choice % len(options)]
-    assert how.read(how.write(verdict, LETTERS, []), LETTERS, texts) == verdict
+    assert how.read(how.write(verdict, LETTERS, []), LETTERS) == verdict
 
 
 def test_graders_read_marks_and_games_of_a_panel() -> None:
