@@ -30,7 +30,7 @@ def test_verdicts_are_combined(form: str, texts: list[str], expected: str | None
     how = FORMS[form]
     verdicts = [how.read(text, LETTERS) for text in texts]
     together = how.combine(verdicts)
-    assert (None if together is None else how.write(together, LETTERS)) == expected
+    assert (None if together is None else how.write(together, LETTERS, texts)) == expected
 
 
 @given(st.sampled_from(sorted(FORMS)), st.integers(0, 100))
@@ -43,12 +43,12 @@ def test_what_is_written_is_read_as_the_same(form: str, choice: int) -> None:
         "mark": [1 + n / 8 for n in range(73)],
     }[form]
     verdict = options[choice % len(options)]
-    assert how.read(how.write(verdict, LETTERS), LETTERS) == verdict
+    assert how.read(how.write(verdict, LETTERS, []), LETTERS) == verdict
 
 
 def test_graders_read_marks_and_games_of_a_panel() -> None:
-    assert mark(FORMS["mark"].write(7.333333, {})) == 7.333
-    assert arena_label(FORMS["game"].write("B>A", {})) == "A<B"
+    assert mark(FORMS["mark"].write(7.333333, {}, [])) == 7.333
+    assert arena_label(FORMS["game"].write("B>A", {}, [])) == "A<B"
 
 
 def test_alpha_is_that_of_the_book() -> None:
