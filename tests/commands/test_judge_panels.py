@@ -76,6 +76,17 @@ def test_most_judges_decide_and_their_agreement_is_told(here: Path, fake_server:
     assert [len(server.records) for server in (model, *servers)] == [10, 10, 10, 10]
 
 
+def test_an_answer_that_silences_most_judges_has_no_verdict(here: Path, fake_server: FakeServerFactory) -> None:
+    silent = judge(faults=(Fault(kind="status", status=400, marker="Add 5 and"),))
+    model, servers = fake_server(answering()), [fake_server(judge()), fake_server(silent), fake_server(silent)]
+    words = panel_line(model.url, {name: server.url for name, server in zip("abc", servers, strict=True)})
+    done = ns(f"{words} --accept_lost=10", cwd=here)
+    assert done.returncode == 0, done.stderr
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert [row["outcome"] for row in records] == ["unscored" if n == 5 else "correct" for n in range(10)]
+    assert records[5]["outcome_cause"] == "judge"
+
+
 def test_a_tie_is_no_verdict(here: Path, fake_server: FakeServerFactory) -> None:
     model, first, second = fake_server(answering()), fake_server(judge("Add 1 and")), fake_server(judge())
     done = ns(panel_line(model.url, {"a": first.url, "b": second.url}, "--accept_lost=10"), cwd=here)

@@ -53,8 +53,8 @@ class PanelJudgeSolver:
     """Fields written: those of one judge, with the panel's verdict as its text; `judge_panel`; `judge_split`.
 
     Yes or no, and letters: what most judges say; a tie is no verdict. Games: the median of A>>B … B>>A, and a tie in
-    the middle of two. Marks: the mean. A judge without a verdict does not count; one whose request is refused is named
-    with its error.
+    the middle of two. Marks: the mean. Where half of the judges or more give no verdict, neither does the panel: an
+    answer that silences judges must not choose who decides. A judge whose request is refused is named with its error.
     """
 
     Config = PanelConfig
@@ -113,7 +113,8 @@ class PanelJudgeSolver:
                 own[key] = {"verdict": verdict, "text": attempts[role].fields.get(key)}
             present = [verdict for verdict in verdicts.values() if verdict is not None]
             is_split |= len(set(present)) > 1
-            together = self._form.combine(present) if present else None
+            has_quorum = 2 * len(present) > len(names)
+            together = self._form.combine(present) if has_quorum else None
             member_texts = [attempt.fields.get(key) for attempt in attempts.values()]
             texts[key] = "" if together is None else self._form.write(together, letters, member_texts)
         if self._key not in texts:
