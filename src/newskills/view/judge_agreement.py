@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Number, Row
-from newskills.base.stats import Z95, bootstrap, cohen_kappa, wilson
+from newskills.base.stats import Z95, wilson
 from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
 from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover
 from newskills.view.comparison.records import read_whole_rows
-from newskills.view.labels import LabelledSample
+from newskills.view.labels import LabelledSample, kappa_of, share_of
 
 YES = frozenset({"yes", "true", "correct", "right", "1"})
 NO = frozenset({"no", "false", "incorrect", "wrong", "0"})
@@ -60,6 +60,7 @@ class JudgeAgreement(Struct, frozen=True, kw_only=True):
 class _Judged(NamedTuple):
     """A sample with a judge's verdict (None: it gave none) and people's label (None: nobody has labelled it)."""
 
+    problem: str
     verdict: bool | None
     label: bool | None
     length: int
@@ -140,7 +141,7 @@ def _samples(
             wanted = matching[0][1] if matching else None
             for judge, verdict in _verdicts(row).items():
                 length = len(str(row.get("generation") or ""))
-                yield judge, _Judged(verdict, wanted, length, judge == model)
+                yield judge, _Judged(str(row.get("id")), verdict, wanted, length, judge == model)
 
 
 def _verdicts(row: Row) -> dict[str, bool | None]:
@@ -164,14 +165,15 @@ def _verdicts(row: Row) -> dict[str, bool | None]:
 def _agreement(benchmark: str, judge: str, samples: Sequence[_Judged]) -> JudgeAgreement:
     decided = [sample for sample in samples if sample.verdict is not None]
     both = [sample for sample in decided if sample.label is not None]
-    pairs = [(str(sample.label), str(sample.verdict)) for sample in both]
-    low, high = bootstrap(pairs, cohen_kappa)
-    kappa = Number(value=cohen_kappa(pairs), low=low, high=high, n=len(pairs), method="bootstrap")
+    by_problem: dict[str, list[tuple[str, str]]] = {}
+    for sample in both:
+        by_problem.setdefault(sample.problem, []).append((str(sample.label), str(sample.verdict)))
+    kappa = kappa_of(list(by_problem.values()))
     sensitivity = _share([sample.verdict is True for sample in both if sample.label])
     specificity = _share([sample.verdict is False for sample in both if not sample.label])
     raw = _share([sample.verdict is True for sample in decided])
     accuracy = _share([sample.verdict == sample.label for sample in both])
-    if raw is None or accuracy is None:
+    if raw is None or accuracy is None or kappa is None:
         raise DataError(f"{benchmark}: {judge} has no verdict.")
     middle = median(sample.length for sample in both)
     is_top_heavy = not any(sample.length > middle for sample in both)
@@ -199,11 +201,7 @@ def _agreement(benchmark: str, judge: str, samples: Sequence[_Judged]) -> JudgeA
 
 
 def _share(hits: Sequence[bool]) -> Number | None:
-    if not hits:
-        return None
-    value = sum(hits) / len(hits)
-    low, high = wilson(value, len(hits))
-    return Number(value=100 * value, low=100 * low, high=100 * high, n=len(hits), method="wilson")
+    return share_of(sum(hits), len(hits))
 
 
 def _errors(samples: Sequence[_Judged]) -> list[float]:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that people have labelled."""
+"""Samples that people have labelled, and how far something else agrees with the labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError
+from newskills.base.records import Number
+from newskills.base.stats import bootstrap, cohen_kappa, wilson
 from newskills.base.store import read_rows
 
 
@@ -46,3 +49,26 @@ def _text(value: object) -> str:
             return "yes"
         return "no"
     return str(value)
+
+
+def kappa_of(problems: Sequence[Sequence[tuple[str, str]]]) -> Number | None:
+    """Return Cohen's kappa over the (label, other label) pairs of all problems; None without pairs.
+
+    The interval is a bootstrap over problems: samples of one problem are no independent evidence.
+    """
+
+    def kappa(drawn: Sequence[Sequence[tuple[str, str]]]) -> float:
+        return cohen_kappa([pair for own in drawn for pair in own])
+
+    if not problems:
+        return None
+    low, high = bootstrap(problems, kappa)
+    return Number(value=kappa(problems), low=low, high=high, n=len(problems), method="bootstrap")
+
+
+def share_of(hits: int, of: int) -> Number | None:
+    """Return a share in percent with Wilson's interval; None of nothing."""
+    if not of:
+        return None
+    low, high = wilson(hits / of, of)
+    return Number(value=100 * hits / of, low=100 * low, high=100 * high, n=of, method="wilson")

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from newskills.base.records import Number
-from newskills.base.stats import bootstrap, cohen_kappa, wilson
 from newskills.run.reporting.results import BenchmarkResults
-from newskills.view.labels import LabelledSample
+from newskills.view.labels import LabelledSample, kappa_of, share_of
 from newskills.view.scans.files import read_labels
 from newskills.view.scans.finding import NOTHING
 
@@ -83,34 +82,15 @@ def _agreement(scanner: str, wanted: Sequence[LabelledSample], items: Sequence[B
         n=n,
         invalid=len(pairs) - n,
         missing=missing,
-        kappa=_kappa([own for own in both if own]),
+        kappa=kappa_of([own for own in both if own]),
         labels=tuple(_label(name, pairs) for name in sorted(names, key=lambda name: (name == NOTHING, name))),
     )
-
-
-def _kappa(problems: Sequence[Sequence[tuple[str, str]]]) -> Number | None:
-    """Return kappa over the pairs of all problems: samples of one problem are no independent evidence."""
-
-    def kappa(drawn: Sequence[Sequence[tuple[str, str]]]) -> float:
-        return cohen_kappa([pair for own in drawn for pair in own])
-
-    if not problems:
-        return None
-    low, high = bootstrap(problems, kappa)
-    return Number(value=kappa(problems), low=low, high=high, n=len(problems), method="bootstrap")
 
 
 def _label(name: str, pairs: Sequence[tuple[str, str | None]]) -> LabelAgreement:
     hits = sum(pair == (name, name) for pair in pairs)
     return LabelAgreement(
         label=name,
-        precision=_share(hits, sum(label == name for _, label in pairs)),
-        recall=_share(hits, sum(expected == name for expected, _ in pairs)),
+        precision=share_of(hits, sum(label == name for _, label in pairs)),
+        recall=share_of(hits, sum(expected == name for expected, _ in pairs)),
     )
-
-
-def _share(hits: int, of: int) -> Number | None:
-    if not of:
-        return None
-    low, high = wilson(hits / of, of)
-    return Number(value=100 * hits / of, low=100 * low, high=100 * high, n=of)
