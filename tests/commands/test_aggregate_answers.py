@@ -91,7 +91,7 @@ def test_what_is_filled_is_kept_where_that_is_wished(tmp_path: Path) -> None:
         ("", "--output_dir"),
         ("--output_dir=out --require_num_files=4", "has 3 files"),
         ("--output_dir=out --input_files=x*.jsonl", "has no files x*.jsonl"),
-        ("--output_dir=out --use_highest_rm_score", "no finite number"),
+        ("--output_dir=out --use_highest_rm_score", "not a finite number"),
         ("--output_dir=out --use_highest_rm_score --use_majority_rm_score", "exclude each other"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_missing_answer_is_read_from_the_generation() -> None:
 
 @pytest.mark.parametrize("reward", [None, float("nan"), float("inf"), True, "1"])
 def test_a_score_that_is_none_is_refused(reward: Any) -> None:
-    with pytest.raises(DataError, match="no finite number"):
+    with pytest.raises(DataError, match="not a finite number"):
         aggregated([{"predicted_answer": "4", "reward_model_score": reward}], "majority_rm")
 
 

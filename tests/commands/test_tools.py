@@ -258,4 +258,6 @@ def test_an_evaluation_with_tools(here: Path, model: Callable[..., FakeServer]) 
 
 
 def test_tools_are_listed(here: Path) -> None:
-    assert ns("ns list tools", cwd=here).stdout.split() == ["exa", "mcp", "python", "tavily"]
+    listed = ns("ns list tools", cwd=here).stdout.split()
+    science = ["coolprop", "particle", "periodictable", "radioactivedecay"]
+    assert listed == sorted(["exa", "mcp", "python", "tavily", *science])

@@ -50,7 +50,8 @@ ASKED = {
 }
 """Solver → settings and fields of a row: the model is asked right away, in words that are in the row."""
 LATER = {
-    *("check_contamination", "claims_judge", "arena_judge", "turns_judge", "scicode", "loglikelihood"),
+    *("check_contamination", "claims_judge", "arena_judge", "turns_judge", "panel_judge", "scicode"),
+    *("loglikelihood", "perplexity", "nemo_gym"),
     *(
         "comet_judge",
         "nvembed_judge",

@@ -21,7 +21,7 @@ pytest.importorskip("tokenizers")
 BOS = 1
 TEMPLATE = "{{ bos_token }}{% for m in messages %} {{ m.role }} {{ m.content }}{% endfor %} assistant"
 WORDS = ("[UNK]", "<s>", "What", "is", "0", "1?", "+", "user", "assistant", "system")
-FLAGGED = {"vllm", "vllm_dp_ray", "vllm_multimodal", "trtllm"}
+FLAGGED = {"vllm", "vllm_dp_ray", "vllm_multimodal", "trtllm", "transformers"}
 TEXT = "<s> user What is 0 + 1? assistant"
 
 

@@ -97,6 +97,10 @@ HEADLINES: dict[str, tuple[str, str]] = {
         "acc",
         "share of questions whose right continuation is the likeliest; `acc_norm`, by length",
     ),
+    "perplexity": (
+        "bits_per_byte",
+        "bits per byte of all texts together; beside it perplexity by byte and by word",
+    ),
     **dict.fromkeys(("audio", "contextasr", "contextual_earnings22"), ("wer", _WER)),
     "mmau_pro_closed_form": ("success_rate", _CHOSEN),
     "mmau_pro_instruction_following": ("success_rate", "share of replies that follow the instruction"),

@@ -18,7 +18,7 @@ from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
 from newskills.models.serving.gpus import visible_gpus
-from newskills.models.serving.spec import told
+from newskills.models.serving.spec import DEFAULT_SLOTS, told
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import ModelOptions, WorkOptions
 from newskills.pipelines.placement.cluster import cluster_of
@@ -272,6 +272,9 @@ def _answers(host: str, port: int) -> bool:
 def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
     import shlex
 
+    slots = DEFAULT_SLOTS
+    if kind in SERVERS:
+        slots = SERVERS.properties(kind).slots
     return ServeSpec(
         model=model,
         server_type=kind,
@@ -279,7 +282,7 @@ def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
         num_nodes=_first(options.server_nodes) or 1,
         extra_args=[word for text in options.server_args for word in shlex.split(text)],
         entrypoint=_first(options.server_entrypoint),
-        slots=SERVERS.properties(kind).slots,
+        slots=slots,
     )
 
 

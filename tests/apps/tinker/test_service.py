@@ -362,7 +362,7 @@ def post(address: str, path: str, body: bytes, **headers: Any) -> tuple[int, Any
 @pytest.mark.parametrize(
     ("path", "body", "headers", "status", "sentence"),
     [
-        ("forward_backward", b"\xff\xff\xff", {}, 400, "cut off or damaged"),
+        ("forward_backward", b"\xff\xff\xff", {}, 400, "truncated or damaged"),
         ("forward_backward", b"\x0a\x01x\x10\x01", {}, 404, "Unknown model 'x'"),
         ("forward_backward", b"junk", {"Content-Encoding": "zstd"}, 400, "body is damaged"),
         ("forward_backward", b"", {"Content-Encoding": "br"}, 400, "only zstd is supported"),

@@ -18,6 +18,8 @@ from newskills.models.config import ServerConfig
 from newskills.run.load_testing.measuring import GIVE_UP, LoadGenerator
 from newskills.run.load_testing.records import LOG, LoadLevel, MeasuredLevel, read_levels
 
+# A measurement collects garbage before it begins, also what earlier tests left open.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 KEYS = {"ANTHROPIC_API_KEY": "secret-key", "GEMINI_API_KEY": "other-key"}
 ANTHROPIC = (
     {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 1}}},

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from newskills.base.errors import ConfigError, NewskillsError, ServerStartError
+from newskills.base.errors import ConfigError, DataError, NewskillsError, ServerStartError
 from newskills.base.store import atomic_write
 from newskills.models.kinds import LLAMACPP_KEY
 from newskills.models.serving.cpus import usable_cores
@@ -32,6 +32,8 @@ SPIN_ROUNDS = "300"
 DEFAULT_CONTEXT = 4096
 WARNINGS = 2
 """llama.cpp's verbosity: errors and warnings."""
+MAGIC = b"GGUF"
+"""What a file of weights begins with; the engine's own messages no longer say that it does not."""
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -61,6 +63,9 @@ def start(options: argparse.Namespace) -> Any:
     Raises NewskillsError: missing extra or library, unknown or broken model, port in use.
     """
     path = resolve_weights(options.model, say=_print_line)
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise DataError(f"{path} is not a GGUF file (invalid magic).")
     llama = _import_engine()
     params = llama.CommonParams()
     params.model.path = str(path)

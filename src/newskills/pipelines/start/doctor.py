@@ -50,6 +50,10 @@ EXTRAS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "agentdojo": (("agentdojo",), "AgentDojo: tools and attacks"),
     "agentharm": (("inspect_evals",), "AgentHarm: simulated tools"),
     "verifiers": (("verifiers",), "environments of the verifiers package"),
+    "science": (
+        ("periodictable", "CoolProp", "particle", "radioactivedecay"),
+        "tools over tables of elements, fluids, particles and nuclides",
+    ),
     "lm-eval": (("lm_eval",), "tasks of lm-evaluation-harness"),
     "openenv": (("openenv",), "environments of OpenEnv"),
     "inspect": (("zstandard",), "logs of Inspect"),

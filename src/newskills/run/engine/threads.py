@@ -21,7 +21,7 @@ from newskills.base.errors import guard
 
 ROOMS = ("base", "config", "models", "prompts", "graders", "metrics", "sandbox", "tools", "solve", "run")
 """All that an evaluation may load while it runs."""
-NOT_HERE = (".inside", "__main__")
+NOT_HERE = (".inside", ".serving.hf.", "__main__")
 """Modules of other processes."""
 
 _lock = threading.Lock()

@@ -16,6 +16,7 @@ const NAV = [["", "Overview", "o"], ["compare", "Compare", "c"], ["training", "T
 const KEYS = [["j, k", "next, previous sample or row"], ["Enter", "open the row"], ["u", "up: back to the list"], ["/", "search"], ["r", "rendered or raw text"], ["g o, g c, g t, g l, g b", "overview, compare, training, load tests, jobs"], ["?", "these keys"]];
 const LOOK_EVERY = 2500;
 const LOOK_SOON = 700;
+const MOST_LATE_LOOKS = 3;
 
 const main = document.getElementById("main");
 const activity = document.getElementById("activity");
@@ -32,6 +33,9 @@ class Context {
     this.raw = stored("raw") === "yes";
     this.whole = stored("whole") === "yes";
     this.refresh = null;
+    // Whether what is shown was still being read, and how often it was looked at again after that.
+    this.unfinished = false;
+    this.lateLooks = 0;
   }
 
   title(text) {
@@ -94,8 +98,9 @@ function where() {
 async function render(fresh) {
   const { page, parameters } = where();
   const context = new Context(page, fresh);
-  current = context;
   const moved = location.hash !== before;
+  if (current && !moved) context.lateLooks = current.lateLooks;
+  current = context;
   before = location.hash;
   replace(document.getElementById("nav"), NAV.map(([name, text]) => h("a", { href: `#/${name}`, "aria-current": name === page ? "page" : null }, text)));
   main.setAttribute("aria-busy", "true");
@@ -126,7 +131,9 @@ async function look() {
   const began = performance.now();
   try {
     const now = await get("state", {});
-    const changed = state !== null && (now.state !== state.state || state.indexing);
+    const late = Boolean(current) && current.unfinished && !now.indexing && current.lateLooks < MOST_LATE_LOOKS;
+    if (late) current.lateLooks += 1;
+    const changed = late || (state !== null && (now.state !== state.state || state.indexing));
     if (changed && !busy()) {
       if (current && current.refresh) await current.refresh();
       else await render(true);

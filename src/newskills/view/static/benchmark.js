@@ -11,6 +11,7 @@ export async function benchmarkPage(context, parameters) {
   const { run, benchmark } = parameters;
   const page = await get("benchmark", { run, benchmark });
   context.title(`${benchmark} · ${run}`);
+  context.unfinished = page.progress < 1;
   const at = { run, benchmark };
   const { cell } = page;
   const plot = { width: context.width(2) };

@@ -124,6 +124,7 @@ function arrange(view) {
     view.rows = [...groups].flatMap(([group, members]) => [{ group, members }, ...members.map((run) => ({ run }))]);
   }
   view.columns = columnsOf(view);
+  view.context.unfinished = Boolean(page.pending);
   const pending = page.pending ? ` Reading: ${plural(page.pending, "result")} to go.` : "";
   replace(view.status, `${plural(runs.length, "run")}${runs.length < page.runs.length ? ` of ${count(page.runs.length)}` : ""} on ${plural(view.columns.length, "benchmark")}.${pending}`);
   view.box.style.setProperty("--columns", String(view.columns.length));

@@ -174,6 +174,7 @@ async function show(view) {
   const places = shown.map((row) => place(made, row));
   const briefs = shown.length ? await get("rows", { ...at, rows: places.map((one) => one.join(":")).join(",") }) : [];
   if (view.turn !== turn) return;
+  view.context.unfinished = made.progress < 1;
   const indexing = made.progress < 1 ? ` Records are being indexed: ${percent(100 * made.progress)}.` : "";
   const looking = looks.filter(([, one]) => one.done < 1).map(([name, one]) => ` ${LOOKS[name].doing}: ${percent(100 * one.done)} of the records.`).join("");
   const errors = looks.map(([, one]) => one.error).filter(Boolean);
