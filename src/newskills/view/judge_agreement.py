@@ -6,18 +6,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from newskills.base.errors import DataError
+from newskills.base.judgement import PANEL as JUDGES_OF_PANEL
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95, wilson
 from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
-from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover
+from newskills.run.reporting.results import BenchmarkResults, discover
 from newskills.view.comparison.records import read_whole_rows
 from newskills.view.labels import LabelledSample, kappa_of, share_of
 
@@ -120,9 +121,7 @@ def _samples(
     for sample, label in labels:
         if sample.benchmark in (None, item.benchmark):
             by_id.setdefault(sample.id, []).append((sample, label))
-    for file in item.files:
-        seeded = SEEDED.fullmatch(file.name)
-        seed = int(seeded[1]) if seeded else None
+    for file, seed in zip(item.files, item.seeds, strict=True):
         state = load_state(OutputPaths(file).state)
         model = str(state.settings.get("server.model")) if state is not None else ""
         for row in read_whole_rows(item, file):
@@ -151,7 +150,7 @@ def _verdicts(row: Row) -> dict[str, bool | None]:
         return {}
     together = row["judge_correct"]
     verdict = together if isinstance(together, bool) else None
-    members = row.get("judge_panel")
+    members = row.get(JUDGES_OF_PANEL)
     if not isinstance(members, dict):
         return {str(row.get("judge_model") or "judge"): verdict}
     verdicts: dict[str, bool | None] = {PANEL: verdict}
@@ -214,7 +213,7 @@ def _bias(first: Sequence[_Judged], second: Sequence[_Judged]) -> Number | None:
     if min(len(first), len(second)) < _FEWEST:
         return None
     first_errors, second_errors = _errors(first), _errors(second)
-    value = _mean(first_errors) - _mean(second_errors)
+    value = fmean(first_errors) - fmean(second_errors)
     half = Z95 * math.sqrt(_variance(first_errors) / len(first) + _variance(second_errors) / len(second))
     return Number(
         value=100 * value,
@@ -260,7 +259,7 @@ def _prediction_powered(decided: Sequence[_Judged]) -> Number:
         assert share is not None  # somebody has labelled a sample
         return share
     errors = _errors(both)
-    value = min(1.0, max(0.0, _mean(rest) - _mean(errors)))
+    value = min(1.0, max(0.0, fmean(rest) - fmean(errors)))
     half = Z95 * math.sqrt(_variance(rest) / len(rest) + _variance(errors) / len(errors))
     return Number(
         value=100 * value,
@@ -271,13 +270,9 @@ def _prediction_powered(decided: Sequence[_Judged]) -> Number:
     )
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _variance(values: Sequence[float]) -> float:
     """Return the variance; of values that are all equal, one whose interval is as wide as that of a share of 0."""
     if len(set(values)) < 2:
         return len(values) * (wilson(0.0, len(values))[1] / Z95) ** 2
-    mean = _mean(values)
+    mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -29,7 +29,8 @@ from newskills.base.errors import DataError, NewskillsError, ServerStartError, U
 from newskills.base.records import Row
 from newskills.view.assets import KINDS, asset
 from newskills.view.filtering import filter_names, filter_records
-from newskills.view.library import Library
+from newskills.view.folders import Folders
+from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
@@ -110,29 +111,31 @@ def _state(library: Library, query: Query) -> Row:
     return {"state": library.catalog().state, "indexing": library.indexing}
 
 
+def _indexed(library: Library, query: Query) -> IndexedBenchmark:
+    return library.indexed(query.text("run"), query.text("benchmark"))
+
+
 def _rows(library: Library, query: Query) -> list[Row]:
-    indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return [brief(require(indexed.indexes, file), number) for file, number in query.pairs("rows")]
+    indexes = _indexed(library, query).indexes
+    return [brief(require(indexes, file), number) for file, number in query.pairs("rows")]
 
 
 def _records(library: Library, query: Query) -> list[str | None]:
-    indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return raw_records(indexed.indexes, query.pairs("rows"))
+    return raw_records(_indexed(library, query).indexes, query.pairs("rows"))
 
 
-def _search(library: Library, query: Query) -> Row:
-    indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return search(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
+def _in_turns(answer: Callable[[Folders, IndexedBenchmark, str, int, int], Row]) -> Answer:
+    """Return a page that looks for `q` in turns, each from `file` and `offset` on."""
+
+    def page(library: Library, query: Query) -> Row:
+        where = query.number("file"), query.number("offset")
+        return answer(library.folders, _indexed(library, query), query.text("q"), *where)
+
+    return page
 
 
 def _filter_names(library: Library, query: Query) -> list[Row]:
-    indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return filter_names(library.folders, indexed)
-
-
-def _filter(library: Library, query: Query) -> Row:
-    indexed = library.indexed(query.text("run"), query.text("benchmark"))
-    return filter_records(library.folders, indexed, query.text("q"), query.number("file"), query.number("offset"))
+    return filter_names(library.folders, _indexed(library, query))
 
 
 def _sample(library: Library, query: Query) -> Row:
@@ -146,7 +149,7 @@ def _sample(library: Library, query: Query) -> Row:
 
 
 def _columns(library: Library, query: Query) -> bytes:
-    indexed = library.indexed(query.text("run"), query.text("benchmark"))
+    indexed = _indexed(library, query)
     return encoded(library.folders, indexed, samples_of(indexed))
 
 
@@ -163,8 +166,8 @@ PAGES: dict[str, Answer] = {
     "columns": _columns,
     "rows": _rows,
     "records": _records,
-    "search": _search,
-    "filter": _filter,
+    "search": _in_turns(search),
+    "filter": _in_turns(filter_records),
     "filter_names": _filter_names,
     "sample": _sample,
     "comparison": lambda library, query: comparison_page(

@@ -16,7 +16,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
 from newskills.exchange.json_of_others import finite, loads
-from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
+from newskills.run.reporting.results import BenchmarkResults, discover, parts, seed_of
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -57,8 +57,7 @@ def _benchmark(results: BenchmarkResults) -> ImportedBenchmark:
 
 
 def _records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
-    seeded = SEEDED.fullmatch(file.name)
-    seed = int(seeded[1]) if seeded else None
+    seed = seed_of(file)
     times_seen: dict[str, int] = {}
     rows = chain.from_iterable(read_lines(part, loads, notes) for part in parts(file))
     for number, row in enumerate(rows):
@@ -67,7 +66,7 @@ def _records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
         times_seen[identity] = times_seen.get(identity, 0) + 1
         if (
             times_seen[identity] > 1
-        ):  # several problems with one text: told apart by their order, which is that of all files
+        ):  # several problems with one text: told apart by their order, the same in all files
             identity = f"{identity}-{times_seen[identity]}"
         yield seed, {**row, "id": identity, **_failure(row)}
 

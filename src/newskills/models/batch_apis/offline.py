@@ -40,8 +40,7 @@ class OfflineBatches:
 
     def encoded(self, key: str, request: Request) -> tuple[str, bytes]:
         """Return (path, line of the file). Raises ConfigError."""
-        path = self._paths[request.inference.endpoint_type]
-        return path, encoded_row(key, path, self.model.encoded(request)[1])
+        return encoded_row(self.model, self._paths, key, request)
 
     def decoded(self, request: Request, body: bytes) -> Reply:
         """Return the reply that the body of a result holds. Raises ModelError."""

@@ -73,8 +73,7 @@ class OpenAIBatches(HttpBatches):
 
     def encoded(self, key: str, request: Request) -> tuple[str, bytes]:
         """Return (path, line of the file). Raises ConfigError."""
-        path = self._paths[request.inference.endpoint_type]
-        return path, encoded_row(key, path, self.model.encoded(request)[1])
+        return encoded_row(self.model, self._paths, key, request)
 
     async def submit(self, name: str, endpoint: str, path: Path, rows: int) -> str:
         """Send the file and make a batch of it. Raises the HttpError family."""
@@ -159,9 +158,11 @@ def make_azure(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]
     return OpenAIBatches(model, _paths(config), model.client_at(address), query)
 
 
-def encoded_row(key: str, path: str, body: bytes) -> bytes:
-    """Return a request as a line of a file."""
-    return b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}' % (key.encode(), path.encode(), body)
+def encoded_row(model: OpenAIModel, paths: Mapping[str, str], key: str, request: Request) -> tuple[str, bytes]:
+    """Return (path, line of the file); `paths`: inference.endpoint_type → path. Raises ConfigError."""
+    path = paths[request.inference.endpoint_type]
+    body = model.encoded(request)[1]
+    return path, b'{"custom_id":"%b","method":"POST","url":"%b","body":%b}' % (key.encode(), path.encode(), body)
 
 
 def read_row(line: bytes, endpoint: EndpointIdentity) -> RowResult:

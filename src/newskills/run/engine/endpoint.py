@@ -54,7 +54,6 @@ STREAK = 16
 QUICK = 0.2
 """The first retry comes after that share of `Policy.first_delay`: most failures are single."""
 LAST_PROBE = 10.0
-
 ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
 
 
@@ -218,9 +217,8 @@ class Endpoint:
                     self._shared.release()
         except ContextLimitError as error:
             self._alive()
-            if pending.fitted or self._context is None:
-                smaller = None
-            else:
+            smaller = None
+            if not pending.fitted and self._context is not None:
                 smaller = self._context(pending.request, error)
             if smaller is None:
                 self._count_refusal(error)
@@ -469,8 +467,7 @@ class Endpoint:
                     announced = True
                     self._say(
                         f"{self.name} does not answer ({met}) The run waits for it, up to "
-                        f"{duration(max(0.0, self._left(time.monotonic())))} more, and then continues by "
-                        "itself."
+                        f"{duration(max(0.0, self._left(time.monotonic())))} more, and then continues by itself."
                     )
             self._alive()
             self._recovered = time.monotonic() if tries > 1 else self._recovered

@@ -184,37 +184,38 @@ class Engine:
     def _endpoint(self, config: GenerationConfig, server: EndpointConfig, proven: bool) -> AskedEndpoint:
         config = structs.replace(config, server=server)
         server = server.endpoint()
-        if server not in self._endpoints:
-            # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
-            counted = self._stops or self._budget.limited
-            most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
-            concurrency = batch_window(config) if server.batch_api else self._narrowed(config)
-            most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
-            policy = RetryPolicy(
-                concurrency=concurrency,
-                most=most,
-                max_retries=server.max_retries,
-                patience=config.endpoint_patience or PATIENCE,
-                first_patience=config.endpoint_patience or self._first_patience,
-                soft_fail=server.enable_soft_fail,
-                stops_if_refused=not self._several,
-            )
-            context, say = self._builder.context_strategy(config), self._progress.say
-            if server.batch_api:
-                endpoint = make_batch_endpoint(self._builder, server, policy, context, say, self._stop)
-                return self._endpoints.setdefault(server, endpoint)
-            model = self._builder.model(server, most)
-            self._endpoints[server] = Endpoint(
-                model,
-                policy,
-                say=say,
-                on_fatal=self._stop,
-                context=context,
-                proven=proven,
-                shared=self._supervision.limit,
-                trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
-            )
-        return self._endpoints[server]
+        if server in self._endpoints:
+            return self._endpoints[server]
+        # Rows that wait for their turn are asked, too: not where somebody counts what is asked.
+        counted = self._stops or self._budget.limited
+        most = max(config.max_concurrent_requests, 0 if counted else config.most_concurrent_requests)
+        concurrency = batch_window(config) if server.batch_api else self._narrowed(config)
+        most = max(concurrency, min(most, self._window or most, config.sandbox_window or most))
+        policy = RetryPolicy(
+            concurrency=concurrency,
+            most=most,
+            max_retries=server.max_retries,
+            patience=config.endpoint_patience or PATIENCE,
+            first_patience=config.endpoint_patience or self._first_patience,
+            soft_fail=server.enable_soft_fail,
+            stops_if_refused=not self._several,
+        )
+        context, say = self._builder.context_strategy(config), self._progress.say
+        if server.batch_api:
+            batches = make_batch_endpoint(self._builder, server, policy, context, say, self._stop)
+            return self._endpoints.setdefault(server, batches)
+        model = self._builder.model(server, most)
+        endpoint = Endpoint(
+            model,
+            policy,
+            say=say,
+            on_fatal=self._stop,
+            context=context,
+            proven=proven,
+            shared=self._supervision.limit,
+            trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
+        )
+        return self._endpoints.setdefault(server, endpoint)
 
     def _narrowed(self, config: GenerationConfig) -> int:
         """Return how many requests may be in flight, and say so where that is less than was asked for."""
@@ -492,8 +493,7 @@ class Engine:
         )
 
     def _rows_to_ask(self, run: UnitRun) -> int:
-        """Return the number of rows that a run has in the end: a rule may want fewer than there are, but keeps all
-        that are answered."""
+        """Return how many rows a run has in the end: a rule may want fewer, but keeps all that are answered."""
         stop = self._stops.get(run.unit.name)
         if stop is None:
             return run.index.rows

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from newskills.base.judgement import PANEL, SPLIT
 from newskills.base.records import Number, Row
 from newskills.base.stats import bootstrap, krippendorff_alpha
-from newskills.run.reporting.results import parts
+from newskills.run.reporting.predictions import read_problems
 
-ALPHA, SPLIT = "judge_alpha", "judge_split"
+ALPHA = "judge_alpha"
 _MOST_DRAWN = 2_000_000
 """Ratings that all resamples draw together, so that large results take a second."""
 
@@ -37,47 +37,27 @@ class PanelAgreement(Struct, frozen=True, kw_only=True):
         return f"judges {', '.join(self.judges)} {agreement}; they differ on {self.split:.1f} % of the samples."
 
 
-class _Record(Struct):
-    judge_panel: dict[str, dict[str, Any]] | None = None
-    judge_split: bool | None = None
-    judge_prefilled: bool = False
-    outcome: str = ""
-
-
-_decoder = msgspec.json.Decoder(_Record)
+_FIELDS = dict.fromkeys((PANEL, SPLIT, "judge_prefilled", "outcome"), Any)
 
 
 def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
-    """Return the agreement of the panel that judged these files; None where no panel has."""
+    """Return the agreement of the panel that judged these files; None where no panel has. Raises DataError."""
     units: list[tuple[str | float, ...]] = []
     judges: dict[str, None] = {}
     judged = split = 0
     for file in files:
-        for path in parts(file):
-            with path.open("rb") as lines:
-                for line in lines:
-                    record = _decoded(line)
-                    if record is None or record.judge_panel is None:
-                        is_judged = (
-                            record is not None and not record.judge_prefilled and record.outcome != "unscored"
-                        )
-                        if is_judged and not judges:
-                            return None  # the first record about which a judge was asked says whether there is a panel
-                        continue
-                    judges.update(dict.fromkeys(record.judge_panel))
-                    judged += 1
-                    split += bool(record.judge_split)
-                    units += _ratings(record.judge_panel)
+        for (record,) in read_problems([file], _FIELDS):
+            panel = record.get(PANEL)
+            if isinstance(panel, dict):
+                judges.update(dict.fromkeys(panel))
+                judged += 1
+                split += bool(record.get(SPLIT))
+                units += _ratings(panel)
+            elif not judges and not record.get("judge_prefilled") and record.get("outcome") != "unscored":
+                return None  # the first record about which a judge was asked says whether there is a panel
     if not judged:
         return None
     return PanelAgreement(judges=tuple(judges), alpha=_alpha(units), split=100 * split / judged)
-
-
-def _decoded(line: bytes) -> _Record | None:
-    try:
-        return _decoder.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
 
 
 def _ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from newskills._version import __version__
 from newskills.base.anytime import anytime_interval
@@ -236,7 +235,7 @@ def summarize_files(
             report.modes = {mode: {**row, "errors_as": "incorrect"} for mode, row in report.modes.items()}
     if (agreement := panel_agreement(files)) is not None:
         notes.append(f"{benchmark}: {agreement.sentence()}")
-        reports[0] = replace(reports[0], modes=with_agreement(reports[0].modes, agreement))
+        reports[0].modes = with_agreement(reports[0].modes, agreement)
         for numbers in reports[0].numbers.values():
             if agreement.alpha is not None:
                 numbers[ALPHA] = agreement.alpha

@@ -18,7 +18,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import BadRequestError
-from newskills.base.judgement import parse_confidence, parse_judgement, parse_verdict, structured_verdict
+from newskills.base.judgement import (
+    PANEL,
+    SPLIT,
+    parse_confidence,
+    parse_judgement,
+    parse_verdict,
+    structured_verdict,
+)
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.graders.judges.arena import arena_label, mark
@@ -27,10 +34,6 @@ from newskills.solve.chat import MAIN
 from newskills.solve.judges.judge import PREFIX, JudgeSolver
 from newskills.solve.parts import SolverParts
 
-PANEL = f"{PREFIX}panel"
-"""Field of a record: judge → its verdicts, texts and errors."""
-SPLIT = f"{PREFIX}split"
-"""Field of a record: whether the judges differ."""
 _LABELS = ("B>>A", "B>A", "A=B", "A>B", "A>>B")
 """Results of a game from B's side to A's, each a step."""
 _TURNED = {"A<B": "B>A", "A<<B": "B>>A"}

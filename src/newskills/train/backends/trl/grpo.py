@@ -161,14 +161,8 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
     size = min(config.batch_size, len(problems))
     sequences, longest = size * config.group_size, max(len(problem.prompt) for problem in problems)
     reference = bool(config.kl) and settings.weights == "full"
-    check_fits(
-        task,
-        sequences,
-        longest + config.max_tokens,
-        config.max_tokens,
-        sampled=sequences,
-        reference=reference,
-    )
+    length = longest + config.max_tokens
+    check_fits(task, sequences, length, config.max_tokens, sampled=sequences, reference=reference)
     model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base, list(scorer.stops))
     _check_lengths(problems, config, context_of(model))
     order = places_of_steps(config, len(problems), size)
