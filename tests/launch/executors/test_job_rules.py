@@ -29,6 +29,7 @@ STAY = "import time; print('here', flush=True); time.sleep(600)"
 CHECKPOINT = """
 import signal, sys, time, pathlib
 def save(*_):
+    time.sleep(float(sys.argv[3]) if len(sys.argv) > 3 else 0)
     pathlib.Path(sys.argv[1]).write_text("saved")
     sys.exit(int(sys.argv[2]))
 signal.signal(signal.SIGTERM, save)
@@ -261,19 +262,27 @@ def test_a_job_script_that_fails_itself_leaves_nothing_behind(tmp_path: Path) ->
 
 
 def test_a_signal_reaches_whatever_the_client_started(tmp_path: Path) -> None:
+    """What still saves its work when the client itself has ended is waited for."""
     saved = tmp_path / "saved"
-    work = job(
-        "j",
-        Command(
-            name="main", script=Script(argv=("sh", "-c", '"$@"; true', "sh", *python(CHECKPOINT, str(saved), "0")))
-        ),
-    )
+    words = ("sh", "-c", '"$@"; true', "sh", *python(CHECKPOINT, str(saved), "0", "1.5"))
     executor = processes(tmp_path)
-    handle = executor.submit(work)
+    handle = executor.submit(job("j", Command(name="main", script=Script(argv=words))))
     until(Path(f"{saved}.ready").exists, "the client to start")
     executor.cancel([handle])
     assert executor.wait([handle]) == {handle: "cancelled"}
     assert saved.exists()
+
+
+def test_a_signal_that_bash_ignores_while_it_sets_its_traps_comes_again(tmp_path: Path) -> None:
+    executor = processes(tmp_path / "jobs")
+    folder = executor.prepare(job("j", client("main", STAY)))
+    script, ignores = Path(folder.path, "job.sh"), tmp_path / "ignores"
+    head, line, rest = script.read_text().partition("    trap 'interrupted TERM' TERM\n")
+    script.write_text(f"{head}    trap '' TERM\n    : >{ignores}\n    sleep 1\n{line}{rest}")
+    handle = executor.start(folder)
+    until(ignores.exists, "bash to ignore the signal")
+    executor.cancel([handle])
+    until(lambda: executor.state([handle]) == {handle: "cancelled"}, "the end of the job")
 
 
 def hurried(folder: Path, work: Job, name: str, old: str, new: str) -> tuple[str, Path, float]:

@@ -177,6 +177,11 @@ next_end() {
     done
 }
 
+# await_group NAME: what a command that was told to stop has started may still save its work when the command has ended.
+await_group() {
+    while [[ $SECONDS -lt ${deadline_of[$1]:-0} ]] && kill -0 -- "-${pid_of[$1]}" 2>/dev/null; do sleep 0.1; done
+}
+
 fail() {
     [[ $job_code -ne 0 || -n $job_signal ]] || { job_code=$1 job_why=$2; }
     say "FAILED: $2"
@@ -244,6 +249,7 @@ main() {
     while [[ ${#pid_of[@]} -gt 0 ]]; do
         next_end
         [[ -n $job_ended ]] || continue
+        await_group "$job_ended"
         unset "pid_of[$job_ended]"
         mark "$job_ended.exit" "$ended_code"
         say "${role_of[$job_ended]} '$job_ended' ended with exit code $ended_code"

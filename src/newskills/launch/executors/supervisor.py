@@ -53,6 +53,7 @@ class JobSupervisor:
         self.job = 0
         self.cancelled = False
         self.waiting = False
+        self.sent_early = False
 
     def start(self) -> int:
         """Start the supervising process and return."""
@@ -87,6 +88,20 @@ class JobSupervisor:
         self.pass_on(number, frame)
 
     def pass_on(self, number: int, frame: Any) -> None:
+        self.sent_early = not self.script_has_started()
+        self.send_term()
+
+    def send_again(self, number: int, frame: Any) -> None:
+        """Send TERM once more to a job.sh that got it before its traps were set: while bash sets a trap, it ignores
+        that signal. Twice does no harm then: no command has been started."""
+        if self.sent_early and self.script_has_started():
+            self.sent_early = False
+            self.send_term()
+
+    def script_has_started(self) -> bool:
+        return os.path.exists(f"{self.folder}/job.started")
+
+    def send_term(self) -> None:
         if self.job:
             with contextlib.suppress(ProcessLookupError):  # its end may be known already, and not yet noted
                 os.kill(self.job, signal.SIGTERM)
@@ -174,6 +189,7 @@ class JobSupervisor:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
         tick()
         self.job = 0
+        signal.signal(signal.SIGALRM, self.send_again)
         self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
         os._exit(0)
 
@@ -224,6 +240,7 @@ class AttachedSupervisor(JobSupervisor):
             signal.pthread_sigmask(signal.SIG_SETMASK, ())  # of Ray's workers, which block some
             self.forget()
             tick()
+            signal.signal(signal.SIGALRM, self.send_again)
             if os.getppid() == self.above:
                 self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
         except Abandoned:
