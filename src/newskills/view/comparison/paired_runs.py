@@ -347,10 +347,11 @@ def sentence(item: BenchmarkComparison, tests: int) -> str:
         )
     else:
         start = f"{item.after.run} is {item.verdict} by {abs(item.difference):.1f} points {_turned(item, numbers)}"
-    return (
-        f"{start}, on {item.problems:,} paired problems; {item.unscored:,} unscored; minimum significant "
-        f"difference: {item.smallest_significant:.1f} points."
-    )
+    if item.smallest_significant > 100:
+        least = "too few problems for any difference to be significant."
+    else:
+        least = f"minimum significant difference: {item.smallest_significant:.1f} points."
+    return f"{start}, on {item.problems:,} paired problems; {item.unscored:,} unscored; {least}"
 
 
 def _turned(item: BenchmarkComparison, numbers: str) -> str:

@@ -78,7 +78,7 @@ function sentence(page) {
   const bounds = decided && value < 0 ? [-high, -low] : [low, high];
   const p = found.p_value < 0.0001 ? "p < 0.0001" : `p = ${Number(found.p_value.toPrecision(2))}`;
   return h("p", { class: "sentence" }, h("b", {}, verdict), ` [${bounds[0].toFixed(1)}, ${bounds[1].toFixed(1)}], ${p}, on ${plural(found.n, "paired problem")}; ${count(page.unscored)} unscored; `,
-    `minimum significant difference: ${found.smallest_significant.toFixed(1)} points. `,
+    found.smallest_significant > 100 ? "too few problems for any difference to be significant. " : `minimum significant difference: ${found.smallest_significant.toFixed(1)} points. `,
     page.only_first || page.only_second ? `Left out, since only one of them has them: ${count(page.only_first)} and ${count(page.only_second)} problems. ` : "",
     h("span", { class: "quiet" }, page.score ? `(${page.score}, in points of 100; ${found.method}, 95 % interval)` : `(${found.method}, 95 % interval)`));
 }

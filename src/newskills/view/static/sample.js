@@ -70,7 +70,7 @@ function sampleTab(page, context, parameters) {
     page.media.length ? section("Images and sound", "", page.media.map((one, item) => medium(one, item, page, at))) : null,
     page.reasoning ? h("details", { class: "card" }, h("summary", {}, `Reasoning (${plural(page.reasoning.length, "character")})`), markdown(page.reasoning, { raw: context.raw, marks: hits(page.reasoning, parameters.q) })) : null,
     page.turns.length ? section("Reply, in turns", "", page.turns.map((one) => message(one, context, parameters.q)))
-      : section("Reply", length(page), [copyButton(page.reply), markdown(page.reply, { raw: context.raw, marks: [...marks(verdict), ...hits(page.reply, parameters.q)].sort((a, b) => a.start - b.start) })]),
+      : section("Reply", length(page), page.reply === "" ? h("p", { class: "quiet" }, "The reply has no text.") : [copyButton(page.reply), markdown(page.reply, { raw: context.raw, marks: [...marks(verdict), ...hits(page.reply, parameters.q)].sort((a, b) => a.start - b.start) })]),
   ];
 }
 
