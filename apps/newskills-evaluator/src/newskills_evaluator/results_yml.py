@@ -18,7 +18,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
 from newskills.base.store import encode_line
-from newskills.exchange.credit import SIGNALS, credit
+from newskills.exchange.credit import VERDICT_FIELDS, answer_credit
 from newskills.run.reporting.results import RESULTS, discover, read_output
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
@@ -80,8 +80,8 @@ def write_samples(folder: Path, place: Path) -> int:
 def sample_record(row: Row) -> Row:
     """Return one of our records as one of NeMo Evaluator's; an unscored sample has no score."""
     generation = row.get("generation")
-    value = credit(row)
-    signal = next((name for name in SIGNALS if isinstance(row.get(name), bool)), "outcome")
+    value = answer_credit(row)
+    signal = next((name for name in VERDICT_FIELDS if isinstance(row.get(name), bool)), "outcome")
     return {
         "id": str(row.get("id", "")),
         "generation": generation if isinstance(generation, str | dict) else "",
