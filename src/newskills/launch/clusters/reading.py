@@ -92,7 +92,7 @@ def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str
             raise ConfigError(f"{where}: unknown key '{inside}{key}'{suggest(str(key), field_names)}")
 
 
-def sentence(error: msgspec.ValidationError, where: str) -> str:
+def error_sentence(error: msgspec.ValidationError, where: str) -> str:
     """Describe `error` for people, without the value, which may be private."""
     text = str(error)
     place = PLACE.search(text)

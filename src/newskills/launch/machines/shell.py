@@ -117,7 +117,7 @@ class LocalMachine:
         return [os.path.exists(path) for path in paths]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
-        return [_text(path) for path in paths]
+        return [_read_text(path) for path in paths]
 
     def put(self, source: Path, target: str) -> CopyResult:
         return _copy(source, Path(target))
@@ -173,7 +173,7 @@ def _run_here(call: ShellCall) -> CommandResult:
     )
 
 
-def _text(path: str) -> str | None:
+def _read_text(path: str) -> str | None:
     try:
         return Path(path).read_text("utf-8", "replace")
     except OSError:
