@@ -9,7 +9,7 @@ from pathlib import Path
 from newskills.base.errors import DataError
 from newskills.base.store import atomic_write
 from newskills.recipes.improve.loop import Improvement
-from newskills.recipes.improve.records import BASE, EVALUATIONS, ImproveSpec, RoundRecord, stage_seconds
+from newskills.recipes.improve.records import BASE, EVALUATIONS_FOLDER, ImproveSpec, RoundRecord, stage_seconds
 from newskills.view.comparison import shown
 from newskills.view.comparison.paired_runs import CompareOptions, compare
 from newskills.view.documents.charts import Series, lines
@@ -133,7 +133,7 @@ def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
     guards."""
     if record.test is None:
         return
-    evaluations = spec.output_dir / EVALUATIONS
+    evaluations = spec.output_dir / EVALUATIONS_FOLDER
     yield Heading(f"{record.name} against {record.begun_from}")
     try:
         comparison = compare(

@@ -58,7 +58,7 @@ def evaluate_quietly(
         log_dir=str(out / "eval-logs"),
         resume_with=server.resume_with,
     )
-    return _evaluated(name, spec)
+    return _evaluated_files(name, spec)
 
 
 def evaluate_endpoint_quietly(
@@ -68,13 +68,13 @@ def evaluate_endpoint_quietly(
     `evaluate_quietly`."""
     layers = [Layer(resume_with, settings)]
     log_dir = str(out / "eval-logs")
-    return _evaluated(
+    return _evaluated_files(
         name,
         EvaluationSpec(runs=runs, output_dir=out, layers=layers, log_dir=log_dir, resume_with=resume_with),
     )
 
 
-def _evaluated(name: str, spec: EvaluationSpec) -> dict[str, list[Path]]:
+def _evaluated_files(name: str, spec: EvaluationSpec) -> dict[str, list[Path]]:
     plan = plan_evaluation(spec)
     evaluation = evaluate(plan, say=lambda _: None)
     if evaluation.exit_code > SIGNALLED:

@@ -15,7 +15,7 @@ from newskills.recipes.improve.records import ExampleCount, RoundMixture
 from newskills.run.rewarding.reward import answered
 from newskills.run.training.skill import Skill, Verdict
 
-CUT = "length"
+TRUNCATED_FINISH = "length"
 """The finish reason of a reply that reached its limit of tokens."""
 
 
@@ -71,7 +71,7 @@ def select_replies(
             left_out["unscored"] += 1
         elif reply.outcome != "correct" or not text:
             left_out["wrong"] += 1
-        elif reply.finish_reason == CUT:
+        elif reply.finish_reason == TRUNCATED_FINISH:
             left_out["cut_off"] += 1
         elif text in kept:
             left_out["repeated"] += 1
