@@ -159,7 +159,7 @@ class HarnessMetric(ScoreMetric):
                 for key in self._keys():
                     way = known_ways.get(key[0], mean)
                     figures = [way(values[key]) for values in self._values if values.get(key)]
-                    made[key] = (_mean(figures), way)
+                    made[key] = (_mean_or_none(figures), way)
         self._counted = made
         return made
 
@@ -187,7 +187,7 @@ class HarnessMetric(ScoreMetric):
         if way is mean and all(isinstance(one_value, int | float) for one_value in values):
             interval = mean_interval(Counter(values))
             return Number(value=value, low=interval.low, high=interval.high, n=len(values), method=interval.method)
-        figures = sorted(_resampled(values, way))
+        figures = sorted(_resample_figures(values, way))
         if figures:
             low, high = (figures[int(0.025 * len(figures))], figures[int(0.975 * len(figures))])
         else:
@@ -195,7 +195,7 @@ class HarnessMetric(ScoreMetric):
         return Number(value=value, low=low, high=high, n=len(values), method="bootstrap")
 
 
-def _mean(figures: Sequence[Any]) -> float | None:
+def _mean_or_none(figures: Sequence[Any]) -> float | None:
     """Return the mean of figures; the very figure where there is one, None where it is no number."""
     if not figures or not all(isinstance(figure, int | float) or hasattr(figure, "dtype") for figure in figures):
         return None
@@ -204,7 +204,7 @@ def _mean(figures: Sequence[Any]) -> float | None:
     return float(sum(figures) / len(figures))
 
 
-def _resampled(values: Sequence[Any], way: Aggregation) -> list[float]:
+def _resample_figures(values: Sequence[Any], way: Aggregation) -> list[float]:
     """Return figures of documents drawn with replacement, the same in every run; none where they cannot be made."""
     draws = random.Random(0)  # noqa: S311 - the same in every run
     figures = []

@@ -52,7 +52,7 @@ class FollowBenchMetric(ScoreMetric):
         super().update(predictions)
         first = predictions[0]
         group = self._groups.setdefault((str(first["constraint_type"]), str(first["example"])), {})
-        group[int(first["level"])] = values_unless_lost(predictions, _satisfaction)
+        group[int(first["level"])] = values_unless_lost(predictions, _satisfied_shares)
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
@@ -126,7 +126,7 @@ def _levels_in_a_row(levels: Sequence[Satisfied | None]) -> float | None:
     return len(levels)
 
 
-def _satisfaction(record: Row) -> Satisfied | None:
+def _satisfied_shares(record: Row) -> Satisfied | None:
     if record.get("hard_satisfied") is None:
         return None
     return bool(record["hard_satisfied"]), float(record["soft_satisfied"])

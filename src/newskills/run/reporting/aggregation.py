@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.groups import group_votes
-from newskills.metrics.counting.base import REWARD
+from newskills.metrics.counting.base import REWARD_FIELD
 from newskills.run.records.record import VERDICT_FIELDS
 from newskills.run.reporting.results import read_output
 from newskills.run.reporting.voting import comparison_of
@@ -142,10 +142,10 @@ def _answer(row: Row) -> str | None:
 
 
 def _reward(row: Row | None) -> float:
-    value = None if row is None else row.get(REWARD)
+    value = None if row is None else row.get(REWARD_FIELD)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(
-            f"A record has an answer, but its `{REWARD}` is not a finite number: {value!r}.",
+            f"A record has an answer, but its `{REWARD_FIELD}` is not a finite number: {value!r}.",
             hint="Score the answers with a reward model first, or let them vote.",
         )
     return float(value)

@@ -19,7 +19,7 @@ from newskills.base.records import Number, Outcome, Row
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.config.settings import read_config
 from newskills.graders import GRADERS, executes, make_grader
-from newskills.metrics.counting.base import percent
+from newskills.metrics.counting.base import percent_number
 from newskills.run.grade import grade_rows
 from newskills.run.records.paths import done_path
 from newskills.run.reporting.results import BenchmarkResults, discover
@@ -231,7 +231,7 @@ def score_of(records: BenchmarkRecords) -> Number:
             values[sum(scores) / len(scores)] += 1
     if not values:
         return Number(value=0.0, low=0.0, high=100.0, n=0, unscored=unscored)
-    return percent(values, unscored)
+    return percent_number(values, unscored)
 
 
 def _flips(before: BenchmarkRecords, after: BenchmarkRecords) -> list[VerdictFlip]:
