@@ -16,7 +16,7 @@ from newskills.view import index as module
 from newskills.view.discovery import discover_all
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
-from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
 
 
 def opened(folder: Path, name: str = "") -> FileIndex:
@@ -35,7 +35,7 @@ def opened(folder: Path, name: str = "") -> FileIndex:
 
 
 def outcomes(index: FileIndex) -> list[str]:
-    return [OUTCOMES[code] for code in index.columns("outcome")[0]]
+    return [OUTCOME_NAMES[code] for code in index.columns("outcome")[0]]
 
 
 def test_columns_tell_what_the_records_say(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def read_labelled(path: Path) -> list[LabelledSample]:
     """Read labelled samples. Raises DataError for a file without any, or a line that is none."""
     samples = []
     for number, row in enumerate(read_rows(path), 1):
-        texts = {name: _text(row[name]) for name in ("id", "label") if row.get(name) is not None}
+        texts = {name: _label_text(row[name]) for name in ("id", "label") if row.get(name) is not None}
         try:
             samples.append(msgspec.convert({**row, **texts}, LabelledSample))
         except msgspec.ValidationError as error:
@@ -43,7 +43,7 @@ def read_labelled(path: Path) -> list[LabelledSample]:
     return samples
 
 
-def _text(value: object) -> str:
+def _label_text(value: object) -> str:
     if isinstance(value, bool):
         if value:
             return "yes"

@@ -29,9 +29,9 @@ from newskills.pipelines.results.reader_models import (
 from newskills.pipelines.results.scan_options import DiagnoseOptions, ReaderOptions
 from newskills.run.reporting.results import SCANS
 from newskills.view.diagnosis.claims import PROMPT, claim_rows, with_claims
-from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, changes, diagnose
+from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose, group_changes
 from newskills.view.diagnosis.groups import FailureGroup
-from newskills.view.diagnosis.shown import as_text, blocks
+from newskills.view.diagnosis.shown import as_text, diagnosis_blocks
 from newskills.view.documents.document import as_html, as_markdown
 from newskills.view.scans.files import made_folder
 from newskills.view.scans.reading import SampleRow, chosen_benchmarks
@@ -120,7 +120,7 @@ def _diagnosed(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, AskedMod
     made = FailureReport(
         run=first,
         other=other,
-        changes=tuple(changes(first, other)) if other is not None else (),
+        changes=tuple(group_changes(first, other)) if other is not None else (),
         model=options.model[0] if options.model else None,
         files=files,
     )
@@ -147,7 +147,7 @@ def _claims(
 
 def _write(made: FailureReport) -> None:
     title = f"Why {made.run.run} fails"
-    page = blocks(made.run, made.changes, made.other)
+    page = diagnosis_blocks(made.run, made.changes, made.other)
     html, markdown, json = map(Path, made.files)
     made_folder(html.parent)
     for path, text in ((html, as_html(title, page)), (markdown, as_markdown(title, page))):
