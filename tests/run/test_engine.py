@@ -373,7 +373,7 @@ def test_a_resume_asks_the_solver_about_a_part_of_what_is_done(
         return request(self, sample)
 
     monkeypatch.setattr(ChatSolver, "request", counted)
-    monkeypatch.setattr("newskills.run.engine.unit.CHECKED", 10)
+    monkeypatch.setattr("newskills.run.engine.unit.CHECKED_ROWS", 10)
     result, said = run_and_listen(unit)
     kept = result.units[0].kept
     assert (result.exit_code, len(records(unit.merged))) == (0, 300)

@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.base.store import atomic_write
 from newskills.exchange.atif import trajectory_of
 from newskills.exchange.importers import path_part
-from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, read_output
+from newskills.run.reporting.results import SEEDED_NAME, BenchmarkResults, discover, read_output
 
 _LONGEST_NAME = 120
 _REPORTED_FIELDS = ("outcome", "outcome_cause", "grader", "why", "exit_status", "model_patch")
@@ -37,7 +37,7 @@ def _write_benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> 
     folder.mkdir(parents=True, exist_ok=True)
     times_seen: dict[str, int] = {}
     for file in result.files:
-        seeded = SEEDED.fullmatch(file.name)
+        seeded = SEEDED_NAME.fullmatch(file.name)
         for number, row in enumerate(read_output(file)):
             name = path_part(str(row.get("id", number)), "sample")[:_LONGEST_NAME] + (
                 f"-rs{seeded[1]}" if seeded else ""

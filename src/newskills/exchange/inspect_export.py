@@ -24,7 +24,7 @@ from newskills.exchange.credit import answer_credit
 from newskills.exchange.importers.inspect_logs import FORMAT
 from newskills.exchange.inspect_files import write_log
 from newskills.run.records.paths import OutputPaths
-from newskills.run.reporting.results import BenchmarkResults, discover, parts, read_output
+from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
@@ -65,7 +65,7 @@ def _write_log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
     model = model or _model_name(result, described)
     samples = [sample for at, file in enumerate(result.files) for sample in _log_samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
-    created = times[0] if times else _iso_format(parts(result.files[0])[0].stat().st_mtime)
+    created = times[0] if times else _iso_format(file_parts(result.files[0])[0].stat().st_mtime)
     header = _log_header(result, samples, described, model)
     header["eval"]["created"] = created
     header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}

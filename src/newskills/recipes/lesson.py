@@ -20,7 +20,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.recipes.improve.loop import Improvement, improve
 from newskills.recipes.improve.records import BASE, EVALUATIONS_FOLDER, ImproveKeys, ImproveSpec, ImproveStage
-from newskills.run.planning.plan import RESULTS
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import StepReporter
 
 LESSON = "sorting-lesson"
@@ -140,7 +140,7 @@ def _improvement_spec(spec: LessonSpec, say: PrintLine) -> ImproveSpec:
 
 def _lesson_stage(name: str, spec: LessonSpec) -> LessonStage:
     """Return the stage of a model as the records of its evaluation have it."""
-    path = spec.output_dir / EVALUATIONS_FOLDER / name / RESULTS / LESSON / "output.jsonl"
+    path = spec.output_dir / EVALUATIONS_FOLDER / name / RESULTS_FOLDER / LESSON / "output.jsonl"
     records = [row for row in read_rows(path) if row["outcome"] != "unscored"]
     return LessonStage(
         name,
@@ -181,7 +181,8 @@ def comparison_report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
         )
     width = output_width() or WIDTH
     shown = "\n".join([*table_lines(scores[1:], scores[0], width), "", *table_lines(lifts[1:], lifts[0], width)])
-    return f"{shown}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
+    records = f"{spec.output_dir}/eval/<model>/{RESULTS_FOLDER}/{LESSON}/output.jsonl"
+    return f"{shown}\n\nreport    {path}\nrecords   {records}"
 
 
 def compare_stages(after: Mapping[str, float], before: Mapping[str, float]) -> PairedDifference:

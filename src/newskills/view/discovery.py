@@ -15,7 +15,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.run.load_testing.result import SUMMARY as LOAD_TEST
-from newskills.run.reporting.results import NOT_BENCHMARKS, RESULTS, SEEDED, SEEDLESS, benchmark_name
+from newskills.run.reporting.results import (
+    NOT_BENCHMARKS,
+    RESULTS_FOLDER,
+    SEEDED_NAME,
+    SEEDLESS_NAMES,
+    benchmark_name,
+)
 from newskills.view.folders import Folders
 
 ASYNC_SUFFIX = "-async"
@@ -133,8 +139,8 @@ class _Walk:
         if not outputs:
             return
         parts = folder.parts
-        if RESULTS in parts[:-1]:
-            run = Path(*parts[: len(parts) - 1 - parts[::-1].index(RESULTS)])
+        if RESULTS_FOLDER in parts[:-1]:
+            run = Path(*parts[: len(parts) - 1 - parts[::-1].index(RESULTS_FOLDER)])
         else:
             run = folder if folder in self.folders.roots else folder.parent
         if not any(run.is_relative_to(root) for root in self.folders.roots):
@@ -175,7 +181,7 @@ def _is_output(name: str) -> bool:
     if not name.startswith("output"):
         return False
     stem = name.removesuffix(ASYNC_SUFFIX)
-    return stem.endswith(".jsonl") and (stem in SEEDLESS or "-rs" in stem or "chunk" in stem)
+    return stem.endswith(".jsonl") and (stem in SEEDLESS_NAMES or "-rs" in stem or "chunk" in stem)
 
 
 def _is_about_outputs(name: str) -> bool:
@@ -193,7 +199,7 @@ def _output_files(folder: Path, files: dict[str, os.stat_result]) -> Iterator[Ou
         merged = stem.partition("_chunk_")[0].partition("-chunk")[0].removesuffix(".jsonl") + ".jsonl"
         if merged != stem and merged in files:
             continue
-        seeded = SEEDED.fullmatch(merged)
+        seeded = SEEDED_NAME.fullmatch(merged)
         outputs.append(
             OutputFile(
                 path=folder / name,

@@ -20,7 +20,7 @@ from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.run.records.paths import done_path, output_name
-from newskills.run.reporting.results import RESULTS, output_files
+from newskills.run.reporting.results import RESULTS_FOLDER, output_files
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 FORMATS: dict[str, str] = {
@@ -99,7 +99,7 @@ def write_import(imported: ImportedBenchmark, output_dir: Path) -> Path:
     """
     name = path_part(imported.benchmark)
     steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
-    folder = imported.results_dir(output_dir).joinpath(RESULTS, *filter(None, steps))
+    folder = imported.results_dir(output_dir).joinpath(RESULTS_FOLDER, *filter(None, steps))
     if folder.is_dir() and output_files(folder):
         raise DataError(f"{folder} already has results.", hint="Give another --output_dir, or --benchmark NAME.")
     for seed, rows in imported.seeds.items():

@@ -23,7 +23,7 @@ from newskills.exchange.importers import (
     unscored_fields,
 )
 from newskills.exchange.json_of_others import finite_json, load_json
-from newskills.run.reporting.results import BenchmarkResults, discover, parts, seed_of
+from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, seed_of
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -66,7 +66,7 @@ def _import_benchmark(results: BenchmarkResults) -> ImportedBenchmark:
 def _numbered_records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
     seed = seed_of(file)
     times_seen: dict[str, int] = {}
-    rows = chain.from_iterable(read_lines(part, load_json, notes) for part in parts(file))
+    rows = chain.from_iterable(read_lines(part, load_json, notes) for part in file_parts(file))
     for number, row in enumerate(rows):
         row = finite_json(row)
         identity = _record_identity(row, number)

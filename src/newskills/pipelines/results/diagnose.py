@@ -27,7 +27,7 @@ from newskills.pipelines.results.reader_models import (
     replies_of,
 )
 from newskills.pipelines.results.scan_options import DiagnoseOptions, ReaderOptions
-from newskills.run.reporting.results import SCANS
+from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.diagnosis.claims import PROMPT, claim_rows, with_claims
 from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose, group_changes
 from newskills.view.diagnosis.groups import FailureGroup
@@ -138,7 +138,7 @@ def _claims(
     """Ask the model about each group, and keep the claims that hold. The folder of the requests is named after them."""
     rows = claim_rows(kept)
     digest = hashlib.blake2b(msgspec.json.encode([rows, asking_digest(overrides)]), digest_size=6).hexdigest()
-    place = made_folder(folder / SCANS / "diagnosis" / f"requests-{digest}")
+    place = made_folder(folder / SCANS_FOLDER / "diagnosis" / f"requests-{digest}")
     write_rows(place / "rows.jsonl", rows)
     requests = RequestRows(place / "rows.jsonl", place)
     asking = ask_models(options, overrides, [requests], PROMPT, "diagnose")

@@ -32,7 +32,7 @@ from newskills.pipelines.results.reader_models import (
 )
 from newskills.pipelines.results.scan_options import ScanOptions
 from newskills.run.records.completeness import row_count
-from newskills.run.reporting.results import BenchmarkResults, parts
+from newskills.run.reporting.results import BenchmarkResults, file_parts
 from newskills.view.labels import LabelledSample, read_labelled
 from newskills.view.scans import SCANNERS
 from newskills.view.scans.agreement import ScanAgreement, scan_agreements
@@ -130,7 +130,7 @@ def _plan(parsed: Parsed[ScanOptions]) -> ScanPlan:
 def _show_dry_run(plan: ScanPlan) -> None:
     steps: list[Step] = []
     for item in plan.items:
-        samples = sum(row_count(part) for file in item.files for part in parts(file))
+        samples = sum(row_count(part) for file in item.files for part in file_parts(file))
         steps.append(("reads", item.folder, counted(samples, "sample")))
         for model in plan.models:
             steps += [

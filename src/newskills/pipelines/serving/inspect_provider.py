@@ -44,7 +44,7 @@ from newskills.gateway.server import Gateway
 from newskills.pipelines.serving.gateway import GatewayChoice, GatewayParts, check_gateway, choose_gateway
 from newskills.pipelines.serving.gateway_options import GatewayOptions
 from newskills.run.engine.reply_cache import CachedModel
-from newskills.run.gateway_server.serving import OUTPUT
+from newskills.run.gateway_server.serving import OUTPUT_FILE
 from newskills.run.records.log import Disk, GroupLog
 
 TASK = "inspect"
@@ -166,7 +166,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
 
     def _write(self) -> None:
         if self._parts is not None:
-            write_rows(self._folder / OUTPUT, conversation_rows(self._recorder.log))
+            write_rows(self._folder / OUTPUT_FILE, conversation_rows(self._recorder.log))
 
     def _finish(self) -> None:
         self._write()

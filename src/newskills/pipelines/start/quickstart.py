@@ -23,7 +23,7 @@ from newskills.recipes.improve.records import ROUNDS
 from newskills.recipes.lesson import LessonSpec, lesson, shorten_lesson
 from newskills.recipes.quickstart import QUICKSTART_BENCHMARKS, QuickstartSpec, activation_line, quickstart
 from newskills.run.evaluate import EvaluationOutcome
-from newskills.run.planning.plan import RESULTS
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
@@ -165,6 +165,6 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
         path = split_folder(benchmark, spec.data_dir) / f"{benchmark.split}.jsonl"
         rows = part.problems(spec.share)
         yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} samples each"
-    yield "writes", spec.output_dir / RESULTS, "records and metrics"
+    yield "writes", spec.output_dir / RESULTS_FOLDER, "records and metrics"
     yield "writes", spec.output_dir / "eval-logs", "logs"
     yield "writes", spec.output_dir / f"{REPORT}.html", "a page of the results; and as Markdown"

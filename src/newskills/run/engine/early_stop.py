@@ -144,7 +144,9 @@ class EarlyStop:
     def _grow(self) -> None:
         """Allow as many problems as the rule will need if the next ones are like those so far."""
         if self.plan.rule.rows is None:
-            likely = (factor for factor in GROWTH_FACTORS if self.plan.rule.met(_scaled(self._values, factor)))
+            likely = (
+                factor for factor in GROWTH_FACTORS if self.plan.rule.met(_scale_counts(self._values, factor))
+            )
             self.limit = min(self.rows, math.ceil(next(likely, MOST_GROWTH) * self.counted))
             self._grow_at = math.ceil(GROWTH_FACTORS[0] * self.counted)
         self.wake()
@@ -166,7 +168,7 @@ class EarlyStop:
         self._values[value] = self._values.get(value, 0) + 1
 
 
-def _scaled(values: Mapping[float, int], factor: float) -> dict[float, float]:
+def _scale_counts(values: Mapping[float, int], factor: float) -> dict[float, float]:
     return {value: count * factor for value, count in values.items()}
 
 

@@ -14,7 +14,7 @@ from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.base.records import Failure
 from newskills.sandbox.config import SandboxConfig
 
-ALIKE = 8
+MAX_ALIKE_FAILURES = 8
 """So many failures of the sandbox one after the other (those at the same time count once): it is not coming back."""
 
 OnFatal = Callable[[NewskillsError], None]
@@ -36,8 +36,8 @@ class StartableSandbox(Protocol):
 class SharedSandbox:
     """A Sandbox that is built and started at the first `start` or `execute`, once.
 
-    `on_fatal` is called where it cannot start, and where `ALIKE` executions in a row failed on its own account:
-    going on would spend model calls on samples that can only end unscored.
+    `on_fatal` is called where it cannot start, and where `MAX_ALIKE_FAILURES` executions in a row failed on its own
+    account: going on would spend model calls on samples that can only end unscored.
     """
 
     def __init__(self, make: Callable[[], Sandbox], on_fatal: OnFatal) -> None:
@@ -92,7 +92,7 @@ class SharedSandbox:
         if began > self._failed_at:
             self._failed_at = time.monotonic()
             self._failed += 1
-        if self._failed >= ALIKE:
+        if self._failed >= MAX_ALIKE_FAILURES:
             self._on_fatal(error)
 
     async def _patiently(self, patience: float) -> Sandbox:

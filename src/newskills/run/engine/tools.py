@@ -18,7 +18,7 @@ from newskills.run.planning.config import GenerationConfig
 from newskills.tools.provider import ToolContext
 from newskills.tools.toolbox import ProviderToolbox, ToolSettings, make_toolbox
 
-ALIKE = 8
+MAX_ALIKE_FAILURES = 8
 """So many calls in a row that found their tool unusable, and it is not coming back."""
 
 OnFatal = Callable[[NewskillsError], None]
@@ -75,7 +75,7 @@ class SharedToolbox:
             result = await self._toolbox.execute(name, arguments, request_id)
         except FatalToolError as error:
             self._fatal += 1
-            if self._fatal >= ALIKE:
+            if self._fatal >= MAX_ALIKE_FAILURES:
                 self._on_fatal(error)
             raise
         self._fatal = 0

@@ -23,7 +23,7 @@ UNTIL_FILE = "until.json"
 ORDER_SEED = 0
 SURELY_WIDER = 1.5
 """An anytime-valid interval is at least so many times as wide as one for a fixed number: most need not be computed."""
-METHOD = "anytime-valid, by betting (arXiv:2010.09686)"
+METHOD_TEXT = "anytime-valid, by betting (arXiv:2010.09686)"
 _CI = re.compile(r"ci\s*<\s*(\d+(?:\.\d+)?)\s*")
 _DECIDED = re.compile(r"decided\s+vs\s+(\S.*)")
 _ROWS = re.compile(r"rows\s*=\s*(\d+)\s*")
@@ -124,7 +124,7 @@ class UntilRecord(Struct, kw_only=True):
     high: float | None = None
     decision: Literal["", "better", "worse"] = ""
     level: float = 0.95
-    method: str = METHOD
+    method: str = METHOD_TEXT
     order_seed: int = ORDER_SEED
 
     def sentence(self) -> str:

@@ -15,7 +15,7 @@ from newskills.base.records import Number, Row
 from newskills.base.stats import bootstrap, krippendorff_alpha
 from newskills.run.reporting.predictions import read_problems
 
-ALPHA = "judge_alpha"
+ALPHA_METRIC = "judge_alpha"
 _MOST_DRAWN = 2_000_000
 """Ratings that all resamples draw together, so that large results take a second."""
 
@@ -52,15 +52,15 @@ def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
                 judges.update(dict.fromkeys(panel))
                 judged += 1
                 split += bool(record.get(SPLIT))
-                units += _ratings(panel)
+                units += _panel_ratings(panel)
             elif not judges and not record.get("judge_prefilled") and record.get("outcome") != "unscored":
                 return None  # the first record about which a judge was asked says whether there is a panel
     if not judged:
         return None
-    return PanelAgreement(judges=tuple(judges), alpha=_alpha(units), split=100 * split / judged)
+    return PanelAgreement(judges=tuple(judges), alpha=_alpha_number(units), split=100 * split / judged)
 
 
-def _ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:
+def _panel_ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:
     """Return, for each thing that was judged, the verdicts of all judges who gave one."""
     by_key: dict[str, list[str | float]] = {}
     for own in panel.values():
@@ -70,7 +70,7 @@ def _ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:
     return [tuple(verdicts) for verdicts in by_key.values()]
 
 
-def _alpha(units: Sequence[tuple[str | float, ...]]) -> Number | None:
+def _alpha_number(units: Sequence[tuple[str | float, ...]]) -> Number | None:
     value = krippendorff_alpha(units)
     if math.isnan(value):
         return None
@@ -90,5 +90,5 @@ def with_agreement(modes: dict[str, Row], agreement: PanelAgreement) -> dict[str
     """Return the modes of a report with the agreement of the panel in each."""
     about: Row = {SPLIT: agreement.split}
     if agreement.alpha is not None:
-        about[ALPHA] = agreement.alpha.value
+        about[ALPHA_METRIC] = agreement.alpha.value
     return {mode: row | about for mode, row in modes.items()}

@@ -45,11 +45,11 @@ def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Seq
 def comparison_of(records: Iterable[Row], grader: str) -> Callable[[str, str], bool] | None:
     """Return how the grader that `records` name, else `grader`, compares two answers; None where it does not say."""
     stamp = next((str(record["grader"]) for record in records if record.get("grader")), grader)
-    return _comparison(stamp.partition("@")[0])
+    return _grader_comparison(stamp.partition("@")[0])
 
 
 @lru_cache
-def _comparison(grader: str) -> Callable[[str, str], bool] | None:
+def _grader_comparison(grader: str) -> Callable[[str, str], bool] | None:
     """Return the comparison of a grader with its default settings, since records name no others."""
     try:
         made = make_grader(grader, {})

@@ -26,12 +26,12 @@ from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
 from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
-from newskills.run.planning.until import METHOD, load_until
+from newskills.run.planning.until import METHOD_TEXT, load_until
 from newskills.run.records.completeness import expected_rows, row_count
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
 from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
-from newskills.run.reporting.results import BenchmarkResults, discover, parts, seed_of
+from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, seed_of
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.files import is_newer
@@ -293,7 +293,7 @@ def _record_warnings(records: BenchmarkRecords) -> Iterator[str]:
     if records.missing > records.damaged + records.too_long:
         yield f"{benchmark}: {counted(records.missing, 'row')} of finished files are missing."
     until = load_until(records.folder)
-    if until is not None and until.partial and until.method == METHOD:
+    if until is not None and until.partial and until.method == METHOD_TEXT:
         yield (
             f"{benchmark} was stopped early (--until '{until.rule}', {until.rows:,} of {until.of:,} problems). "
             "p-values and intervals of a comparison assume a number of problems that was fixed before."
@@ -353,7 +353,7 @@ def readable_rows(
     """Yield the rows that can be read, with all their fields if `whole`; records without an identity are known by their
     line."""
     place = 0
-    for path in parts(file):
+    for path in file_parts(file):
         with open_for_reading(path) as lines:
             for number, line in enumerate(bounded_lines(lines), 1):
                 if line is None:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, storage_error
 from newskills.base.store import bounded_lines, open_for_reading
-from newskills.run.reporting.results import SCANS
+from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.filters.columns import SAMPLE_COLUMNS, SampleColumn, SampleFacts
 from newskills.view.scans.finding import ScanLine
 
@@ -61,7 +61,7 @@ def check_name(name: str) -> str:
 
 def scan_folder(output: Path, scanner: str) -> Path:
     """Return the folder of a scanner's results, beside the records."""
-    return output.parent / SCANS / scanner
+    return output.parent / SCANS_FOLDER / scanner
 
 
 def made_folder(folder: Path) -> Path:
@@ -88,7 +88,7 @@ def read_head(folder: Path) -> ScanHead | None:
 
 def scanners_beside(benchmark: Path) -> dict[str, ScanHead]:
     """Return the scanners that have results beside the records of a benchmark's folder, by name."""
-    places = sorted((benchmark / SCANS).iterdir()) if (benchmark / SCANS).is_dir() else []
+    places = sorted((benchmark / SCANS_FOLDER).iterdir()) if (benchmark / SCANS_FOLDER).is_dir() else []
     heads = {place.name: read_head(place) for place in places if _NAME.fullmatch(place.name)}
     return {name: head for name, head in heads.items() if head is not None}
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from newskills.base.records import Row
-from newskills.run.reporting.results import SCANS
+from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.filters.columns import SAMPLE_COLUMNS, SampleColumn
 from newskills.view.folders import Folders
 from newskills.view.library import IndexedBenchmark
@@ -89,7 +89,7 @@ def marks_of(folders: Folders, indexed: IndexedBenchmark, file: int, place: int)
 
 
 def _scanner_names(folders: Folders, indexed: IndexedBenchmark) -> list[str]:
-    place = indexed.results.folder / SCANS
+    place = indexed.results.folder / SCANS_FOLDER
     if folders.holds(place):
         return list(scanners_beside(indexed.results.folder))[:MOST_SCANNERS]
     return []

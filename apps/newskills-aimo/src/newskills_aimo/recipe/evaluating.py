@@ -20,7 +20,7 @@ from newskills.base.tables import WIDTH, markdown_table, output_width, stacked
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.models.serving.weights import PACKAGED
-from newskills.run.planning.plan import RESULTS
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.reporting.summarize import EXTENDED_FILE
 from newskills_aimo.recipe.lines import FINAL, CommandLine
 
@@ -165,7 +165,7 @@ def headline_scores(folder: Path) -> dict[str, Number]:
     """Map each benchmark to its headline with interval. Raises DataError where nothing was measured."""
     path = folder / EXTENDED_FILE
     if not path.is_file():
-        path = folder / RESULTS / EXTENDED_FILE
+        path = folder / RESULTS_FOLDER / EXTENDED_FILE
     try:
         reports = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
     except (OSError, msgspec.DecodeError) as error:

@@ -21,7 +21,7 @@ from newskills.base.store import atomic_write, locked, write_json
 from newskills.models.batch_apis.service import RowResult
 from newskills.models.config import ServerConfig
 
-FOLDER = "batches"
+BATCHES_FOLDER = "batches"
 
 
 class BatchRecord(Struct, kw_only=True):
