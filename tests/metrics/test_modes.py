@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from newskills.base.stats import mean_interval, wilson
+from newskills.base.stats import mean_interval, wilson_interval
 from newskills.metrics import make_metric
 from newskills.metrics.counting.base import clustered_number, percent_number
 
@@ -27,7 +27,7 @@ def test_a_figure_in_percent_has_its_interval_in_percent(values: dict[float, int
 
 
 def test_the_interval_of_seven_wrong_and_three_right() -> None:
-    low, high = wilson(0.3, 10)
+    low, high = wilson_interval(0.3, 10)
     number = percent_number({0: 7, 1: 3}, 0)
     assert (number.value, number.low, number.high) == pytest.approx((30.0, 100 * low, 100 * high))
 
@@ -35,6 +35,6 @@ def test_the_interval_of_seven_wrong_and_three_right() -> None:
 def test_an_interval_over_problems_for_a_figure_of_their_parts() -> None:
     parts, problems = percent_number({0: 20, 1: 60}, 0), percent_number({0.5: 10}, 3)
     number = clustered_number(parts, problems)
-    low, high = wilson(0.75, 10)
+    low, high = wilson_interval(0.75, 10)
     assert (number.value, number.low, number.high) == pytest.approx((75.0, 100 * low, 100 * high))
     assert (number.n, number.unscored, number.method) == (10, 3, "cluster")

@@ -12,7 +12,7 @@ from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
 from newskills.base.records import Request, Sample
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.run.engine.execute import preview
 from newskills.solve.chat import ChatSolver
 
@@ -259,7 +259,7 @@ def test_two_runs_on_one_file(tmp_path: Path, fake_server: FakeServerFactory) ->
     server = fake_server(ECHO)
     write_input(tmp_path, 3)
     unit = make_unit(tmp_path, server.base_url)
-    with locked(unit.paths.lock, "x"), pytest.raises(LockedError, match="in use by process"):
+    with hold_lock(unit.paths.lock, "x"), pytest.raises(LockedError, match="in use by process"):
         run(unit)
     assert server.records == []
 

@@ -11,7 +11,7 @@ import pytest
 from tests.view.results import benchmark, mixed, record, write_lines
 
 from newskills.base.errors import DataError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.view import index as module
 from newskills.view.discovery import discover_all
 from newskills.view.folders import Folders
@@ -165,7 +165,7 @@ def test_where_the_folder_cannot_be_written_the_index_lies_in_the_cache(tmp_path
 
 def test_one_process_indexes_and_others_read_what_it_has_done(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(5, 5)])
-    with locked(folder / ".view/output.jsonl.lock", "The index"):
+    with hold_lock(folder / ".view/output.jsonl.lock", "The index"):
         assert opened(tmp_path).rows == 0
     assert opened(tmp_path).rows == 5
 

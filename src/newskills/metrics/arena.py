@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap
+from newskills.base.stats import bootstrap_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores
 
 STRONG_WIN_WEIGHT = 3
@@ -136,7 +136,7 @@ def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number |
     judged_games = [games for games in counted if games[1]]
     if not judged_games:
         return None
-    low, high = bootstrap(judged_games, _win_percent, resamples=_RESAMPLES)
+    low, high = bootstrap_interval(judged_games, _win_percent, resamples=_RESAMPLES)
     value = _win_percent(judged_games)
     unscored = len(counted) - len(judged_games)
     return Number(value=value, low=low, high=high, n=len(judged_games), unscored=unscored, method="bootstrap")

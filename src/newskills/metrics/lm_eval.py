@@ -13,7 +13,7 @@ import msgspec
 from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, ScoringFacts, scoring_task
 from newskills.base.lm_eval.figures import FIGURES, column_of
 from newskills.base.lm_eval.package import at_work
-from newskills.base.lm_eval.values import unpacked
+from newskills.base.lm_eval.values import unpack_value
 from newskills.base.records import Number, Row
 from newskills.base.stats import mean_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
@@ -65,7 +65,7 @@ class HarnessMetric(ScoreMetric):
             self._first = self._first or record
             for chosen, metrics in values.items():
                 for metric, value in metrics.items():
-                    self._values[place].setdefault((metric, chosen), []).append(unpacked(value))
+                    self._values[place].setdefault((metric, chosen), []).append(unpack_value(value))
 
     def scores(self, record: Row) -> Scores:
         held = record.get("lm_eval_values")

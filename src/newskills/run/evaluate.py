@@ -17,7 +17,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
 from newskills.base.store import write_json
-from newskills.base.tables import WIDTH, output_width, wrapped
+from newskills.base.tables import WIDTH, output_width, wrap_text
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
@@ -350,7 +350,7 @@ def _report_evaluation(
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
     if note := _own_wording(spec, done):
-        say("\n".join(wrapped(note, output_width())))
+        say("\n".join(wrap_text(note, output_width())))
     for name, record in evaluation.result.until.items():
         go_on = " Run the command without --until to ask the others." if record.partial else ""
         say(f"{name}: {record.sentence()}{go_on}")

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
-from newskills.base.store import LONGEST_LINE, locked, write_json
+from newskills.base.store import LONGEST_LINE, hold_lock, write_json
 from newskills.view.discovery import ASYNC_SUFFIX, OutputFile
 from newskills.view.folders import KEPT_FOLDER, Folders
 from newskills.view.rows import (
@@ -200,7 +200,7 @@ class FileIndex:
 
     def _update(self, source: IO[bytes]) -> None:
         try:
-            with locked(self._path(".lock"), f"The index of {self.file.path.name}"):
+            with hold_lock(self._path(".lock"), f"The index of {self.file.path.name}"):
                 self._load()
                 self._bring_up_to_date(source)
         except LockedError:

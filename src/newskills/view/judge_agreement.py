@@ -12,9 +12,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from newskills.base.errors import DataError
-from newskills.base.judgement import PANEL as JUDGES_OF_PANEL
+from newskills.base.judgement import PANEL_FIELD as JUDGES_OF_PANEL
 from newskills.base.records import Number, Row
-from newskills.base.stats import Z95, wilson
+from newskills.base.stats import Z95, wilson_interval
 from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
@@ -275,6 +275,6 @@ def _prediction_powered(decided: Sequence[_Judged]) -> Number:
 def _score_variance(values: Sequence[float]) -> float:
     """Return the variance; of values that are all equal, one whose interval is as wide as that of a share of 0."""
     if len(set(values)) < 2:
-        return len(values) * (wilson(0.0, len(values))[1] / Z95) ** 2
+        return len(values) * (wilson_interval(0.0, len(values))[1] / Z95) ** 2
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

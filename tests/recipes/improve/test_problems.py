@@ -7,7 +7,7 @@ import pytest
 from tests.recipes.improve.words import COUNT, spec_for, words_benchmark, write_training
 
 from newskills.base.errors import ConfigError, DataError, LockedError
-from newskills.base.store import locked, read_rows, write_rows
+from newskills.base.store import hold_lock, read_rows, write_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.improve.loop import improve
 from newskills.recipes.improve.problems import decontaminate_rows, draw_problems, load_problems
@@ -102,7 +102,7 @@ def test_solutions_are_replies_to_training_problems(spec: ImproveSpec, tmp_path:
 
 
 def test_one_run_at_a_time(spec: ImproveSpec) -> None:
-    with locked(spec.output_dir / "lock", "it"), pytest.raises(LockedError, match="is in use by process"):
+    with hold_lock(spec.output_dir / "lock", "it"), pytest.raises(LockedError, match="is in use by process"):
         improve(spec, say=print)
 
 

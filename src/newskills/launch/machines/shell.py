@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from newskills.base.errors import DataError, storage_error
-from newskills.base.replacing import replacement
+from newskills.base.replacing import replacing_file
 
 
 class ShellCall(Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class LocalMachine:
                     if parent not in made:
                         (root / parent).mkdir(mode=0o700, exist_ok=True)
                         made.add(parent)
-                with replacement(root / name, durable=False) as file:
+                with replacing_file(root / name, durable=False) as file:
                     file.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise storage_error(error, error.filename or root) from error

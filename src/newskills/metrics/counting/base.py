@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Cause, Ledger, Number, Outcome, Row
-from newskills.base.stats import Interval, mean_interval, wilson
+from newskills.base.stats import Interval, mean_interval, wilson_interval
 from newskills.metrics.counting import votes
 from newskills.metrics.counting.tally import AVERAGE_MODE, Tally, mean_of
 
@@ -457,7 +457,7 @@ def percent_number(
 
 def clustered_number(number: Number, problems: Number) -> Number:
     """Return `number`, of parts of problems, with the interval of as many units as there are problems."""
-    low, high = wilson(number.value / 100, problems.n)
+    low, high = wilson_interval(number.value / 100, problems.n)
     return Number(
         value=number.value,
         low=100 * low,

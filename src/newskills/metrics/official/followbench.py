@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap
+from newskills.base.stats import bootstrap_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores, values_unless_lost
 
 _LEVELS = 5
@@ -62,7 +62,7 @@ class FollowBenchMetric(ScoreMetric):
             for name, statistic in figures.items():
                 value = statistic(groups)
                 if not math.isnan(value):
-                    low, high = bootstrap(groups, statistic, resamples=_RESAMPLES)
+                    low, high = bootstrap_interval(groups, statistic, resamples=_RESAMPLES)
                     unscored = self._problems * self._samples - self._tallies["satisfied"].scored
                     modes[mode][name] = Number(
                         value=value, low=low, high=high, n=len(groups), unscored=unscored, method="bootstrap"

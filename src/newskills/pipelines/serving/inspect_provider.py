@@ -34,7 +34,7 @@ from newskills.base.errors import ConfigError, HttpError, StorageError
 from newskills.base.http.messages import HttpRequest, Response
 from newskills.base.protocols import Model
 from newskills.base.records import Reply, Request, Row
-from newskills.base.store import locked, write_rows
+from newskills.base.store import hold_lock, write_rows
 from newskills.config.settings import read_config
 from newskills.config.values import Text
 from newskills.gateway.recording import LogRecorder
@@ -158,7 +158,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
         with self._starting:
             if self._parts is not None:
                 return
-            self._exit.enter_context(locked(self._folder / ".gateway.lock", f"The folder {self._folder}"))
+            self._exit.enter_context(hold_lock(self._folder / ".gateway.lock", f"The folder {self._folder}"))
             parts = self._exit.enter_context(self._chosen.started(self._folder))
             self._recorder = LogRecorder(self._folder)
             atexit.register(self._finish)

@@ -17,7 +17,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.paired import spent_level
 from newskills.base.records import Row
-from newskills.base.store import AppendLog, file_digest, locked, read_rows, write_json, write_rows
+from newskills.base.store import AppendLog, file_digest, hold_lock, read_rows, write_json, write_rows
 from newskills.base.terminal import counted
 from newskills.models.serving import SERVERS
 from newskills.recipes.evaluating import RecipeServer, evaluate_quietly
@@ -78,7 +78,7 @@ def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
     Raises ConfigError (settings, a gate or a guard that nothing can pass), DataError (data, overlap), StoppedError,
     StorageError, TrainingError, NewskillsError (an evaluation failed).
     """
-    with locked(spec.output_dir / "lock", str(spec.output_dir)):
+    with hold_lock(spec.output_dir / "lock", str(spec.output_dir)):
         problems = load_problems(spec, say)
         files = [
             path

@@ -12,7 +12,7 @@ import math
 from array import array
 from collections.abc import Mapping
 
-from newskills.base.anytime import anytime_interval, looks
+from newskills.base.anytime import anytime_interval, look_sizes
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.stats import mean_interval
@@ -50,7 +50,7 @@ class EarlyStop:
         self.limit = self.most if plan.rule.rows is not None else min(rows, FIRST_PROBLEMS)
         self._grow_at = FIRST_PROBLEMS // 2
         self._change = asyncio.Event()
-        self._looks = frozenset(looks(rows))
+        self._looks = frozenset(look_sizes(rows))
 
     def book(self, position: int, record: Row) -> None:
         """Count a graded answer to the problem at `position`, from one of the files."""

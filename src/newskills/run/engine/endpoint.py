@@ -454,10 +454,8 @@ class Endpoint:
         try:
             while self.fatal is None:
                 tries += 1
-                longest = self.policy.longest_delay / 2
-                await asyncio.sleep(
-                    backoff(2 * tries - 1, base=FIRST_RETRY_SHARE * self.policy.first_delay, cap=longest)
-                )
+                quick, longest = FIRST_RETRY_SHARE * self.policy.first_delay, self.policy.longest_delay / 2
+                await asyncio.sleep(backoff(2 * tries - 1, base=quick, cap=longest))
                 if self._last_success > since:
                     break
                 met = await self._probe()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from newskills.base.aio import backoff, guarded
+from newskills.base.aio import await_guarded, backoff
 from newskills.base.errors import SandboxError, WorkerStartError, boundary
 from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
@@ -183,7 +183,7 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
                 await asyncio.sleep(backoff(attempt))
         return await once()
 
-    result = await guarded(patiently())
+    result = await await_guarded(patiently())
     if isinstance(result, Score):
         return result
     return unscored_score(result, f"{grader.name}@{grader.version}", {})

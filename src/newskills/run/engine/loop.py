@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from msgspec import structs
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import BadRequestError, NewskillsError, SandboxError, WorkerStartError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
@@ -325,7 +325,7 @@ class Engine:
             self._book_failure(run, pending, pending.request)
             return False
         ROW_REQUESTS.set(requests_of(run.unit, run.state.started, pending.sample))
-        result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
+        result = await await_guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
         if run.watched:
             await run.await_grader()
         if not isinstance(result, Failure):

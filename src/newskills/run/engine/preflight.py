@@ -17,7 +17,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.limits import count_files_left
 from newskills.base.protocols import NeedsCheck, Solver
 from newskills.base.records import Request
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.prompts.renderer import Prompt
 from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.unit import REFUSED_FIELD, UnitRun, changed_settings, unit_result
@@ -69,7 +69,7 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
     if not unit.config.output_file:
         raise ConfigError("++output_file is not set.")
     paths = unit.paths
-    if stack.enter_context(locked(paths.lock, str(paths.output))):
+    if stack.enter_context(hold_lock(paths.lock, str(paths.output))):
         paths.see_anew()
     state = load_state(paths.state)
     finished, cut = is_finished(unit), unit.config.skip_filled and is_cut(unit)

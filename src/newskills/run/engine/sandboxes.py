@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from newskills.base.aio import backoff, guarded
+from newskills.base.aio import await_guarded, backoff
 from newskills.base.errors import ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.base.records import Failure
@@ -135,5 +135,5 @@ class Sandboxes:
     async def close(self) -> list[Failure]:
         """End all sandboxes with their sessions; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
-        outcomes = await asyncio.gather(*(guarded(sandbox.close()) for sandbox in shared))
+        outcomes = await asyncio.gather(*(await_guarded(sandbox.close()) for sandbox in shared))
         return [outcome for outcome in outcomes if outcome is not None]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from newskills.base import aio
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import FatalToolError, NewskillsError
 from newskills.base.protocols import Sandbox, ToolSpec
 from newskills.base.records import Failure, Row
@@ -110,5 +110,5 @@ class Toolboxes:
     async def close(self) -> list[Failure]:
         """End all tools; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
-        outcomes = await asyncio.gather(*(guarded(toolbox.close()) for toolbox in shared))
+        outcomes = await asyncio.gather(*(await_guarded(toolbox.close()) for toolbox in shared))
         return [outcome for outcome in outcomes if isinstance(outcome, Failure)]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from newskills.base.errors import LockedError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.execute import SIGNAL_EXIT_BASE, SharedUnits, claim_work, execute
 from newskills.run.engine.preflight import check_same_run
@@ -181,7 +181,7 @@ def _wait_in(folder: Path, places: int, stack: ExitStack) -> int | None:
     """Take the first free place among those that wait there; return None where there is none. Raises StorageError."""
     for place in range(places):
         try:
-            stack.enter_context(locked(folder / f".waiting_{place}.lock", "A place to wait"))
+            stack.enter_context(hold_lock(folder / f".waiting_{place}.lock", "A place to wait"))
         except LockedError:
             continue
         return place

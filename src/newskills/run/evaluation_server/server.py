@@ -16,7 +16,7 @@ from __future__ import annotations
 import uuid
 
 from newskills.base.errors import ConfigError, NewskillsError, StorageError
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.messages import (
     HttpRequest,
     Response,
@@ -43,7 +43,7 @@ class EvaluationServer:
     async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok"})
-        if (stranger := refused(request, self._token, "evaluation server")) is not None:
+        if (stranger := refusal_response(request, self._token, "evaluation server")) is not None:
             return stranger
         if request.path == "/evaluate":
             return wrong_method(request, "POST") or await self._begin(request, wait=True)

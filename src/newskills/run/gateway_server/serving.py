@@ -15,7 +15,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.http.stopping import close_unless_hurried, stop_signals
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Request
-from newskills.base.store import locked, write_rows
+from newskills.base.store import hold_lock, write_rows
 from newskills.gateway.recording import LogRecorder
 from newskills.gateway.routes import NamedTasks
 from newskills.gateway.segments import conversation_rows
@@ -57,7 +57,7 @@ async def serve_gateway(
     """
     ready_for_threads()
     stop, hurry = stop_signals()
-    with locked(settings.folder / ".gateway.lock", f"The folder {settings.folder}"):
+    with hold_lock(settings.folder / ".gateway.lock", f"The folder {settings.folder}"):
         changed = asyncio.Event()
         recorder = LogRecorder(settings.folder, changed=lambda _: changed.set())
 

@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, DataError, HttpError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Number, Row
-from newskills.base.stats import wilson
+from newskills.base.stats import wilson_interval
 
 SERVICE_URL = "https://artificialanalysis.ai/api/v2/critpt/evaluate"
 KEY_VARIABLE = "ARTIFICIAL_ANALYSIS_API_KEY"
@@ -93,5 +93,5 @@ def service_accuracy(answer: Row) -> Number:
     lost = sum(int(answer.get(name) or 0) for name in ("judge_error_count", "server_timeout_count"))
     share = float(answer["accuracy"])
     share = share / 100 if share > 1 else share
-    low, high = wilson(share, PROBLEM_COUNT)
+    low, high = wilson_interval(share, PROBLEM_COUNT)
     return Number(value=100 * share, low=100 * low, high=100 * high, n=PROBLEM_COUNT, unscored=lost)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.base.anytime import anytime_interval, excludes
+from newskills.base.anytime import anytime_interval, excludes_mean
 from newskills.base.errors import ConfigError
 from newskills.base.stats import Z95
 
@@ -52,7 +52,7 @@ class UntilRule(Struct, frozen=True, kw_only=True):
         if not values:
             return False
         if self.points is None:
-            return excludes(values, 0.0, -1.0, 1.0)
+            return excludes_mean(values, 0.0, -1.0, 1.0)
         if 100 * SURELY_WIDER * _fixed_half_width(values) >= self.points:
             return False
         low, high, _ = anytime_interval(values)

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from newskills.base.judgement import PANEL, SPLIT
+from newskills.base.judgement import PANEL_FIELD, SPLIT_FIELD
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap, krippendorff_alpha
+from newskills.base.stats import bootstrap_interval, krippendorff_alpha
 from newskills.run.reporting.predictions import read_problems
 
 ALPHA_METRIC = "judge_alpha"
@@ -37,7 +37,7 @@ class PanelAgreement(Struct, frozen=True, kw_only=True):
         return f"judges {', '.join(self.judges)} {agreement}; they differ on {self.split:.1f} % of the samples."
 
 
-_FIELDS = dict.fromkeys((PANEL, SPLIT, "judge_prefilled", "outcome"), Any)
+_FIELDS = dict.fromkeys((PANEL_FIELD, SPLIT_FIELD, "judge_prefilled", "outcome"), Any)
 
 
 def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
@@ -47,11 +47,11 @@ def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
     judged = split = 0
     for file in files:
         for (record,) in read_problems([file], _FIELDS):
-            panel = record.get(PANEL)
+            panel = record.get(PANEL_FIELD)
             if isinstance(panel, dict):
                 judges.update(dict.fromkeys(panel))
                 judged += 1
-                split += bool(record.get(SPLIT))
+                split += bool(record.get(SPLIT_FIELD))
                 units += _panel_ratings(panel)
             elif not judges and not record.get("judge_prefilled") and record.get("outcome") != "unscored":
                 return None  # the first record about which a judge was asked says whether there is a panel
@@ -82,13 +82,13 @@ def _alpha_number(units: Sequence[tuple[str | float, ...]]) -> Number | None:
         return alpha
 
     resamples = min(1000, max(100, _MOST_DRAWN // len(units)))
-    low, high = bootstrap(units, finite_alpha, resamples=resamples)
+    low, high = bootstrap_interval(units, finite_alpha, resamples=resamples)
     return Number(value=value, low=low, high=high, n=len(units), method="bootstrap")
 
 
 def with_agreement(modes: dict[str, Row], agreement: PanelAgreement) -> dict[str, Row]:
     """Return the modes of a report with the agreement of the panel in each."""
-    about: Row = {SPLIT: agreement.split}
+    about: Row = {SPLIT_FIELD: agreement.split}
     if agreement.alpha is not None:
         about[ALPHA_METRIC] = agreement.alpha.value
     return {mode: row | about for mode, row in modes.items()}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from newskills.base.records import INSTRUMENT, Ledger, Number, Report, Row
-from newskills.base.tables import stacked, wrapped
+from newskills.base.tables import stacked_blocks, wrap_text
 from newskills.metrics.programs.agents import EFFORT
 
 ACCEPT_LOST = 0.01
@@ -59,7 +59,7 @@ def table_details(report: Report, accept_lost: float = ACCEPT_LOST, width: int |
     samples with their causes, and finish reasons where not all are ordinary."""
     lines = [] if _withheld_reason(report, accept_lost) else _interval_lines(report, width)
     for sentence in (*_left_out(report), *_unscored_lines(report), *_finish_lines(report)):
-        lines += wrapped(sentence, width, hanging="  ")
+        lines += wrap_text(sentence, width, hanging="  ")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -74,7 +74,7 @@ def _interval_lines(report: Report, width: int | None) -> list[str]:
         [mode, *(_interval_text(report.numbers[mode].get(name), name in report.plain) for name in names)]
         for mode in modes
     ]
-    return _part_blocks(stacked(rows, width, COLUMN_JOINT))
+    return _part_blocks(stacked_blocks(rows, width, COLUMN_JOINT))
 
 
 def _left_out(report: Report) -> list[str]:
@@ -171,7 +171,7 @@ def _interval_text(number: Number | None, plain: bool = False) -> str:
 def titled_table(name: str, rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     """Return a table under its name, in dashes as wide as its widest line; blocks after the first follow an empty
     line."""
-    blocks = stacked(rows, width, COLUMN_JOINT)
+    blocks = stacked_blocks(rows, width, COLUMN_JOINT)
     dashes = max(len(block[0]) for block in blocks)
     return "".join(f"{line}\n" for line in [f" {name} ".center(dashes, "-"), *_part_blocks(blocks)])
 

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError, SandboxError, boundary
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import HttpRequest, Response, json_response, wrong_method
 from newskills.base.http.server import ServerLimits, serve
@@ -59,7 +59,7 @@ class GymServer:
         path = _PREFIX.sub("", request.path)
         if path in LIVENESS_PATHS:
             return wrong_method(request, "GET") or json_response({"status": "ok"})
-        if (stranger := refused(request, "", "resources server")) is not None:
+        if (stranger := refusal_response(request, "", "resources server")) is not None:
             return stranger
         if path == "/reverify_mode":
             return wrong_method(request, "GET") or json_response("stateless")

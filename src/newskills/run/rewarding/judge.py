@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from newskills.base.aio import backoff, guarded
+from newskills.base.aio import await_guarded, backoff
 from newskills.base.errors import HttpError
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Failure, Reply, Request, Row
@@ -68,7 +68,7 @@ class RewardJudge:
     async def mark(self, record: Row) -> float | Failure:
         """Return the judge's mark, or why there is none."""
         shown = {"problem": UNKNOWN_ANSWER, "expected_answer": UNKNOWN_ANSWER, **shown_to_judges(record)}
-        reply = await guarded(self._reply(shown))
+        reply = await await_guarded(self._reply(shown))
         if isinstance(reply, Failure):
             return reply
         return weighted_mark(read_points(reply.text), self._config)

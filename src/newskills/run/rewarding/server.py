@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import (
     HttpRequest,
@@ -111,7 +111,7 @@ class RewardServer:
     async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok", "grader": self._grader})
-        if (stranger := refused(request, self._listening.token, "reward server")) is not None:
+        if (stranger := refusal_response(request, self._listening.token, "reward server")) is not None:
             return stranger
         if request.path == "/v1/stats":
             return wrong_method(request, "GET") or json_response(self._stats())

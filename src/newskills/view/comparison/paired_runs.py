@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.base.paired import LEVEL, holm, paired_difference
+from newskills.base.paired import SIGNIFICANCE_LEVEL, holm, paired_difference
 from newskills.base.records import Outcome
 from newskills.view.comparison.changes import ChangeKind, change_text, kind_of_change
 from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, run_differences
@@ -331,7 +331,7 @@ def _adjust_p_values(compared: Sequence[BenchmarkComparison]) -> Iterator[Benchm
     """Yield the comparisons with Holm's p-values over all of them, the verdict that follows, and the sentence."""
     for item, p_adjusted in zip(compared, holm([item.p_value for item in compared]), strict=True):
         verdict: Verdict = "undecided"
-        if p_adjusted < LEVEL:
+        if p_adjusted < SIGNIFICANCE_LEVEL:
             verdict = "better" if item.difference > 0 else "worse"
         done = replace(item, p_adjusted=p_adjusted, verdict=verdict)
         yield replace(done, sentence=result_sentence(done, len(compared)))

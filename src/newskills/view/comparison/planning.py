@@ -11,9 +11,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.power import (
     DifferenceVariance,
-    assumed,
+    assumed_variance,
     detectable_difference,
-    measured,
+    measured_variance,
     problem_differences,
     problems_needed,
     upper_bound,
@@ -92,7 +92,7 @@ def plan_from_runs(runs: Sequence[Path], wanted: Sequence[str], options: PlanOpt
 
 def plan_from_accuracy(accuracy: float, size: int | None, options: PlanOptions) -> EvalPlan:
     """Plan from an `accuracy` in percent; `size`: the number of problems, if that is known."""
-    variance = assumed(accuracy / 100, options.delta / 100, None, paired=options.paired)
+    variance = assumed_variance(accuracy / 100, options.delta / 100, None, paired=options.paired)
     basis = f"an accuracy of {accuracy:g} %; half of the variance is taken to be chance from sample to sample"
     return _make_plan("any benchmark", variance, basis, size, UnitCost(), options)
 
@@ -121,7 +121,7 @@ def _of_two(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], single: bool, options: PlanOptions
 ) -> tuple[DifferenceVariance, str]:
     """Return (how much two runs differ, at most; that in words)."""
-    variance = measured(before, after, paired=options.paired)
+    variance = measured_variance(before, after, paired=options.paired)
     basis = f"the variance of two runs over {len(before):,} problems"
     if options.paired:
         differences = problem_differences(before, after)
@@ -152,10 +152,10 @@ def _of_one(
         within = None
         basis += " (95 %), half of which is taken to be chance from sample to sample"
     else:
-        of_pairs = measured(before, before, paired=False).within
+        of_pairs = measured_variance(before, before, paired=False).within
         within = upper_share(min(of_pairs, 1.0) * n, n) / 2
         basis += " (upper bound at 95 %)"
-    return assumed(minority, options.delta / 100, within, paired=options.paired), basis
+    return assumed_variance(minority, options.delta / 100, within, paired=options.paired), basis
 
 
 def _problem_count(records: BenchmarkRecords) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from newskills.base import tables
-from newskills.base.tables import WIDTH, stacked
+from newskills.base.tables import WIDTH, stacked_blocks
 from newskills.base.terminal import counted, printable
 from newskills.view.comparison.changes import CHANGE_WORDS
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
@@ -50,7 +50,7 @@ def _comparison_row(item: BenchmarkComparison) -> tuple[str, ...]:
 def align_columns(rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
     """Align cells below each other in lines of at most `width` columns; what does not fit follows in further
     blocks."""
-    blocks = stacked(rows, width, "  ")
+    blocks = stacked_blocks(rows, width, "  ")
     return [line.rstrip() for block in blocks for line in ("", *block)][1:]
 
 
@@ -108,7 +108,7 @@ def _flip_rows(item: BenchmarkComparison, most: int) -> list[tuple[str, ...]]:
 
 def wrap_text(text: str, indent: str) -> list[str]:
     """Wrap `text` at 80 columns, with following lines indented by two more."""
-    return tables.wrapped(text, WIDTH, indent, "  ", break_words=True)
+    return tables.wrap_text(text, WIDTH, indent, "  ", break_words=True)
 
 
 def comparison_blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import wilson
+from newskills.base.stats import wilson_interval
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
 from newskills.run.reporting.results import BenchmarkResults
@@ -303,7 +303,7 @@ def _group_share(
         for facts in failures
         if facts.row.score is not None
     )
-    low, high = wilson(len(failures) / samples, samples) if samples else (0.0, 0.0)
+    low, high = wilson_interval(len(failures) / samples, samples) if samples else (0.0, 0.0)
     return FailureShare(
         group=group,
         title=GROUPS[group].title,

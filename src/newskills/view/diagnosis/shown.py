@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from newskills.base.tables import WIDTH, table_lines, wrapped
+from newskills.base.tables import WIDTH, table_lines, wrap_text
 from newskills.base.terminal import counted, printable
 from newskills.view.diagnosis.diagnose import (
     BenchmarkDiagnosis,
@@ -36,17 +36,17 @@ def as_text(diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: str)
 
 
 def _benchmark_lines(benchmark: BenchmarkDiagnosis) -> Iterator[str]:
-    yield from wrapped(_benchmark_summary(benchmark), WIDTH, hanging="  ")
+    yield from wrap_text(_benchmark_summary(benchmark), WIDTH, hanging="  ")
     if not benchmark.groups:
         yield "No sample failed."
     else:
         rows = [_share_row(share) for share in benchmark.groups]
         yield from table_lines(rows, _TABLE_HEAD, WIDTH)
         largest = benchmark.groups[0]
-        yield from wrapped(f"{largest.title}: {largest.change}", WIDTH, hanging="  ")
+        yield from wrap_text(f"{largest.title}: {largest.change}", WIDTH, hanging="  ")
         for share in benchmark.groups:
             for claim in share.claims:
-                yield from wrapped(f"{share.title}: {claim.text} ({', '.join(claim.ids)})", WIDTH, hanging="  ")
+                yield from wrap_text(f"{share.title}: {claim.text} ({', '.join(claim.ids)})", WIDTH, hanging="  ")
         if dropped := sum(sum(share.dropped.values()) for share in benchmark.groups):
             yield f"{counted(dropped, 'claim')} of the model failed the check and are left out."
     yield ""

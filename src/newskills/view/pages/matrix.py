@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from newskills._version import __version__
-from newskills.base.paired import LEVEL, PairedTest, holm, paired_test
+from newskills.base.paired import SIGNIFICANCE_LEVEL, PairedTest, holm, paired_test
 from newskills.base.records import Row
 from newskills.view.discovery import BenchmarkFiles, Run
 from newskills.view.files import finite_number, table_or_empty
@@ -135,7 +135,7 @@ def _judged_tests(tests: Mapping[str, PairedTest]) -> Row:
     judged = {}
     for (benchmark, test), p_value in zip(tests.items(), adjusted, strict=True):
         verdict = "not significant"
-        if p_value < LEVEL:
+        if p_value < SIGNIFICANCE_LEVEL:
             verdict = "better" if test.difference > 0 else "worse"
         judged[benchmark] = [100 * test.difference, p_value, test.n, verdict]
     return judged

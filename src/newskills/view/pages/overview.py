@@ -10,7 +10,7 @@ from typing import Any
 from newskills._version import __version__
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Row
-from newskills.base.stats import wilson
+from newskills.base.stats import wilson_interval
 from newskills.run.planning.spec import RUN_FILE
 from newskills.view.discovery import BenchmarkFiles, Run
 from newskills.view.files import (
@@ -195,7 +195,7 @@ def _right_share(counts: Mapping[str, int], problems: int) -> Row | None:
         return None
     share = counts["correct"] / scored
     n = min(problems or scored, scored)
-    low, high = (100 * bound for bound in wilson(share, n))
+    low, high = (100 * bound for bound in wilson_interval(share, n))
     return {
         "mode": "from the records",
         "metric": "correct",

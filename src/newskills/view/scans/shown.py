@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from newskills.base.records import Number
-from newskills.base.tables import WIDTH, table_lines, wrapped
+from newskills.base.tables import WIDTH, table_lines, wrap_text
 from newskills.base.terminal import counted, printable
 from newskills.view.scans.agreement import ScanAgreement
 from newskills.view.scans.finding import NO_FINDING
@@ -40,7 +40,7 @@ def _scan_lines(results: Sequence[ScanResult], agreement: Sequence[ScanAgreement
         yield ""
     for result in invalid:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.invalid.items())
-        yield from wrapped(
+        yield from wrap_text(
             f"{result.scanner} of {result.benchmark}: no valid result: {reasons}.", WIDTH, hanging="  "
         )
     for scanner_agreement in agreement:
@@ -68,7 +68,7 @@ def _agreement_lines(agreement: ScanAgreement) -> Iterator[str]:
     kappa = "no sample with both" if agreement.kappa is None else _format_number(agreement.kappa, 2)
     yield ""
     left = [f"{agreement.invalid:,} without a valid result", f"{agreement.missing:,} not in the results"]
-    yield from wrapped(
+    yield from wrap_text(
         f"{agreement.scanner} and {counted(agreement.n, 'labelled sample')}: kappa {kappa}; {', '.join(left)}",
         WIDTH,
         hanging="  ",

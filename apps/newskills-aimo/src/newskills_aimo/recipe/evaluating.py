@@ -16,7 +16,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.records import Number, Row
 from newskills.base.store import atomic_write, write_json
-from newskills.base.tables import WIDTH, markdown_table, output_width, stacked
+from newskills.base.tables import WIDTH, markdown_table, output_width, stacked_blocks
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.models.serving.weights import PACKAGED
@@ -286,7 +286,7 @@ def write_checkpoint_table(folder: Path) -> str:
     with atomic_write(folder / PAGE) as file:
         file.write(f"# Checkpoints\n\n{text}\n".encode())
     write_json(folder / CURVE, measured)
-    blocks = ["\n".join(block) for block in stacked(rows, output_width() or WIDTH, "  ")]
+    blocks = ["\n".join(block) for block in stacked_blocks(rows, output_width() or WIDTH, "  ")]
     return "\n\n".join([*blocks, "\n".join(curves[1:]), f"written to {folder / PAGE}"])
 
 
