@@ -344,12 +344,8 @@ class Endpoint:
             return
         self._refused += 1
         if self._refused >= MAX_ALIKE_FAILURES:
-            self._stop(
-                BadRequestError(
-                    f"The endpoint refused each of the first {MAX_ALIKE_FAILURES} requests: {error}",
-                    status=error.status,
-                )
-            )
+            sentence = f"The endpoint refused each of the first {MAX_ALIKE_FAILURES} requests: {error}"
+            self._stop(BadRequestError(sentence, status=error.status))
 
     def _stop(self, error: NewskillsError) -> None:
         if self.fatal is None:
