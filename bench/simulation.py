@@ -20,8 +20,8 @@ from msgspec import Struct
 from bench.measure import BenchError, Line, Options
 from newskills.base.errors import LockedError
 from newskills.pipelines.units.jobs import first_place
-from newskills.run.engine.execute import claim
-from newskills.run.engine.work_queue import POLL, SLOWEST_POLL, OpenPlaces, offers, staying
+from newskills.run.engine.execute import claim_work
+from newskills.run.engine.work_queue import POLL, SLOWEST_POLL, OpenPlaces, places_to_try, staying_jobs
 
 SIZES = (100, 1_000, 10_000)
 NODES, CHUNKS = 8, 8
@@ -167,15 +167,15 @@ class Life:
         pause, place = POLL, -1
         while self.campaign.unfinished:
             before = len(tried)
-            chunks = offers(lambda: self.campaign.look(self.start), tried, lambda: self.campaign.now)
-            for chunk, rows in claim(chunks, tried, self.take):
+            chunks = places_to_try(lambda: self.campaign.look(self.start), tried, lambda: self.campaign.now)
+            for chunk, rows in claim_work(chunks, tried, self.take):
                 self.chunk, self.since = chunk, self.campaign.now
                 yield rows / self.speed
                 self.keep(rows)
             if len(tried) > before:
                 pause = POLL
                 continue
-            places = staying(self.campaign.unfinished)
+            places = staying_jobs(self.campaign.unfinished)
             if place < 0:
                 place = next((place for place in range(places) if place not in self.campaign.waiting), places)
             if place >= places:

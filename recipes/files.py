@@ -33,14 +33,14 @@ def last(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def read(paths: Sequence[Path]) -> Iterator[Row]:
-    """Rows of all files, in order."""
+    """Yield the rows of all files, in order."""
     for path in paths:
         with path.open() as lines:
             yield from (json.loads(line) for line in lines if line.strip())
 
 
 def main(steps: Mapping[str, Step], description: str, argv: Sequence[str] | None = None) -> None:
-    """`python steps.py STEP OUT IN…`: the file is there once it is whole."""
+    """Run a step, `python steps.py STEP OUT IN…`: the file is there once it is whole."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("step", choices=steps)
     parser.add_argument("output", type=Path)

@@ -34,7 +34,7 @@ def options(description: str) -> argparse.ArgumentParser:
 
 
 def model_options(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """`--<name>`, and where it is served."""
+    """Add `--<name>`, and where it is served."""
     prefix = "server" if name == "model" else name
     parser.add_argument(f"--{name}", default="my-model", help=f"name or path of {what}")
     parser.add_argument(f"--{prefix}_type", default="vllm", help="vllm, sglang, openai, llamacpp, …")
@@ -72,7 +72,7 @@ class Recipe:
         return {key: value for key, value in found.items() if value is not None}
 
     def generate(self, stage: str, reads: Path, example: dict[str, Any], keys: Keys, **given: Any) -> None:
-        """`ns generate` over the rows of a file, into the folder `stage`."""
+        """Run `ns generate` over the rows of a file, into the folder `stage`."""
         if self.args.cluster is None and reads.exists() and not reads.stat().st_size:
             self._nothing(stage, reads, given.get("num_random_seeds"))
             return
@@ -81,7 +81,7 @@ class Recipe:
         self._call(stage, "generate", keys, **given)
 
     def _nothing(self, stage: str, reads: Path, seeds: int | None) -> None:
-        """No rows in, no rows out: of a kind of row there may be none."""
+        """Write no rows where none come in: of a kind of row there may be none."""
         if stage in self.wanted and not self.args.dry_run:
             print(f"\n== {stage}\n{reads} has no rows, so there is nothing to do")
             (self.out / stage).mkdir(parents=True, exist_ok=True)
@@ -89,14 +89,14 @@ class Recipe:
                 (self.out / stage / f"{name}.jsonl").touch()
 
     def evaluate(self, stage: str, keys: Keys, *, prepared_by: str = "", **given: Any) -> None:
-        """`ns eval`, into the folder `stage`; its data may be left to the stage `prepared_by`."""
+        """Run `ns eval`, into the folder `stage`; its data may be left to the stage `prepared_by`."""
         keys = {**keys, "max_samples": self.args.max_samples}
         self._call(stage, "eval", keys, prepared_by=prepared_by, output_dir=str(self.out / stage), **given)
 
     def prepare(
         self, stage: str, reads: Sequence[Path], example: dict[str, Any], keys: Keys, **given: Any
     ) -> None:
-        """`ns prepare_training_data`, which on clusters runs as a job."""
+        """Run `ns prepare_training_data`, which on clusters runs as a job."""
         files = " ".join(self._input(path, example) for path in reads)
         keys = {**keys, "input_files": files}
         if self.args.cluster is None:
@@ -126,7 +126,7 @@ class Recipe:
             subprocess.run([str(word) for word in words], check=True)
 
     def train(self, stage: str, reads: Path, keys: Keys, **given: Any) -> None:
-        """Fine-tuning on `reads`, into `<stage>/final_hf_model`: NeMo-RL on a cluster, else in this process."""
+        """Fine-tune on `reads`, into `<stage>/final_hf_model`: NeMo-RL on a cluster, else in this process."""
         given = {"training_data": str(reads), "output_dir": str(self.out / stage), **given}
         if self.args.cluster is not None:
             self._call(stage, "sft_nemo_rl", keys, **given)
@@ -135,7 +135,7 @@ class Recipe:
             self._call(stage, "sft", keys, placed=False, **given)
 
     def _input(self, path: Path, example: dict[str, Any]) -> str:
-        """`path`, or for a dry run on this machine a file with the example."""
+        """Return `path`, or for a dry run on this machine a file with the example."""
         if self._examples is None or self.args.cluster is not None or path.exists():
             return str(path)
         shown = self._examples / f"{path.parent.name}-{path.name}"
@@ -174,15 +174,15 @@ class StepRecipe(Recipe):
         self._folder = folder if args.cluster is None else Path(folder.parent.name) / folder.name
 
     def prompt(self, name: str) -> str:
-        """Path of one of the recipe's own prompts."""
+        """Return the path of one of the recipe's own prompts."""
         return str(self._folder / "prompts" / f"{name}.yaml")
 
     def own(self, name: str) -> str:
-        """Path of another file of the recipe's own."""
+        """Return the path of another file of the recipe's own."""
         return str(self._folder / name)
 
     def file(self, name: str) -> Path:
-        """Rows that a step writes."""
+        """Return the path of the rows that a step writes."""
         return self.out / "rows" / f"{name}.jsonl"
 
     def seeds(self, stage: str, count: int) -> list[Path]:

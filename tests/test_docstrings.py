@@ -12,7 +12,7 @@ import pytest
 
 import newskills
 from newskills.base import errors
-from newskills.base.libraries import APPLICATIONS, library_source
+from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_source
 from newskills.graders.tau2.grader import SERVICES
 
 ROOT = Path(newskills.__file__).parent
@@ -27,11 +27,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def files() -> list[Path]:
-    """Those of newskills, and of its applications with the names that they add to it."""
-    applications = [ROOT.parents[1] / library_source(name) for name in APPLICATIONS]
-    return sorted(
-        path for root in (ROOT, *(folder.parent for folder in applications)) for path in root.rglob("*.py")
-    )
+    """Those of newskills, its libraries and recipes, and its applications with the names that they add to it."""
+    packages = [ROOT.parents[1] / library_source(name) for name in (*LIBRARIES, *APPLICATIONS)]
+    roots = (ROOT, ROOT.parents[1] / "recipes", *(folder.parent for folder in packages))
+    return sorted(path for root in roots for path in root.rglob("*.py"))
 
 
 def public_functions(node: ast.Module | ast.ClassDef, inside: str = "") -> Iterator[tuple[str, Function, str]]:

@@ -13,7 +13,7 @@ ITEMS = {"test": 400, "train": 2000}
 
 
 def letters(split: str) -> list[dict[str, Any]]:
-    """No question of `train` is in `test`."""
+    """Make the questions of a split; none of `train` is in `test`."""
     seen: set[str] = set()
     made: dict[str, list[dict[str, Any]]] = {}
     for name, count in ITEMS.items():

@@ -37,7 +37,7 @@ def wrong(rows: Rows) -> Iterator[Row]:
 
 
 def joined(rows: Rows) -> Iterator[Row]:
-    """Of all files."""
+    """Join the rows of all files."""
     yield from rows
 
 

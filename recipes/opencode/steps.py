@@ -15,7 +15,8 @@ FENCE = "```"
 
 
 def passed(rows: Rows) -> Iterator[Row]:
-    """Finished solutions with one block of code behind the reasoning, which passes the tests of its row if it has any.
+    """Yield finished solutions with one block of code behind the reasoning, which passes the tests of its row if it
+    has any.
 
     What the sandbox lost is neither right nor wrong, and left out.
     """
@@ -27,7 +28,7 @@ def passed(rows: Rows) -> Iterator[Row]:
 
 
 def with_tests(rows: Rows) -> Iterator[Row]:
-    """Problems that have tests."""
+    """Yield problems that have tests."""
     return (row for row in rows if row.get("test_cases"))
 
 

@@ -37,7 +37,7 @@ class OpenMathReasoning(StepRecipe):
     """Asks its own prompts."""
 
     def ask(self, stage: str, reads: str, example: dict[str, Any], prompt: str, **given: Any) -> None:
-        """One of the recipe's own prompts, once for each row, at temperature 0 unless there are several seeds."""
+        """Ask one of the recipe's own prompts, once for each row, at temperature 0 unless there are several seeds."""
         keys = {**TEXT, **({"inference.temperature": 0.7} if "num_random_seeds" in given else {})}
         path = self.prompt(prompt)
         self.generate(stage, self.file(reads), example, {**keys, "prompt_config": path}, **given, **self.model())
@@ -80,7 +80,7 @@ def make_problems(recipe: OpenMathReasoning, posts: Path) -> None:
 
 
 def find_contamination(recipe: OpenMathReasoning, against: Sequence[str]) -> None:
-    """Problems that a benchmark asks in other words; shared words are found by prepare_training_data."""
+    """Find problems that a benchmark asks in other words; shared words are found by prepare_training_data."""
     words = ["ns", "retrieve_similar", "--retrieve_from", *against, f"--compare_to={recipe.file('gold')}"]
     recipe.run("similar", [*words, f"--output_file={recipe.file('similar')}"], reads=[recipe.file("gold")])
     similar = {"problem": "Find x.", "similar_items": ["Find y."]}
@@ -90,7 +90,9 @@ def find_contamination(recipe: OpenMathReasoning, against: Sequence[str]) -> Non
 
 
 def make_solutions(recipe: OpenMathReasoning, count: int) -> None:
-    """Solutions in words (CoT), and with code that is run (TIR): 1 to 8 executions, as many as the prompt says."""
+    """Generate solutions in words (CoT), and with code that is run (TIR): 1 to 8 executions, as many as the prompt
+    says.
+    """
     grading = {"eval_type": "math", "enable_litellm_cache": True}
     given = {"num_random_seeds": count, **recipe.model()}
     cot = {**SOLVING, **grading, "prompt_config": "generic/math"}
@@ -113,7 +115,7 @@ def make_solutions(recipe: OpenMathReasoning, count: int) -> None:
 
 
 def make_genselect(recipe: OpenMathReasoning, count: int) -> None:
-    """Four summaries of each solution, groups of them, choices of a model, and these in a few words."""
+    """Generate four summaries of each solution, groups of them, choices of a model, and these in a few words."""
     solved = [*recipe.seeds("cot", count), *recipe.seeds("tir", count)]
     recipe.rows("summaries", "to_summarize", "to_summarize", solved)
     keys = {**TEXT, "inference.temperature": 0.7, "eval_type": "math", "prompt_config": recipe.prompt("summarize")}

@@ -37,7 +37,7 @@ def problems(rows: Rows) -> Iterator[Row]:
 
 
 def kind(wanted: str) -> Callable[[Rows], Iterator[Row]]:
-    """Classified problems → those of the kind."""
+    """Select those classified problems that are of the kind."""
 
     def chosen(rows: Rows) -> Iterator[Row]:
         for row in rows:
@@ -48,7 +48,7 @@ def kind(wanted: str) -> Callable[[Rows], Iterator[Row]]:
 
 
 def questions(rows: Rows) -> Iterator[Row]:
-    """Problems to find something, and rewritten proofs → one list."""
+    """Join problems to find something, and rewritten proofs → one list."""
     for row in rows:
         if "generation" not in row:
             yield {**row, "problem_type": "has_answer_extracted"}
@@ -58,7 +58,7 @@ def questions(rows: Rows) -> Iterator[Row]:
 
 
 def known(rows: Rows) -> Iterator[Row]:
-    """Questions whose answer is in the discussion."""
+    """Yield questions whose answer is in the discussion."""
     for row in rows:
         if answer := (last(ANSWER, said(row)) or "").strip():
             yield {**question(row), "expected_answer": answer}
@@ -70,7 +70,7 @@ def unknown(rows: Rows) -> Iterator[Row]:
 
 
 def gold(rows: Rows) -> Iterator[Row]:
-    """Questions with an answer, and those on whose answer enough of the votes agree."""
+    """Yield questions with an answer, and those on whose answer enough of the votes agree."""
     for row in rows:
         if "votes" not in row:
             yield row
@@ -80,12 +80,13 @@ def gold(rows: Rows) -> Iterator[Row]:
 
 
 def within_limit(rows: Rows) -> Iterator[Row]:
-    """Solutions with code that keep to the number of executions they were told."""
+    """Yield solutions with code that keep to the number of executions they were told."""
     return (row for row in rows if 0 < row["num_code_executions"] <= row["total_code_executions"])
 
 
 def good_code(rows: Rows) -> Iterator[Row]:
-    """Of judged solutions with code those whose one or two blocks find something that is hard to find without."""
+    """Select, of judged solutions with code those whose one or two blocks find something that is hard to find
+    without."""
     for row in rows:
         match = CODE.findall(said(row))
         if match and match[-1] == ("novel", "significant") and row["solution"].count(BLOCK) <= 2:
@@ -93,12 +94,12 @@ def good_code(rows: Rows) -> Iterator[Row]:
 
 
 def as_solution(rows: Rows) -> Iterator[Row]:
-    """Right solutions, to be judged."""
+    """Yield right solutions, to be judged."""
     return ({**row, "solution": row["generation"]} for row in rows if row.get("symbolic_correct"))
 
 
 def to_summarize(rows: Rows) -> Iterator[Row]:
-    """Graded solutions with an answer; the summary is right if it comes to the same answer, right or wrong."""
+    """Yield graded solutions with an answer; the summary is right if it comes to the same answer, right or wrong."""
     for number, row in enumerate(rows):
         if row.get("outcome") in ("correct", "wrong") and row.get("predicted_answer"):
             yield {
@@ -111,7 +112,7 @@ def to_summarize(rows: Rows) -> Iterator[Row]:
 
 
 def groups(rows: Rows) -> Iterator[Row]:
-    """Summaries of solutions → groups of them, each with right and wrong ones, no two alike."""
+    """Group summaries of solutions, each with right and wrong ones, no two alike."""
     longest: dict[tuple[str, str], Row] = {}
     for row in rows:
         place = row["problem"], row["id"]
@@ -150,7 +151,7 @@ def _groups(problem: str, summaries: Sequence[Row]) -> Iterator[Row]:
 
 
 def group_size(draw: random.Random) -> int:
-    """From the truncated normal distribution, by rejection."""
+    """Draw a size from the truncated normal distribution, by rejection."""
     while True:
         size = math.floor(draw.gauss(PEAK, SPREAD) + 0.5)
         if SMALLEST <= size <= LARGEST:
@@ -158,14 +159,14 @@ def group_size(draw: random.Random) -> int:
 
 
 def chosen_right(rows: Rows) -> Iterator[Row]:
-    """Comparisons that chose a right solution."""
+    """Yield comparisons that chose a right solution."""
     for row in rows:
         if (index := judged(row)) in row["right"]:
             yield {**row, "comparison": said(row), "expected_answer": str(index)}
 
 
 def genselect(rows: Rows) -> Iterator[Row]:
-    """Of the summaries of a comparison the longest that chooses the same, as training data."""
+    """Select, of the summaries of a comparison the longest that chooses the same, as training data."""
     best: dict[tuple[str, str], Row] = {}
     for row in rows:
         place = row["problem"], row["solutions"]

@@ -21,7 +21,7 @@ SHARE = 0.6
 
 
 def questions(rows: Rows) -> Iterator[Row]:
-    """Written questions with the ten options in order and no two alike, each question once."""
+    """Yield written questions with the ten options in order and no two alike, each question once."""
     seen: set[str] = set()
     for row in rows:
         text = (last(QUESTION, said(row)) or "").strip()
@@ -35,7 +35,7 @@ def questions(rows: Rows) -> Iterator[Row]:
 
 
 def agreed(rows: Rows) -> Iterator[Row]:
-    """Questions on whose option enough of the votes agree, unless all do: those are too easy to learn from."""
+    """Yield questions on whose option enough of the votes agree, unless all do: those are too easy to learn from."""
     for row in rows:
         votes = row.get("votes") or {}
         answer = row.get("predicted_answer")

@@ -25,7 +25,8 @@ def begun(rows: Rows) -> Iterator[Row]:
 
 
 def solved(rows: Rows) -> Iterator[Row]:
-    """Rejection sampling: the replies that the grader calls correct, each whole, from its beginning on."""
+    """Select, as rejection sampling does, the replies that the grader calls correct, each whole, from its beginning
+    on."""
     for row in rows:
         if row.get("outcome") == "correct":
             yield {**row, "generation": BEGIN + row["generation"]}
@@ -44,14 +45,14 @@ def sampled(rows: Rows) -> Iterator[Row]:
 
 
 def replayed(rows: Rows) -> Iterator[Row]:
-    """How many of them have the reward again that they had in training."""
+    """Count how many of them have the reward again that they had in training."""
     every = [row for row in rows if row["reward"] is not None]
     other = [row["id"] for row in every if row["reward"] != float(row["outcome"] == "correct")]
     yield {"samples": len(every), "other reward": len(other), "ids": other[:10]}
 
 
 def used(rows: Rows) -> Iterator[Row]:
-    """How many of the replies to the held-out problems ran Python."""
+    """Count how many of the replies to the held-out problems ran Python."""
     every = list(rows)
     yield {"replies": len(every), "with Python": sum(row.get("num_code_executions", 0) > 0 for row in every)}
 

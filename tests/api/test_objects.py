@@ -21,7 +21,7 @@ from newskills._api.objects import generation_signature, key_leaves
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, NewskillsError, UnknownNameError
 from newskills.config.fields import leaves
-from newskills.config.values import convert, written
+from newskills.config.values import convert_value, written_value
 from newskills.run.planning.config import GenerationConfig
 
 BOTH = """
@@ -340,4 +340,4 @@ def test_a_value_is_read_as_it_was_written(text: str, row: dict[str, object], te
         ("solver_config", row),
         ("tool_modules", tuple(texts)),
     ):
-        assert convert(written(value, known[path]), known[path], path) == value
+        assert convert_value(written_value(value, known[path]), known[path], path) == value

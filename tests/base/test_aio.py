@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from newskills.base.aio import Gate, backoff, guarded, run
+from newskills.base.aio import Gate, await_guarded, backoff, run
 from newskills.base.errors import RateLimitError
 from newskills.base.records import Failure
 
@@ -30,10 +30,10 @@ def test_guarded_attributes_exceptions_and_passes_cancellation() -> None:
         await asyncio.Event().wait()
 
     async def main() -> None:
-        failure = await guarded(limited())
+        failure = await await_guarded(limited())
         assert isinstance(failure, Failure)
         assert (failure.kind, failure.cause, failure.status) == ("RateLimitError", "provider", 429)
-        task = asyncio.create_task(guarded(forever()))
+        task = asyncio.create_task(await_guarded(forever()))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

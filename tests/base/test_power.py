@@ -15,7 +15,7 @@ def test_the_variance_is_taken_apart() -> None:
     draw = random.Random(1)
     before = [0.3] * 4000
     after = [0.3 if i % 2 else 0.7 for i in range(4000)]
-    found = power.measured(answers(draw, before, 4), answers(draw, after, 4), paired=True)
+    found = power.measured_variance(answers(draw, before, 4), answers(draw, after, 4), paired=True)
     assert found.between == pytest.approx(0.04, abs=0.008)
     assert found.within == pytest.approx(0.42, abs=0.01)
     assert found.of(4) == pytest.approx(found.between + found.within / 4)
@@ -23,7 +23,7 @@ def test_the_variance_is_taken_apart() -> None:
 
 def test_single_samples_promise_nothing_of_more() -> None:
     draw = random.Random(2)
-    found = power.measured(answers(draw, [0.5] * 300, 1), answers(draw, [0.6] * 300, 1), paired=True)
+    found = power.measured_variance(answers(draw, [0.5] * 300, 1), answers(draw, [0.6] * 300, 1), paired=True)
     assert found.within == 0
     assert found.of(1) == found.of(16)
 
@@ -32,10 +32,10 @@ def test_unpaired_runs_need_more() -> None:
     draw = random.Random(3)
     chances = [draw.random() for _ in range(500)]
     before, after = answers(draw, chances, 4), answers(draw, chances, 4)
-    there = [power.measured(before, after, paired=how).of(4) for how in (True, False)]
+    there = [power.measured_variance(before, after, paired=how).of(4) for how in (True, False)]
     assert there[1] > 1.5 * there[0]
     with pytest.raises(ValueError, match="two problems"):
-        power.measured([[1.0]], [[0.0]], paired=False)
+        power.measured_variance([[1.0]], [[0.0]], paired=False)
 
 
 def test_what_is_needed_and_what_is_seen_agree() -> None:
@@ -61,14 +61,16 @@ def test_a_bound_on_the_variance_holds_in_95_percent_of_the_runs() -> None:
     held = 0
     for _ in range(300):
         before, after = answers(draw, [0.9] * 100, 1), answers(draw, [0.9] * 100, 1)
-        found = power.measured(before, after, paired=True)
+        found = power.measured_variance(before, after, paired=True)
         held += power.upper_bound(found, power.problem_differences(before, after)).of(1) >= 0.18
     assert held / 300 >= 0.93
 
 
 def test_a_large_gain_does_not_hide_how_many_problems_differ() -> None:
     before, after = [[0.0]] * 20, [[1.0]] * 20
-    found = power.upper_bound(power.measured(before, after, paired=True), power.problem_differences(before, after))
+    found = power.upper_bound(
+        power.measured_variance(before, after, paired=True), power.problem_differences(before, after)
+    )
     assert found.of(1) == pytest.approx(1.0)
 
 
@@ -118,7 +120,7 @@ def test_a_plan_from_few_discordant_pairs_keeps_its_promise(discordant: int) -> 
     before = [[1.0]] * 200
     after = [[float(number >= discordant)] for number in range(200)]
     variance = power.upper_bound(
-        power.measured(before, after, paired=True), power.problem_differences(before, after)
+        power.measured_variance(before, after, paired=True), power.problem_differences(before, after)
     )
     problems = power.problems_needed(variance, 1, 0.01)
     assert problems >= 785
@@ -138,7 +140,7 @@ def test_a_plan_gives_the_power_that_it_promises(
         chances = [draw.betavariate(2, 2) * (1 - gain) for _ in range(n)]
         return answers(draw, chances, samples), answers(draw, [p + gain for p in chances], samples)
 
-    problems = power.problems_needed(power.measured(*runs(4000), paired=True), samples, gain)
+    problems = power.problems_needed(power.measured_variance(*runs(4000), paired=True), samples, gain)
     some = [runs(problems) for _ in range(5)]
     p_values = [paired.paired_difference(*pair).p_value for pair in some]
     monkeypatch.setattr(paired, "RESAMPLES", 2)  # for intervals, which are not looked at

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from newskills.base import replacing
-from newskills.base.replacing import remove_abandoned, replacement
+from newskills.base.replacing import remove_abandoned, replacing_file
 
 WRITER = """
 import sys, time
@@ -52,7 +52,7 @@ def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed
     if by == "a start":
         remove_abandoned(tmp_path, {"state.json"})
     else:
-        with replacement(path) as file:
+        with replacing_file(path) as file:
             file.write(b"mine")
         assert path.read_bytes() == b"mine"
     assert f".state.json.{dead.pid}.tmp" not in names(tmp_path)
@@ -75,7 +75,7 @@ def test_a_file_that_was_taken_for_abandoned_is_begun_again(
         lock(file, how)
 
     monkeypatch.setattr(replacing.fcntl, "flock", too_late)  # type: ignore[attr-defined]
-    with replacement(path) as file:
+    with replacing_file(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"new"
     assert names(tmp_path) == ["state.json"]

@@ -13,7 +13,7 @@ from tests.base.wheels import index, wheel
 
 from newskills.base.errors import ConfigError
 from newskills.base.registry import load_attr
-from newskills.base.requirements import NotInstalledError, declared, installing_nothing
+from newskills.base.requirements import NotInstalledError, declared_requirements, installing_nothing
 
 LOUD, OLD = "REQUIREMENTS = ['nsloud']", "REQUIREMENTS = ['msgspec==0.1']"
 
@@ -38,7 +38,7 @@ def module(folder: Path, declaration: str, code: str = "import nsloud\nSOLVER = 
 
 def test_what_is_declared_is_there_with_what_it_needs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     where = module(folder, "REQUIREMENTS = ['nsloud>=1']")
-    assert declared(where) == ("nsloud>=1",)
+    assert declared_requirements(where) == ("nsloud>=1",)
     assert load_attr(f"{where}::SOLVER") == "DEEP"
     said = capfd.readouterr().err
     assert "note: installing " in said
@@ -99,7 +99,7 @@ def test_another_version_of_what_newskills_runs_with_is_refused(folder: Path) ->
 
 
 def test_modules_without_a_declaration_cost_nothing(folder: Path) -> None:
-    assert declared("json.decoder") == ()
-    assert declared("no.such.module") == ()
-    assert declared(str(folder / "none.py")) == ()
+    assert declared_requirements("json.decoder") == ()
+    assert declared_requirements("no.such.module") == ()
+    assert declared_requirements(str(folder / "none.py")) == ()
     assert load_attr(f"{module(folder, '# no REQUIREMENTS here', 'SOLVER = 2')}::SOLVER") == 2

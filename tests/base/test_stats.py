@@ -35,7 +35,7 @@ def test_mean_and_deviation() -> None:
     [(0.5, 10, 0.2366, 0.7634), (0.0, 10, 0.0, 0.2775), (1.0, 30, 0.8865, 1.0), (0.2, 100, 0.1334, 0.2888)],
 )
 def test_wilson_against_published_values(share: float, n: int, low: float, high: float) -> None:
-    assert stats.wilson(share, n) == pytest.approx((low, high), abs=5e-5)
+    assert stats.wilson_interval(share, n) == pytest.approx((low, high), abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_an_interval_bears_values_that_differ_by_rounding_only(values: list[floa
 
 
 def test_intervals_say_how_they_were_found() -> None:
-    assert stats.mean_interval({0: 7, 1: 3}) == (*stats.wilson(0.3, 10), "wilson")
+    assert stats.mean_interval({0: 7, 1: 3}) == (*stats.wilson_interval(0.3, 10), "wilson")
     assert stats.mean_interval({0.5: 10}).method == "cluster"
     low, high, _ = stats.mean_interval({1.0: 1, 2.0: 1, 3.0: 1})
     assert (low, high) == pytest.approx((2 - 4.30265 / math.sqrt(3), 2 + 4.30265 / math.sqrt(3)), abs=1e-4)
@@ -98,8 +98,8 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 def test_the_bootstrap_repeats_itself_and_agrees_with_theory() -> None:
     values = [float(i % 10) for i in range(200)]
-    found = stats.bootstrap(values, lambda drawn: sum(drawn) / len(drawn))
-    assert found == stats.bootstrap(values, lambda drawn: sum(drawn) / len(drawn))
+    found = stats.bootstrap_interval(values, lambda drawn: sum(drawn) / len(drawn))
+    assert found == stats.bootstrap_interval(values, lambda drawn: sum(drawn) / len(drawn))
     half = 1.96 * stats.mean_std(values)[1] / math.sqrt(200)
     assert found == pytest.approx((4.5 - half, 4.5 + half), abs=0.1)
 
@@ -107,7 +107,7 @@ def test_the_bootstrap_repeats_itself_and_agrees_with_theory() -> None:
 def test_the_bootstrap_leaves_out_a_fortieth_on_either_side() -> None:
     """Of 1,001 statistics in order, those at 2.5 and 97.5 per cent."""
     values = iter(random.Random(0).sample(range(1001), 1001))
-    assert stats.bootstrap([0], lambda drawn: next(values), resamples=1001) == (25, 975)
+    assert stats.bootstrap_interval([0], lambda drawn: next(values), resamples=1001) == (25, 975)
 
 
 def test_the_bootstrap_draws_as_many_problems_as_there_are_a_thousand_times() -> None:
@@ -119,10 +119,12 @@ def test_the_bootstrap_draws_as_many_problems_as_there_are_a_thousand_times() ->
         drawn_values.update(drawn)
         return 0.0
 
-    stats.bootstrap([1, 2, 3], statistic)
+    stats.bootstrap_interval([1, 2, 3], statistic)
     assert sizes == [3] * 1000
     assert drawn_values == {1, 2, 3}
-    assert stats.bootstrap([1, 2, 9], sum) != stats.bootstrap([1, 2, 9], sum, resamples=20, seed=5)
+    assert stats.bootstrap_interval([1, 2, 9], sum) != stats.bootstrap_interval(
+        [1, 2, 9], sum, resamples=20, seed=5
+    )
 
 
 @pytest.mark.parametrize(("k", "samples"), [(0, 2), (3, 2), (-1, 2)])
@@ -164,7 +166,7 @@ def test_an_interval_of_averages_by_hand() -> None:
     low, high, method = stats.mean_interval({0.0: 3, 0.5: 4, 1.0: 3})
     variance = (3 * 0.25 + 3 * 0.25) / 9
     effective = 10 * 0.25 / variance
-    assert (low, high) == pytest.approx(stats.wilson(0.5, effective, stats.t_critical(9)), abs=1e-12)
+    assert (low, high) == pytest.approx(stats.wilson_interval(0.5, effective, stats.t_critical(9)), abs=1e-12)
     assert method == "cluster"
 
 

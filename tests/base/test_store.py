@@ -18,7 +18,7 @@ from newskills.base.store import (
     atomic_folder,
     atomic_write,
     encode_line,
-    locked,
+    hold_lock,
     open_for_reading,
     read_rows,
     waiting_lock,
@@ -159,12 +159,12 @@ def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path: Path) -> None:
     assert holder.stdout.readline() == "held\n"
     with (
         pytest.raises(LockedError, match=f"The output is in use by process {holder.pid}"),
-        locked(path, "The output"),
+        hold_lock(path, "The output"),
     ):
         pass
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
-    with locked(path, "The output"):
+    with hold_lock(path, "The output"):
         pass
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.base.tables import WIDTH, stacked, table_lines, wrapped
+from newskills.base.tables import WIDTH, stacked_blocks, table_lines, wrap_text
 
 SCORES = [
     ["evaluation_mode", "num_entries", "avg_tokens", "gen_seconds", "symbolic_correct", "no_answer"],
@@ -14,7 +14,7 @@ SCORES = [
 
 
 def test_figures_go_into_even_blocks_that_repeat_the_first_column() -> None:
-    assert stacked(SCORES, WIDTH, " | ") == [
+    assert stacked_blocks(SCORES, WIDTH, " | ") == [
         [
             "evaluation_mode  | num_entries | avg_tokens | gen_seconds",
             "pass@1[avg-of-3] | 4           | 9          | 60         ",
@@ -26,8 +26,8 @@ def test_figures_go_into_even_blocks_that_repeat_the_first_column() -> None:
             "majority@3       | 50.00%           | 0.00%    ",
         ],
     ]
-    (whole,) = stacked(SCORES, 100, " | ")
-    assert stacked(SCORES, None, " | ") == [whole]
+    (whole,) = stacked_blocks(SCORES, 100, " | ")
+    assert stacked_blocks(SCORES, None, " | ") == [whole]
 
 
 def test_texts_are_wrapped_in_their_column() -> None:
@@ -57,11 +57,11 @@ def test_what_does_not_fit_follows_below_its_row() -> None:
 def test_a_word_longer_than_a_line_stays_whole() -> None:
     path = "/" + "x" * 100
     assert table_lines([("reads", path, "a note")], width=40) == ["reads", f"    {path}", "    a note"]
-    assert wrapped(f"see {path} there", 40, "  ", "  ") == ["  see", f"    {path}", "    there"]
+    assert wrap_text(f"see {path} there", 40, "  ", "  ") == ["  see", f"    {path}", "    there"]
 
 
 def test_a_long_name_before_figures_goes_on_in_the_next_line() -> None:
-    blocks = stacked([["benchmark", "before", "after"], ["n" * 30, "1.00", "2.00"]], 40, "  ")
+    blocks = stacked_blocks([["benchmark", "before", "after"], ["n" * 30, "1.00", "2.00"]], 40, "  ")
     assert [line.rstrip() for block in blocks for line in block] == [
         "benchmark             before  after",
         "nnnnnnnnnnnnnnnnnnnn  1.00    2.00",

@@ -28,7 +28,7 @@ from newskills.base.errors import BudgetError, ConfigError
 from newskills.models import make_model
 from newskills.models.batch_apis import batch_properties
 from newskills.models.config import ServerConfig
-from newskills.run.engine.batches.make import WINDOW, batch_window
+from newskills.run.engine.batches.make import MAX_WAITING_REQUESTS, batch_window
 from newskills.run.planning.config import EndpointConfig, GenerationConfig
 from newskills.sandbox.config import SandboxConfig
 
@@ -445,4 +445,4 @@ def test_rows_of_a_sandbox_wait_for_its_sessions() -> None:
         code_execution=True, code_tags="qwen", sandbox=SandboxConfig(max_sessions=7), server=EndpointConfig()
     )
     assert batch_window(config) == 7
-    assert batch_window(GenerationConfig()) == WINDOW
+    assert batch_window(GenerationConfig()) == MAX_WAITING_REQUESTS

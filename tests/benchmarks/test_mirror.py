@@ -11,7 +11,7 @@ from tests.benchmarks.web import Web, archive
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, DataError, LockedError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import Mirror, mirror_path
@@ -180,5 +180,5 @@ def test_what_cannot_be_checked(tmp_path: Path) -> None:
 
 
 def test_two_builds_of_one_folder(tmp_path: Path) -> None:
-    with locked(tmp_path / ".lock", "x"), pytest.raises(LockedError, match="is in use"):
+    with hold_lock(tmp_path / ".lock", "x"), pytest.raises(LockedError, match="is in use"):
         build_mirror([], tmp_path)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
 
 from newskills.base.errors import DataError
-from newskills.run.reporting.aggregation import aggregated
+from newskills.run.reporting.aggregation import common_answer
 
 HALVES = ("0.5", r"\frac12", "3", "3", r"\frac{1}{2}")
 
@@ -113,7 +113,7 @@ def test_rows_of_other_problems_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_a_missing_answer_is_read_from_the_generation() -> None:
-    winner = aggregated(
+    winner = common_answer(
         [{"generation": r"\boxed{4}"}, {"predicted_answer": "4"}, {"generation": "?"}, None], "majority"
     )
     assert (winner.answer, winner.score) == ("4", 2)
@@ -122,12 +122,12 @@ def test_a_missing_answer_is_read_from_the_generation() -> None:
 @pytest.mark.parametrize("reward", [None, float("nan"), float("inf"), True, "1"])
 def test_a_score_that_is_none_is_refused(reward: Any) -> None:
     with pytest.raises(DataError, match="not a finite number"):
-        aggregated([{"predicted_answer": "4", "reward_model_score": reward}], "majority_rm")
+        common_answer([{"predicted_answer": "4", "reward_model_score": reward}], "majority_rm")
 
 
 @given(st.lists(st.none() | st.integers(0, 3).map(str), min_size=1, max_size=9))
 def test_the_winner_has_the_most_votes(answers: list[str | None]) -> None:
-    winner = aggregated([{"predicted_answer": answer} for answer in answers], "majority")
+    winner = common_answer([{"predicted_answer": answer} for answer in answers], "majority")
     counts = [answers.count(answer) for answer in answers if answer is not None]
     assert winner.score == max(counts, default=0)
     assert winner.answer is None or answers[winner.chosen] == winner.answer

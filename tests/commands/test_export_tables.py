@@ -13,7 +13,7 @@ from tests.commands.running import ns
 from tests.view.comparison.runs import answers, record, write_run
 
 from newskills import analysis
-from newskills.view.analysis.database import TABLES
+from newskills.view.analysis.database import RESULT_TABLES
 
 EVIL = '=HYPERLINK("x")\x1b[2J,\r\n"\u202e'
 
@@ -28,9 +28,9 @@ def results(tmp_path: Path) -> Path:
 def test_parquet_has_all_tables_with_their_schema(results: Path) -> None:
     done = ns("ns export results --to parquet --output_dir out", cwd=results)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [f"out/{name}.parquet" for name in TABLES]
+    assert done.stdout.split() == [f"out/{name}.parquet" for name in RESULT_TABLES]
     table = parquet.read_table(results / "out/samples.parquet")
-    assert table.column_names == [column.name for column in TABLES["samples"].columns]
+    assert table.column_names == [column.name for column in RESULT_TABLES["samples"].columns]
     assert table.schema.metadata[b"newskills.schema_version"] == b"1"
     assert table.schema.field("tokens").metadata[b"unit"] == b"tokens"
     assert table.to_pylist() == analysis.samples(results / "results", table.column_names).to_pylist()
@@ -39,7 +39,7 @@ def test_parquet_has_all_tables_with_their_schema(results: Path) -> None:
         == analysis.runs(results / "results").to_pylist()
     )
     assert sorted(path.name for path in (results / "out").iterdir()) == sorted(
-        f"{name}.parquet" for name in TABLES
+        f"{name}.parquet" for name in RESULT_TABLES
     )
 
 

@@ -16,7 +16,7 @@ from tests.server import Answer, FakeServer, FakeServerProcess, Script
 from newskills.aimo.training.rl_math import MathRewardFunction
 from newskills.base.errors import GraderError, TrainingError
 from newskills.base.records import Score
-from newskills.run.rewarding.reward import RewardConfig, RewardItem, rewarded
+from newskills.run.rewarding.reward import RewardConfig, RewardItem, reward_of_verdict
 from newskills.train.loops.samples import Judged
 
 ROWS: list[dict[str, object]] = [
@@ -153,7 +153,7 @@ def test_no_reward_is_made_of_a_figure_that_is_none(tmp_path: Path, figure: str,
 def test_a_graders_figure_in_this_process_is_no_reward_either() -> None:
     score = Score(outcome="correct", fields={}, grader="g@1", value=0.5)
     score.value = math.nan
-    judged = rewarded(score, RewardItem(record={"generation": ""}), RewardConfig(value=True))
+    judged = reward_of_verdict(score, RewardItem(record={"generation": ""}), RewardConfig(value=True))
     assert (judged.reward, judged.outcome) == (None, "unscored")
     with pytest.raises(ValueError, match="not a finite number"):
         Score(outcome="correct", fields={}, grader="g@1", value=math.inf)

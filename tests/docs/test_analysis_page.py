@@ -15,7 +15,7 @@ from tests.commands.running import ns
 
 from newskills.view.analysis.arrow import SCHEMA_VERSION, arrow_type
 from newskills.view.analysis.comparisons import COMPARISON_COLUMNS
-from newskills.view.analysis.database import TABLES
+from newskills.view.analysis.database import RESULT_TABLES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_examples_print_what_they_say(kind: str, code: str, output: str, folder:
 def test_the_schema_is_the_one_in_use() -> None:
     """A column that changes here needs another version of the schema."""
     assert f"version {SCHEMA_VERSION} of the schema" in PAGE
-    columns_by_table = {name: table.columns for name, table in TABLES.items()} | {
+    columns_by_table = {name: table.columns for name, table in RESULT_TABLES.items()} | {
         "comparisons": COMPARISON_COLUMNS
     }
     for name, columns in columns_by_table.items():

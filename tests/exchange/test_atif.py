@@ -15,7 +15,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.exchange.atif import VERSIONS, conversation_of, trajectory_of
 from newskills.exchange.atif_export import export
-from newskills.exchange.importers import ImportSource, read, write
+from newskills.exchange.importers import ImportSource, read, write_import
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 CALL = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
@@ -163,7 +163,7 @@ def test_results_are_exported_and_imported_with_their_verdicts(tmp_path: Path) -
         7,
     )
     assert (by_id["a b"]["problem"], by_id["a b"]["generation"], by_id["a b"]["outcome"]) == ("2+2?", "5", "wrong")
-    assert write(imported, tmp_path / "imported").is_dir()
+    assert write_import(imported, tmp_path / "imported").is_dir()
 
 
 def test_a_job_of_harbor_brings_its_rewards(tmp_path: Path) -> None:

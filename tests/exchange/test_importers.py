@@ -19,8 +19,8 @@ from tests.exchange.evaluated import ANSWERS, records
 from tests.exchange.imported import STAMP, imported, only
 
 from newskills.base.errors import DataError, UnknownNameError
-from newskills.exchange.importers import FORMATS, ImportedBenchmark, ImportSource, by_seed, read, renamed
-from newskills.exchange.importers import write as write_imported
+from newskills.exchange.importers import FORMATS, ImportedBenchmark, ImportSource, by_seed, read, rename_benchmark
+from newskills.exchange.importers import write_import as write_imported
 from newskills.run.reporting.results import discover
 
 
@@ -331,9 +331,9 @@ def test_results_are_never_written_over(tmp_path: Path) -> None:
 
 def test_one_benchmark_may_be_called_otherwise(tmp_path: Path) -> None:
     one = ImportedBenchmark(benchmark="a", seeds={None: records()})
-    assert renamed([one], "b")[0].benchmark == "b"
+    assert rename_benchmark([one], "b")[0].benchmark == "b"
     with pytest.raises(DataError, match="there are 2: a, a"):
-        renamed([one, one], "b")
+        rename_benchmark([one, one], "b")
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30))

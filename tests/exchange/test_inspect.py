@@ -20,7 +20,7 @@ from tests.exchange.imported import imported, only
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.exchange.importers import ImportSource, read
-from newskills.exchange.importers import write as write_imported
+from newskills.exchange.importers import write_import as write_imported
 from newskills.exchange.inspect_export import export
 
 
@@ -287,7 +287,7 @@ def test_odd_samples_are_unscored_not_wrong(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.exchange.inspect_files.LARGEST", 1000)
+    monkeypatch.setattr("newskills.exchange.inspect_files.MAX_UNPACKED_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "x.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", '{"eval": {}}')
         archive.writestr("samples/1_epoch_1.json", " " * 1_000_000)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
 from newskills.base.lm_eval.building import HarnessWishes
-from newskills.base.lm_eval.chats import has_chat, marked, messages_of, rendered
-from newskills.base.lm_eval.values import packed, unpacked
+from newskills.base.lm_eval.chats import has_chat, marked_conversation, messages_of, render_context
+from newskills.base.lm_eval.values import pack_value, unpack_value
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.lm_eval.names import slug
 from newskills.config.values import Text
@@ -47,10 +47,10 @@ def test_windows_are_those_of_lm_eval() -> None:
 @given(st.text(), st.text(), st.booleans())
 def test_a_conversation_survives_inside_a_text(content: str, behind: str, begins: bool) -> None:
     behind = behind.replace("\ue000", "").replace("\ue001", "")
-    context = marked([{"role": "user", "content": content}], add_generation_prompt=begins)
+    context = marked_conversation([{"role": "user", "content": content}], add_generation_prompt=begins)
     assert has_chat(context + behind)
     assert (
-        rendered(context + behind, lambda turns, starts: f"{turns[0].content}{starts}")
+        render_context(context + behind, lambda turns, starts: f"{turns[0].content}{starts}")
         == f"{content}{begins}{behind}"
     )
     messages = messages_of(context)
@@ -64,18 +64,18 @@ def test_a_conversation_survives_inside_a_text(content: str, behind: str, begins
     "value", [None, True, 3, 0.1, "a", (1, 2.5), [(0, 1)], {"a": (1, "b")}, float("inf"), -1e300, ((1,), [2])]
 )
 def test_values_come_back_as_they_were(value: object) -> None:
-    assert unpacked(packed(value)) == value
-    assert type(unpacked(packed(value))) is type(value)
+    assert unpack_value(pack_value(value)) == value
+    assert type(unpack_value(pack_value(value))) is type(value)
 
 
 def test_numbers_of_numpy_keep_their_kind() -> None:
     numpy = pytest.importorskip("numpy")
-    assert type(packed(numpy.float64(0.1))) is float
-    assert unpacked(packed(numpy.float32(0.1))).dtype == numpy.float32
-    array = unpacked(packed(numpy.array([0.25, 0.5], dtype="float32")))
+    assert type(pack_value(numpy.float64(0.1))) is float
+    assert unpack_value(pack_value(numpy.float32(0.1))).dtype == numpy.float32
+    array = unpack_value(pack_value(numpy.array([0.25, 0.5], dtype="float32")))
     assert (array.dtype, array.tolist()) == (numpy.float32, [0.25, 0.5])
     with pytest.raises(TypeError, match="object"):
-        packed(object())
+        pack_value(object())
 
 
 def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tests.launch.needs import lacking, require_ssh
 from newskills.base.plan import Command, CommandGroup, Job, Ref, Script, Word
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
-from newskills.launch.executors.slurm_status import WAITING
+from newskills.launch.executors.slurm_status import WAITING_STATES
 from newskills.launch.place import PendingJob, Site
 
 TRIES = 6
@@ -76,7 +76,7 @@ def ended(executor: Slurm, handles: Sequence[str], patience: float = PATIENCE) -
     deadline = time.monotonic() + patience
     while True:
         seen = executor.state(handles)
-        if not any(state.startswith((*WAITING, "running")) for state in seen.values()):
+        if not any(state.startswith((*WAITING_STATES, "running")) for state in seen.values()):
             return dict(seen)
         if queued(seen):
             deadline = time.monotonic() + patience

@@ -17,7 +17,7 @@ from tests.launch.sshd import remote, sshd
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment, JobRecord
-from newskills.launch.logs import clean, follow_logs, log_files, read_logs
+from newskills.launch.logs import clean_line, follow_logs, log_files, read_logs
 from newskills.launch.machines.shell import LocalMachine, Shell
 from newskills.launch.package import Package
 from newskills.launch.states import JobWatch, states
@@ -177,4 +177,4 @@ def test_a_job_without_a_mark_ends_the_following(tmp_path: Path, monkeypatch: py
     ],
 )
 def test_clean(line: str, shown: str) -> None:
-    assert clean(line) == shown
+    assert clean_line(line) == shown

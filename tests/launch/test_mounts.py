@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.mounts import (
     Mount,
-    clean,
-    inside,
+    clean_path,
+    is_inside,
+    is_reachable,
     parse_mount,
     parse_mounts,
-    reachable,
     to_container,
     to_host,
 )
@@ -48,11 +48,11 @@ def test_one_destination_has_one_source() -> None:
 
 def test_whole_components_count() -> None:
     mounts = parse_mounts(["/host:/data"])
-    assert reachable("/data", mounts)
-    assert reachable("/data/x/../y", mounts)
-    assert not reachable("/data2", mounts)
-    assert not reachable("/data/../etc", mounts)
-    assert not reachable("/", mounts)
+    assert is_reachable("/data", mounts)
+    assert is_reachable("/data/x/../y", mounts)
+    assert not is_reachable("/data2", mounts)
+    assert not is_reachable("/data/../etc", mounts)
+    assert not is_reachable("/", mounts)
     assert to_host("/data/x", mounts) == "/host/x"
     assert to_container("/host2/x", mounts) is None
 
@@ -67,24 +67,24 @@ def test_a_mount_may_lie_in_another() -> None:
 @given(PATHS, MOUNTS)
 def test_there_and_back(path: str, mounts: list[Mount]) -> None:
     host = to_host(path, mounts)
-    assert reachable(path, mounts) == (host is not None)
+    assert is_reachable(path, mounts) == (host is not None)
     if host is not None:
-        assert any(inside(path, m.dst) and inside(host, m.src) for m in mounts)
+        assert any(is_inside(path, m.dst) and is_inside(host, m.src) for m in mounts)
     seen = to_container(path, mounts)
     if seen is not None:
         assert to_host(seen, mounts) == path
-        assert any(inside(seen, m.dst) for m in mounts)
+        assert any(is_inside(seen, m.dst) for m in mounts)
 
 
 @given(PARTS, PARTS)
 def test_inside_is_about_components(outer: list[str], inner: list[str]) -> None:
-    assert inside("/" + "/".join(inner), "/" + "/".join(outer)) == (inner[: len(outer)] == outer)
+    assert is_inside("/" + "/".join(inner), "/" + "/".join(outer)) == (inner[: len(outer)] == outer)
 
 
 @given(st.text(alphabet="/.ab", max_size=12).map(lambda text: "/" + text))
 def test_clean_paths_are_absolute_and_stay_clean(path: str) -> None:
-    done = clean(path)
+    done = clean_path(path)
     assert done.startswith("/")
     assert not {".", "..", ""} & set(done.split("/")[1:-1])
     assert done == "/" or not done.endswith("/")
-    assert clean(done) == done
+    assert clean_path(done) == done

@@ -14,7 +14,7 @@ from tests.launch.jobs import cluster, environment, job, pipeline
 from newskills.base.plan import Pipeline
 from newskills.launch.executors.none import Processes
 from newskills.launch.experiments import Experiment, ExperimentRecords
-from newskills.launch.output_claims import UnfinishedJob, remaining
+from newskills.launch.output_claims import UnfinishedJob, remaining_jobs
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 UNTIL = "until [[ -e {go} ]]; do sleep 0.05; done"
@@ -113,7 +113,7 @@ def test_a_summary_that_would_come_too_early_is_repeated() -> None:
         job("sum", "", depends_on=("a", "b"), makes=("/m",)),
     )
     busy = {"/b": UnfinishedJob("x/1", "11"), "/m": UnfinishedJob("x/1", "12")}
-    left = remaining(plan, busy)
+    left = remaining_jobs(plan, busy)
     assert [one.name for one in left.pipeline.jobs] == ["a", "sum"]
     assert left.after == {"a": (), "sum": ("12", "11")}
     assert left.pipeline.jobs[1].depends_on == ("a",)

@@ -21,7 +21,7 @@ from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_source
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.machines.shell import LocalMachine, Shell
 from newskills.launch.machines.ssh import RemoteMachine
-from newskills.launch.package import Package, PackageOptions, package
+from newskills.launch.package import Package, PackageOptions, make_package
 
 __all__ = ["remote", "sshd"]
 
@@ -41,7 +41,7 @@ def packed(
     cluster: ClusterConfig = SLURM,
     **options: Any,
 ) -> Package:
-    made, _ = package(
+    made, _ = make_package(
         cluster,
         shell or LocalMachine(),
         str(root),

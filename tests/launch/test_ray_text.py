@@ -25,14 +25,14 @@ from newskills.launch.clusters.config import from_keys
 from newskills.launch.clusters.node_size import node_size
 from newskills.launch.clusters.trial import try_cluster
 from newskills.launch.executors import make_executor, supervisor
-from newskills.launch.executors.ray import RayJobs, misfit, runtime_env, submission_prefix
+from newskills.launch.executors.ray import RayJobs, placement_problem, runtime_env, submission_prefix
 from newskills.launch.job_script import render
 from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.place import JobFolder, Site
 from newskills.launch.ray.api import RayApi, RayNode
-from newskills.launch.ray.runner import JobRunner, environment, life_of
+from newskills.launch.ray.runner import JobRunner, life_of, node_environment
 from newskills.launch.registry import NodeSize
-from newskills.launch.validate import problems
+from newskills.launch.validate import pipeline_problems
 
 
 def executor(folder: Path, address: str = "http://127.0.0.1:1", **keys: Any) -> RayJobs:
@@ -165,14 +165,14 @@ def test_a_training_on_ray_is_no_matter_of_this_machine(dashboard: Any, tmp_path
 
 def test_what_no_node_has_is_named() -> None:
     nodes = [RayNode("a", {"CPU": 8.0, "GPU": 4.0}), RayNode("b", {"CPU": 64.0})]
-    assert misfit({"CPU": 8, "GPU": 4}, nodes) == ""
-    assert misfit({"CPU": 1, "GPU": 8}, nodes) == (
+    assert placement_problem({"CPU": 8, "GPU": 4}, nodes) == ""
+    assert placement_problem({"CPU": 1, "GPU": 8}, nodes) == (
         "no node has CPU: 1, GPU: 8; the most that a node has is GPU: 4 (2 nodes)"
     )
-    assert misfit({"CPU": 64, "GPU": 4}, nodes) == (
+    assert placement_problem({"CPU": 64, "GPU": 4}, nodes) == (
         "no node has CPU: 64, GPU: 4; nodes have these apart, at most CPU: 64, GPU: 4 (2 nodes)"
     )
-    assert misfit({"CPU": 1}, []) == "the cluster has no nodes; the job asks for CPU: 1"
+    assert placement_problem({"CPU": 1}, []) == "the cluster has no nodes; the job asks for CPU: 1"
 
 
 def test_each_folder_has_submission_ids_of_its_own() -> None:
@@ -219,7 +219,7 @@ def test_configs_that_cannot_be(tmp_path: Path) -> None:
         for command in (client("main", ""), whole)
     ]
     pipeline = Pipeline(name="p", jobs=(Job(name="j", groups=tuple(groups)),))
-    assert problems(pipeline, cluster, os.environ) == [
+    assert pipeline_problems(pipeline, cluster, os.environ) == [
         "Job 'j': on executor ray, one group may have several nodes; 'main' and 'whole' ask for some.",
         "Command 'whole' of job 'j' wants 4 processes on each of several nodes, which need Slurm.",
     ]
@@ -241,7 +241,7 @@ def test_jobs_in_containers_see_their_folder_and_the_mounts(tmp_path: Path) -> N
     with pytest.raises(ConfigError, match=r"'/a:/b' moves its folder.*"):
         runtime_env(msgspec.structs.replace(cluster, mounts=["/a:/b"]), "")
     reads = msgspec.structs.replace(client("main", ""), paths=("/elsewhere/rows.jsonl", f"{tmp_path}/rows.jsonl"))
-    (problem,) = problems(Pipeline(name="p", jobs=(job("j", reads),)), cluster, os.environ)
+    (problem,) = pipeline_problems(Pipeline(name="p", jobs=(job("j", reads),)), cluster, os.environ)
     assert "/elsewhere/rows.jsonl is not below a mount" in problem
 
 
@@ -252,7 +252,9 @@ def test_handles_that_are_none(tmp_path: Path) -> None:
 
 
 def test_a_job_gets_the_python_of_its_node_and_nothing_of_ray() -> None:
-    environ = environment({"PATH": "/usr/bin", "RAY_JOB_ID": "1", "HOME": "/root", "CUDA_VISIBLE_DEVICES": "1"})
+    environ = node_environment(
+        {"PATH": "/usr/bin", "RAY_JOB_ID": "1", "HOME": "/root", "CUDA_VISIBLE_DEVICES": "1"}
+    )
     assert environ == {
         "PATH": f"{os.path.dirname(sys.executable)}:/usr/bin",
         "HOME": "/root",

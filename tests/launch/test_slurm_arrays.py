@@ -23,7 +23,7 @@ from tests.launch.slurm_cluster import (
 
 from newskills.base.plan import CommandGroup, HardwareConfig, Job
 from newskills.launch.executors.slurm import Slurm
-from newskills.launch.executors.slurm_submission import ArrayBatch, batches
+from newskills.launch.executors.slurm_submission import ArrayBatch, array_batches
 
 STAY = "touch here; exec sleep 600"
 SAVE = "trap 'touch saved; exit 7' TERM; touch here; sleep 600 & wait"
@@ -184,11 +184,11 @@ def test_logs_lie_where_the_user_wants_them(tmp_path: Path) -> None:
 
 
 def test_arrays_are_no_larger_than_the_cluster_takes() -> None:
-    assert batches([[0, 1, 2, 3, 4], [5], [6, 7]], 2) == [
+    assert array_batches([[0, 1, 2, 3, 4], [5], [6, 7]], 2) == [
         ArrayBatch((0, 1), 0),
         ArrayBatch((2, 3), 1),
         ArrayBatch((4,)),
         ArrayBatch((5,)),
         ArrayBatch((6, 7), 2),
     ]
-    assert batches([[0, 1]], 1) == [ArrayBatch((0,)), ArrayBatch((1,))]
+    assert array_batches([[0, 1]], 1) == [ArrayBatch((0,)), ArrayBatch((1,))]

@@ -102,7 +102,7 @@ def test_copies_are_told_apart(tmp_path: Path, stand: Stand) -> None:
 def test_what_was_not_taken_is_submitted_again(
     tmp_path: Path, stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_submission, "LOOKS", (0.1, 0.1, 0.1))
+    monkeypatch.setattr(slurm_submission, "LOOK_PAUSES", (0.1, 0.1, 0.1))
     stand.instead_of("sbatch", ONCE)
     executor = slurm(tmp_path / "jobs")
     handle = executor.submit(work("j", "true"))
@@ -112,7 +112,7 @@ def test_what_was_not_taken_is_submitted_again(
 
 def test_what_is_taken_twice_runs_once(tmp_path: Path, stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first answer comes when the second has long been confirmed."""
-    monkeypatch.setattr(slurm_submission, "LOOKS", (0.1, 0.1, 0.1))
+    monkeypatch.setattr(slurm_submission, "LOOK_PAUSES", (0.1, 0.1, 0.1))
     stand.instead_of("sbatch", f'[[ $(wc -l <"$calls") -gt 1 ]] || {{ {WHEN_TOLD}; }}; exec "$real" "$@"')
     executor = slurm(tmp_path / "jobs")
     handle = executor.submit(work("j", "echo x >>ran"))
@@ -128,7 +128,7 @@ def test_what_is_taken_twice_runs_once(tmp_path: Path, stand: Stand, monkeypatch
 def test_what_is_taken_after_all_was_given_up_does_nothing(
     tmp_path: Path, stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm_submission, "LOOKS", (0.1, 0.1, 0.1))
+    monkeypatch.setattr(slurm_submission, "LOOK_PAUSES", (0.1, 0.1, 0.1))
     stand.instead_of("sbatch", WHEN_TOLD)
     executor = slurm(tmp_path / "jobs")
     with pytest.raises(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from newskills.launch.executors.slurm_trial import misfit, partitions, try_scripts
+from newskills.launch.executors.slurm_trial import partition_problem, read_partitions, try_scripts
 from newskills.launch.machines.shell import CommandResult, LocalMachine, ShellCall
 
 SINFO = """\
@@ -57,15 +57,15 @@ class Told(LocalMachine):
     ],
 )
 def test_jobs_and_partitions(options: dict[str, str], sentence: str) -> None:
-    said = misfit(options, partitions(Told(SINFO)))
+    said = partition_problem(options, read_partitions(Told(SINFO)))
     assert said.startswith(sentence) if sentence else said == ""
 
 
 def test_nothing_is_claimed_of_partitions_that_nobody_knows() -> None:
-    assert partitions(Told("", 1)) == {}
-    assert misfit({"partition": "gpu", "nodes": "99"}, {}) == ""
-    nameless = partitions(Told("gpu|1:00|1|(null)\n"))
-    assert misfit({"nodes": "99"}, nameless) == ""
+    assert read_partitions(Told("", 1)) == {}
+    assert partition_problem({"partition": "gpu", "nodes": "99"}, {}) == ""
+    nameless = read_partitions(Told("gpu|1:00|1|(null)\n"))
+    assert partition_problem({"nodes": "99"}, nameless) == ""
 
 
 def test_only_what_cannot_change_is_final() -> None:

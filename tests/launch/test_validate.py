@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ref, Script
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.clusters.names import LONGEST, is_file_name, is_variable, looks_secret
-from newskills.launch.validate import check, problems
+from newskills.launch.clusters.names import MAX_NAME_CHARS, is_file_name, is_variable, looks_secret
+from newskills.launch.validate import check, pipeline_problems
 
 NONE = ClusterConfig()
 BARE = ClusterConfig(executor="slurm", name="bare", job_dir="/jobs")
@@ -60,7 +60,7 @@ def found(
     name: str = "exp",
     **options: Any,
 ) -> list[str]:
-    return problems(Pipeline(name=name, jobs=jobs), cluster, environ or {}, **options)
+    return pipeline_problems(Pipeline(name=name, jobs=jobs), cluster, environ or {}, **options)
 
 
 def only(sentence: str, *jobs: Job, **settings: Any) -> None:
@@ -106,10 +106,10 @@ def test_names_that_are_no_file_names(name: str) -> None:
     only("The pipeline has the name", job(), name=name)
 
 
-@given(st.text(max_size=LONGEST + 5))
+@given(st.text(max_size=MAX_NAME_CHARS + 5))
 def test_good_names_need_no_quotes_and_stay_in_their_folder(name: str) -> None:
     if is_file_name(name):
-        assert 0 < len(name) <= LONGEST
+        assert 0 < len(name) <= MAX_NAME_CHARS
         assert name.isascii()
         assert name[0] not in ".-"
         assert not set(name) & set(" /\\'\"$`;&|<>()*?[]{}!#~\n\t\0:,%")

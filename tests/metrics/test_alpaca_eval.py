@@ -19,13 +19,13 @@ from newskills.metrics.official.length_control import (
     _STRENGTHS,
     Game,
     GamedGame,
+    _choose_strength,
     _derivatives,
-    _fit,
+    _fit_coefficients,
     _logistic,
     _mean_loss,
     _objective,
     _Row,
-    _strength,
     length_controlled,
 )
 
@@ -45,7 +45,7 @@ def drawn_rows(seed: int, rows: int = 60) -> list[_Row]:
 def test_a_fit_is_where_no_coefficient_can_be_bettered(seed: int, strength: float) -> None:
     """At the minimum the slope balances the penalty of what is not 0, and does not exceed that of what is."""
     rows = drawn_rows(seed)
-    coefficients = _fit(rows, strength)
+    coefficients = _fit_coefficients(rows, strength)
     slopes, _ = _derivatives(rows, strength, coefficients)
     for coefficient, slope in zip(coefficients, slopes, strict=True):
         if coefficient:
@@ -55,7 +55,7 @@ def test_a_fit_is_where_no_coefficient_can_be_bettered(seed: int, strength: floa
 
 
 def test_a_strong_penalty_leaves_nothing() -> None:
-    assert _fit(drawn_rows(1), _STRENGTHS[0]) == (0.0, 0.0, 0.0)
+    assert _fit_coefficients(drawn_rows(1), _STRENGTHS[0]) == (0.0, 0.0, 0.0)
 
 
 def test_the_loss_of_rows() -> None:
@@ -148,9 +148,9 @@ def test_the_strength_is_that_whose_fits_predict_unseen_folds_best(seed: int) ->
         for fold in range(5):
             unseen = rows[::-1][fold::5]
             seen = [row for row in rows if row not in unseen]
-            loss += _mean_loss(unseen, _fit(seen, strength))
+            loss += _mean_loss(unseen, _fit_coefficients(seen, strength))
         losses.append(loss)
-    assert _strength(rows) == _STRENGTHS[losses.index(min(losses))]
+    assert _choose_strength(rows) == _STRENGTHS[losses.index(min(losses))]
 
 
 def test_ten_strengths_from_a_ten_thousandth_to_ten_thousand() -> None:
@@ -175,7 +175,7 @@ def test_rates_are_what_the_fit_says_at_equal_lengths() -> None:
         if game.preference is not None:
             apart = (game.baseline_length - game.model_length) / spread
             rows.append(_Row((math.tanh(apart), game.difficulty, 1.0), game.preference, 1.0))
-    _, difficulty, model = _fit(rows, _strength(rows))
+    _, difficulty, model = _fit_coefficients(rows, _choose_strength(rows))
     assert difficulty or model
     assert length_controlled(games, gamed) == pytest.approx(
         [_logistic(difficulty * game.difficulty + model) for game in games]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.records import Number
-from newskills.metrics.counting.corpus import jackknife, mean_number, sections_jackknife
+from newskills.metrics.counting.corpus import jackknife_number, mean_number, sections_jackknife
 
 PAIRS = st.tuples(st.integers(0, 9), st.integers(1, 9))
 Z95 = statistics.NormalDist().inv_cdf(0.975)
@@ -26,7 +26,7 @@ def ratio(sums: Sequence[float]) -> float:
 @given(st.lists(PAIRS | st.none(), max_size=7))
 def test_the_jackknife_against_its_definition(counts: list[tuple[int, int] | None]) -> None:
     rows = [row for row in counts if row is not None]
-    number = jackknife(counts, ratio)
+    number = jackknife_number(counts, ratio)
     if not rows:
         assert number is None
         return
@@ -48,7 +48,7 @@ def test_the_jackknife_against_its_definition(counts: list[tuple[int, int] | Non
 
 def test_rows_of_different_lengths_are_no_corpus() -> None:
     with pytest.raises(ValueError, match="zip"):
-        jackknife([[1, 2], [1, 2, 3]], ratio)
+        jackknife_number([[1, 2], [1, 2, 3]], ratio)
     with pytest.raises(ValueError, match="zip"):
         sections_jackknife({("a", (1.0, 2.0)): 1, ("a", (1.0,)): 1}, mean_of_sections)
 

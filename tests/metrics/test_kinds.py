@@ -13,7 +13,7 @@ from tests.graders.plain import plain_grader
 from newskills.base.protocols import Metric
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from newskills.metrics.verdicts import RatioTerm, ratio
+from newskills.metrics.verdicts import RatioTerm, ratio_of_sums
 
 
 def filled(name: str, *problems: list[Row]) -> Metric:
@@ -79,7 +79,7 @@ def test_intervals_of_ratios_hold_what_they_promise() -> None:
     hits = 0
     for _ in range(400):
         drawn = generator.choices(("correct", "incorrect", "none"), (0.4, 0.3, 0.3), k=200)
-        number = ratio({name: drawn.count(name) / 200 for name in set(drawn)}, parts, 200)
+        number = ratio_of_sums({name: drawn.count(name) / 200 for name in set(drawn)}, parts, 200)
         assert number is not None
         hits += number.low <= truth <= number.high
     assert 0.91 <= hits / 400 <= 0.985

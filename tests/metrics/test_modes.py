@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from newskills.base.stats import mean_interval, wilson
+from newskills.base.stats import mean_interval, wilson_interval
 from newskills.metrics import make_metric
-from newskills.metrics.counting.base import clustered, percent
+from newskills.metrics.counting.base import clustered_number, percent_number
 
 
 def test_modes_of_samples_with_rewards() -> None:
@@ -21,20 +21,20 @@ def test_modes_of_samples_with_rewards() -> None:
 
 @pytest.mark.parametrize("values", [{0: 7, 1: 3}, {0.25: 4, 0.75: 5}, {2.0: 3, 3.0: 4}])
 def test_a_figure_in_percent_has_its_interval_in_percent(values: dict[float, int]) -> None:
-    number, interval = percent(values, 2), mean_interval(values)
+    number, interval = percent_number(values, 2), mean_interval(values)
     assert (number.low, number.high) == pytest.approx((100 * interval.low, 100 * interval.high))
     assert (number.n, number.unscored, number.method) == (sum(values.values()), 2, interval.method)
 
 
 def test_the_interval_of_seven_wrong_and_three_right() -> None:
-    low, high = wilson(0.3, 10)
-    number = percent({0: 7, 1: 3}, 0)
+    low, high = wilson_interval(0.3, 10)
+    number = percent_number({0: 7, 1: 3}, 0)
     assert (number.value, number.low, number.high) == pytest.approx((30.0, 100 * low, 100 * high))
 
 
 def test_an_interval_over_problems_for_a_figure_of_their_parts() -> None:
-    parts, problems = percent({0: 20, 1: 60}, 0), percent({0.5: 10}, 3)
-    number = clustered(parts, problems)
-    low, high = wilson(0.75, 10)
+    parts, problems = percent_number({0: 20, 1: 60}, 0), percent_number({0.5: 10}, 3)
+    number = clustered_number(parts, problems)
+    low, high = wilson_interval(0.75, 10)
     assert (number.value, number.low, number.high) == pytest.approx((75.0, 100 * low, 100 * high))
     assert (number.n, number.unscored, number.method) == (10, 3, "cluster")

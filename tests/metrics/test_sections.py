@@ -13,7 +13,7 @@ import pytest
 from newskills.base.records import Row
 from newskills.base.stats import Z95
 from newskills.metrics import make_metric
-from newskills.metrics.counting.corpus import jackknife, sections_jackknife
+from newskills.metrics.counting.corpus import jackknife_number, sections_jackknife
 
 
 def filled(name: str, *problems: list[Row], **options: Any) -> dict[str, dict[str, float]]:
@@ -80,7 +80,7 @@ def test_samples_without_an_answer_are_shown_unless_told_otherwise() -> None:
 
 def test_one_section_has_the_interval_of_the_plain_jackknife() -> None:
     values = [1.0, 0.0, 1.0, 1.0, 0.0]
-    plain = jackknife([(value, 1.0) for value in values], lambda sums: sums[0] / sums[1])
+    plain = jackknife_number([(value, 1.0) for value in values], lambda sums: sums[0] / sums[1])
     grouped = sections_jackknife(
         Counter(("all", (value, 1.0)) for value in values), lambda sums: sums["all"][0] / sums["all"][1]
     )

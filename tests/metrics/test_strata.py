@@ -8,13 +8,13 @@ import math
 import pytest
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import Z95, wilson
+from newskills.base.stats import Z95, wilson_interval
 from newskills.metrics import make_metric
 
 
 def interval(right: int, of: int) -> tuple[float, float]:
     """In percent, of so many right ones."""
-    low, high = wilson(right / of, of)
+    low, high = wilson_interval(right / of, of)
     return 100 * low, 100 * high
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
+from newskills.metrics.counting.tally import AVERAGE_MODE, Tally, mean_of
 
 SCORES = st.sampled_from([None, 0, 1, 0.25, 0.75])
 
@@ -72,7 +72,7 @@ def test_problems_of_one_sample_are_counted_alike(scores: list[float | None]) ->
     for score in dict.fromkeys(scores):
         alike.add_alike(score, {"pass": [] if score is None else [score]}, scores.count(score))
     assert one.scored == alike.scored == len([score for score in scores if score is not None])
-    assert one.values(AVERAGE) == alike.values(AVERAGE)
+    assert one.values(AVERAGE_MODE) == alike.values(AVERAGE_MODE)
     assert one.values("pass") == alike.values("pass")
     assert one.families() == alike.families() == ["pass"]
 

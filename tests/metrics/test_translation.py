@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from newskills.metrics.translation import bleu, chrf, comet
+from newskills.metrics.translation import corpus_bleu, corpus_chrf, mean_comet
 
 FULL = [4, 4, 4, 3, 2, 1, 4, 3, 2, 1]
 HALF = [4, 4, 2, 1, 0, 0, 4, 3, 2, 1]
@@ -65,7 +65,7 @@ def test_a_lost_segment_is_left_out_and_an_empty_one_is_not() -> None:
 def test_chrf_counts_recall_twice_and_leaves_out_lengths_that_one_side_lacks(
     counts: list[int], value: float
 ) -> None:
-    assert chrf(counts) == pytest.approx(value)
+    assert corpus_chrf(counts) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_chrf_counts_recall_twice_and_leaves_out_lengths_that_one_side_lacks(
     ],
 )
 def test_bleu_is_a_geometric_mean_that_halves_for_what_is_missing(counts: list[int], value: float) -> None:
-    assert bleu(counts) == pytest.approx(value)
+    assert corpus_bleu(counts) == pytest.approx(value)
 
 
 @given(
@@ -90,7 +90,7 @@ def test_bleu_is_a_geometric_mean_that_halves_for_what_is_missing(counts: list[i
 )
 def test_bleu_against_its_definition(grams: list[tuple[int, int]], ours: int, theirs: int) -> None:
     same, totals = [min(pair) for pair in grams], [total for _, total in grams]
-    value = bleu([ours, theirs, *same, *totals])
+    value = corpus_bleu([ours, theirs, *same, *totals])
     if not any(same):
         assert value == 0.0
         return
@@ -103,7 +103,7 @@ def test_bleu_against_its_definition(grams: list[tuple[int, int]], ours: int, th
 
 
 def test_comet_is_a_mean_in_percent() -> None:
-    assert (comet([1.5, 2]), comet([0, 0])) == (75.0, 0.0)
+    assert (mean_comet([1.5, 2]), mean_comet([0, 0])) == (75.0, 0.0)
 
 
 def test_a_score_that_some_pair_lacks_has_no_mean_over_pairs() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.prompts.files import picture, sound
 
 from newskills.base.records import Message
-from newskills.prompts.names import library, prompt_names
+from newskills.prompts.names import prompt_files, prompt_names
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.prompts.schema import read_source
 
@@ -47,12 +47,12 @@ def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name: str, fol
 
 @pytest.mark.parametrize("name", prompt_names())
 def test_every_prompt_begins_with_the_licence_line(name: str) -> None:
-    assert library()[name].read_text(encoding="utf-8").startswith("# SPDX-License-Identifier: Apache-2.0\n")
+    assert prompt_files()[name].read_text(encoding="utf-8").startswith("# SPDX-License-Identifier: Apache-2.0\n")
 
 
 def test_no_two_prompts_are_the_same_text() -> None:
     seen: dict[Any, Any] = {}
-    for name, path in library().items():
+    for name, path in prompt_files().items():
         config = read_source(name, path).config
         other = seen.setdefault((config.system, config.user, config.image_field), name)
         assert other == name, f"{name} repeats {other}"

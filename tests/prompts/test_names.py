@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from newskills.base.errors import ConfigError, UnknownNameError
-from newskills.prompts.names import COLLECTIONS, find_prompt, library, prompt_names
+from newskills.prompts.names import COLLECTIONS, find_prompt, prompt_files, prompt_names
 from newskills.prompts.schema import read_source
 from newskills.prompts.template import TextPosition
 
@@ -24,7 +24,7 @@ from newskills.prompts.template import TextPosition
     ],
 )
 def test_names_and_their_ends(spec: str, name: str) -> None:
-    assert find_prompt(spec) == (name, library()[name])
+    assert find_prompt(spec) == (name, prompt_files()[name])
 
 
 def test_an_end_of_several_names_is_refused_with_those_names() -> None:

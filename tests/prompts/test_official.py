@@ -24,7 +24,7 @@ from newskills.prompts.official.reading import needed_fields, official_source
 from newskills.prompts.official.table import FOLDER, OfficialPrompt, entries_for, entries_of, official_prompts
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.prompts.schema import PromptConfig
-from newskills.prompts.template import Template, TextPosition, renamed
+from newskills.prompts.template import Template, TextPosition, rename_fields
 
 PYTHON = r'''
 """A judge's program."""
@@ -323,7 +323,7 @@ def test_renamed_templates_give_the_same_texts(parts: list[str], value: str) -> 
         template = Template("".join(parts), TextPosition("x"))
     except ConfigError:
         return
-    other = Template(renamed(template.source, TextPosition("x"), {"a": "z"}), TextPosition("x"))
+    other = Template(rename_fields(template.source, TextPosition("x"), {"a": "z"}), TextPosition("x"))
     row = {"a": value, "b c": "2", "z": value}
     for name in template.fields:
         row.setdefault(name, "3")

@@ -11,7 +11,16 @@ from newskills.base.errors import DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.improve.records import ImproveKeys
-from newskills.recipes.lesson import GRPO, SFT, TOKENS, LessonSpec, LessonStage, lesson, report, shortened
+from newskills.recipes.lesson import (
+    GRPO,
+    MAX_REPLY_TOKENS,
+    SFT,
+    LessonSpec,
+    LessonStage,
+    comparison_report,
+    lesson,
+    shorten_lesson,
+)
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.training.skill import accepted
@@ -63,7 +72,7 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
         LessonStage("base", tmp_path, base, within=10, cut=3),
         LessonStage("sft", tmp_path, tuned, within=30),
     ]
-    shown = report(stages, spec)
+    shown = comparison_report(stages, spec)
     assert max(map(len, shown.partition("report ")[0].splitlines())) <= 80
     text = (tmp_path / "report.md").read_text()
     assert "| model | correct | answer anywhere in the reply | truncated at 64 tokens |" in text
@@ -77,15 +86,15 @@ def test_the_report_compares_the_same_problems(tmp_path: Path) -> None:
 
 
 def test_all_models_of_the_lesson_have_the_limit_that_its_report_names() -> None:
-    assert SFT.max_tokens == GRPO.max_tokens == TOKENS
+    assert SFT.max_tokens == GRPO.max_tokens == MAX_REPLY_TOKENS
 
 
 @pytest.mark.parametrize(("share", "sizes"), [(1.0, (300, 704, 2000, 30, 64)), (0.1, (30, 70, 200, 3, 6))])
 def test_a_share_is_that_of_training_and_evaluation(tmp_path: Path, share: float, sizes: tuple[int, ...]) -> None:
     spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(StepReporter()))
-    cut = shortened(spec, share)
+    cut = shorten_lesson(spec, share)
     assert (cut.problems, cut.sft.problems, cut.grpo.problems, cut.grpo.steps, cut.grpo.checked) == sizes
-    assert shortened(spec, 0.001).grpo.steps == 1
+    assert shorten_lesson(spec, 0.001).grpo.steps == 1
 
 
 def test_a_plan_of_a_share_says_what_it_shrinks(tmp_path: Path) -> None:

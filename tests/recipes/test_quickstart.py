@@ -50,7 +50,7 @@ def test_parts_exist_and_a_part_without_data_is_left_out_with_its_reason(
         name="nowhere", category="math-natural", title="none", sources=(Source(url="http://127.0.0.1:9/x.jsonl"),)
     )
     monkeypatch.setattr(recipe, "get_benchmark", lambda name: nowhere)
-    monkeypatch.setattr(recipe, "PARTS", (QuickstartBenchmark("nowhere", 2, 1, 8, "not there"),))
+    monkeypatch.setattr(recipe, "QUICKSTART_BENCHMARKS", (QuickstartBenchmark("nowhere", 2, 1, 8, "not there"),))
     with pytest.raises(recipe.DataError, match="No benchmark could be prepared"):  # type: ignore[attr-defined]
         quickstart(QuickstartSpec(output_dir=tmp_path / "out", data_dir=tmp_path / "data"), say=said.append)
     assert any(text.startswith("note: nowhere is left out: ") for text in said)

@@ -108,14 +108,14 @@ def test_a_merge_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.Monke
     import threading
     import time
 
-    from newskills.base.store import locked
+    from newskills.base.store import hold_lock
     from newskills.run.records.paths import OutputPaths
 
     merged = tmp_path / "output.jsonl"
     chunk_path(merged, 0).write_text("{}\n")
     done_path(chunk_path(merged, 0)).touch()
     results: list[bool] = []
-    with locked(OutputPaths(merged).lock, "x"):
+    with hold_lock(OutputPaths(merged).lock, "x"):
         thread = threading.Thread(target=lambda: results.append(merge_if_complete(merged, 1, 1)))
         thread.start()
         time.sleep(0.2)

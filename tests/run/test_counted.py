@@ -59,8 +59,8 @@ def summarized(file: Path, metric: str = "math") -> bytes:
 def smaller(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """All files are large; returns those that were counted in parts."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(counted, "LARGE", 1)
-    monkeypatch.setattr(counted, "PART", 100_000)
+    monkeypatch.setattr(counted, "LARGE_FILE_BYTES", 1)
+    monkeypatch.setattr(counted, "PART_BYTES", 100_000)
     divided: list[Path] = []
     count: Callable[..., list[PartCounts] | None] = counted._counted_parts
 

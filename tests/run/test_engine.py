@@ -12,7 +12,7 @@ from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
 from newskills.base.records import Request, Sample
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.run.engine.execute import preview
 from newskills.solve.chat import ChatSolver
 
@@ -259,7 +259,7 @@ def test_two_runs_on_one_file(tmp_path: Path, fake_server: FakeServerFactory) ->
     server = fake_server(ECHO)
     write_input(tmp_path, 3)
     unit = make_unit(tmp_path, server.base_url)
-    with locked(unit.paths.lock, "x"), pytest.raises(LockedError, match="in use by process"):
+    with hold_lock(unit.paths.lock, "x"), pytest.raises(LockedError, match="in use by process"):
         run(unit)
     assert server.records == []
 
@@ -373,7 +373,7 @@ def test_a_resume_asks_the_solver_about_a_part_of_what_is_done(
         return request(self, sample)
 
     monkeypatch.setattr(ChatSolver, "request", counted)
-    monkeypatch.setattr("newskills.run.engine.unit.CHECKED", 10)
+    monkeypatch.setattr("newskills.run.engine.unit.CHECKED_ROWS", 10)
     result, said = run_and_listen(unit)
     kept = result.units[0].kept
     assert (result.exit_code, len(records(unit.merged))) == (0, 300)

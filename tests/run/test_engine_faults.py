@@ -126,7 +126,7 @@ def test_a_disk_that_stays_full(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What could not be saved is counted, and nothing else is asked again."""
-    monkeypatch.setattr("newskills.run.records.log.PATIENCE", 0.2)
+    monkeypatch.setattr("newskills.run.records.log.FULL_DISK_SECONDS", 0.2)
     with small_disk(tmp_path / "out", "256k"):
         server = fake_server(Script(answer=Answer(text="x" * 1000)))
         write_input(tmp_path, 400)

@@ -56,7 +56,7 @@ def test_more_records_than_the_window(
     sandbox: tuple[Mirror, SandboxConfig],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("newskills.run.engine.grader_pool.WINDOW", 3)
+    monkeypatch.setattr("newskills.run.engine.grader_pool.MAX_WAITING_SAMPLES", 3)
     server = fake_server(Script(answer=ANSWERS))
     write_input(tmp_path, ROWS)
     result = run(make_unit(tmp_path, server.base_url, eval_type=NAME, sandbox=sandbox[1]))

@@ -143,7 +143,7 @@ def test_graders_are_checked_before_any_request(
 def test_more_records_than_the_window_are_all_graded(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("newskills.run.engine.grader_pool.WINDOW", 3)
+    monkeypatch.setattr("newskills.run.engine.grader_pool.MAX_WAITING_SAMPLES", 3)
     server = fake_server(Script(answer=RIGHT))
     write_input(tmp_path, 200)
     result = run(make_unit(tmp_path, server.base_url, eval_type=NAME))

@@ -93,7 +93,7 @@ def test_kill_at_random_moments(tmp_path: Path, fake_server: FakeServerFactory) 
 
 COUNTED = """
 import mmap, newskills.run.engine.execute, newskills.run.records.log, newskills.run.engine.unit
-newskills.run.records.log.QUICK = 60.0
+newskills.run.records.log.QUICK_WRITE_SECONDS = 60.0
 counter = mmap.mmap(os.open({path!r}, os.O_RDWR), 8)
 answered = newskills.run.engine.unit.UnitRun.book_answer
 def count(*arguments):

@@ -22,9 +22,9 @@ from newskills.run.records.log import (
     LogReader,
     content_key,
     decode_record,
-    lines,
     log_line,
-    records,
+    log_lines,
+    log_records,
     restore_log,
     set_aside,
 )
@@ -53,7 +53,7 @@ def test_lines_arrive_in_order_at_the_offsets_that_were_told(tmp_path: Path) -> 
         return offsets
 
     offsets = run(main)
-    assert [offset for offset, _ in lines(tmp_path / "log")] == offsets
+    assert [offset for offset, _ in log_lines(tmp_path / "log")] == offsets
     with LogReader(tmp_path / "log") as reader:
         assert b'"n":77,' in reader.line(offsets[77])
 
@@ -184,11 +184,13 @@ def test_any_torn_log_gives_the_whole_lines_before_the_tear(
 
 def test_lines_are_read_from_a_place_on_without_blank_and_torn_ones(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b'{"a":1}\n  \n{"b":2}\n\n{"c"')
-    assert list(lines(tmp_path / "log")) == [(0, b'{"a":1}\n'), (11, b'{"b":2}\n')]
-    assert list(lines(tmp_path / "log", 8)) == [(11, b'{"b":2}\n')]
-    assert list(lines(tmp_path / "absent")) == []
-    assert list(records(tmp_path / "log")) == [{"a": 1}, {"b": 2}]
-    assert list(records(tmp_path / "log", lambda offset, line: offset == 0 and line == b'{"a":1}\n')) == [{"b": 2}]
+    assert list(log_lines(tmp_path / "log")) == [(0, b'{"a":1}\n'), (11, b'{"b":2}\n')]
+    assert list(log_lines(tmp_path / "log", 8)) == [(11, b'{"b":2}\n')]
+    assert list(log_lines(tmp_path / "absent")) == []
+    assert list(log_records(tmp_path / "log")) == [{"a": 1}, {"b": 2}]
+    assert list(log_records(tmp_path / "log", lambda offset, line: offset == 0 and line == b'{"a":1}\n')) == [
+        {"b": 2}
+    ]
 
 
 def test_what_a_record_asked_is_known_by_64_bits_of_both_parts() -> None:
@@ -210,7 +212,7 @@ def test_a_finished_file_becomes_a_log_without_its_verdicts(tmp_path: Path) -> N
     write_rows(tmp_path / "output", rows)
     drop = frozenset({"outcome", "outcome_cause", "why"})
     restore_log(tmp_path / "output", tmp_path / "log", POSITION, drop, "todo", settings="0123abcd")
-    read = list(lines(tmp_path / "log"))
+    read = list(log_lines(tmp_path / "log"))
     assert [decode_record(line, POSITION) for _, line in read] == [
         {"id": "r0"},
         {"id": "r2", **lost, "error": "late"},
@@ -221,7 +223,7 @@ def test_a_finished_file_becomes_a_log_without_its_verdicts(tmp_path: Path) -> N
     assert index.load(tmp_path / "log", POSITION) == []
     assert ([at >= 0 for at in index.offsets], index.settings) == ([True, False, True, True, True], {"0123abcd"})
     restore_log(tmp_path / "output", tmp_path / "log", POSITION, drop, settings="0123abcd")
-    assert len(list(lines(tmp_path / "log"))) == 5
+    assert len(list(log_lines(tmp_path / "log"))) == 5
 
 
 @pytest.mark.parametrize("refused", ["log", "aside"])

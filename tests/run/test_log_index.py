@@ -109,8 +109,8 @@ def test_a_log_that_is_not_read_again(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The resume asks what is missing; damage in what it did not read is found in the end, and costs one more run."""
-    monkeypatch.setattr("newskills.run.engine.preflight.MANY", 1)
-    monkeypatch.setattr("newskills.run.engine.unit.CHECKED", 2)
+    monkeypatch.setattr("newskills.run.engine.preflight.MIN_KEPT_ROWS", 1)
+    monkeypatch.setattr("newskills.run.engine.unit.CHECKED_ROWS", 2)
     write_input(tmp_path, ROWS)
     stops = Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, after=600),))
     unit = make_unit(tmp_path, "")
@@ -134,7 +134,7 @@ def test_verdicts_that_are_not_read_again(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Damage in one of them is found in the end; the next run makes it again, and asks the model nothing."""
-    monkeypatch.setattr("newskills.run.engine.preflight.MANY", 1)
+    monkeypatch.setattr("newskills.run.engine.preflight.MIN_KEPT_ROWS", 1)
     write_input(tmp_path, 60)
     server = fake_server(ECHO)
     unit = make_unit(tmp_path, server.base_url, eval_type=NAME)
@@ -156,12 +156,12 @@ def test_verdicts_that_are_not_read_again(
 
 
 def test_a_large_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.run.records.input_map.MANY", 1)
+    monkeypatch.setattr("newskills.run.records.input_map.MIN_MAPPED_ROWS", 1)
     path = write_input(tmp_path, ROWS)
     path.write_text(path.read_text().replace("\n", "\n\n", 300))
     keep_input(read_input(path, tmp_path), tmp_path)
     assert not list(tmp_path.glob(".input-*")), "it has changed just now, and might again"
-    monkeypatch.setattr("newskills.run.records.input_map._SETTLED", -1.0)
+    monkeypatch.setattr("newskills.run.records.input_map._SETTLED_SECONDS", -1.0)
     first = read_input(path, tmp_path)
     keep_input(first, tmp_path)
     monkeypatch.setattr("newskills.run.records.input_map.scan", None)
@@ -177,8 +177,8 @@ def test_a_large_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_an_input_that_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one of the same size whose time was set back."""
-    monkeypatch.setattr("newskills.run.records.input_map.MANY", 1)
-    monkeypatch.setattr("newskills.run.records.input_map._SETTLED", -1.0)
+    monkeypatch.setattr("newskills.run.records.input_map.MIN_MAPPED_ROWS", 1)
+    monkeypatch.setattr("newskills.run.records.input_map._SETTLED_SECONDS", -1.0)
     path = write_input(tmp_path, 20)
     times = path.stat()
     source = read_input(path, tmp_path)
@@ -323,8 +323,8 @@ def test_an_input_is_kept_from_two_hundred_thousand_rows_on(tmp_path: Path) -> N
 def test_what_was_kept_on_a_machine_with_another_order_of_bytes_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("newskills.run.records.input_map.MANY", 1)
-    monkeypatch.setattr("newskills.run.records.input_map._SETTLED", -1.0)
+    monkeypatch.setattr("newskills.run.records.input_map.MIN_MAPPED_ROWS", 1)
+    monkeypatch.setattr("newskills.run.records.input_map._SETTLED_SECONDS", -1.0)
     path = write_input(tmp_path, 20)
     keep_input(read_input(path, tmp_path), tmp_path)
     monkeypatch.setattr("newskills.run.records.input_map.scan", lambda path, distinct: pytest.fail("it is read"))
@@ -341,7 +341,7 @@ def test_a_file_is_trusted_three_seconds_after_its_last_change(
     path = write_input(tmp_path, 3)
     changed = 1 << 30
     version = (1, 2, (changed - 60) * 10**9, changed * 10**9)
-    monkeypatch.setattr("newskills.run.records.input_map._version", lambda path: version)
+    monkeypatch.setattr("newskills.run.records.input_map._file_version", lambda path: version)
     monkeypatch.setattr("newskills.run.records.input_map.time.time", lambda: changed + age)
     assert bool(read_input(path, tmp_path).version) is trusted
     assert read_input(path, None).version == ()

@@ -11,7 +11,7 @@ import pytest
 from tests.run.support import names
 
 from newskills.base.errors import DataError, LockedError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.run.records.chunks import count_chunks, count_lines, merge_chunks, merge_if_complete
 from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 from newskills.run.records.state import RunState
@@ -133,7 +133,7 @@ def test_another_merge_is_waited_for_ten_minutes(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", sleep)
     with (
-        locked(OutputPaths(merged).lock, "x"),
+        hold_lock(OutputPaths(merged).lock, "x"),
         pytest.raises(LockedError, match=r"The merge of .*output\.jsonl"),
     ):
         merge_if_complete(merged, 1, 1)

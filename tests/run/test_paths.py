@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.run.support import names
 
-from newskills.run.records.paths import PATIENCE, OutputPaths, chunk_path, done_path, output_name
+from newskills.run.records.paths import PATIENCE_SECONDS, OutputPaths, chunk_path, done_path, output_name
 
 
 def test_every_file_beside_an_output_has_its_name() -> None:
@@ -113,7 +113,7 @@ def test_what_a_network_file_system_remembers_wrongly_is_waited_for(
     until = float("inf")
     begun = clock.now
     paths.see_anew()
-    assert clock.now - begun == PATIENCE == 120.0
+    assert clock.now - begun == PATIENCE_SECONDS == 120.0
     assert sorted(os.listdir(tmp_path)) == before
 
 

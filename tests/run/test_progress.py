@@ -12,7 +12,7 @@ from tests.conftest import FakeServerFactory
 from tests.run.support import make_unit, run_and_listen, write_input
 from tests.server import Fault, Script
 
-from newskills.run.engine.progress import Progress, Snapshot, describe, duration
+from newskills.run.engine.progress import Progress, Snapshot, describe, format_duration
 
 
 def test_the_line_says_what_is_known_and_nothing_else() -> None:
@@ -73,7 +73,7 @@ def test_errors_are_told_by_kind(tmp_path: Path, fake_server: FakeServerFactory,
 
 
 def test_durations() -> None:
-    assert [duration(s) for s in (5, 89, 600, 12000)] == ["5 s", "89 s", "10 min", "3 h 20 min"]
+    assert [format_duration(s) for s in (5, 89, 600, 12000)] == ["5 s", "89 s", "10 min", "3 h 20 min"]
 
 
 def test_without_a_terminal_there_are_few_plain_lines() -> None:

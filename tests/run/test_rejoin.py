@@ -13,11 +13,11 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.store import write_rows
-from newskills.run.engine.unit import REFUSED, request_key
+from newskills.run.engine.unit import REFUSED_FIELD, request_key
 from newskills.run.planning.spec import Unit
 from newskills.run.records.damage import SEAL_FIELD
-from newskills.run.records.log import KEY_FIELD, SETTINGS_FIELD, log_line, records
-from newskills.run.records.rejoin import rejoin
+from newskills.run.records.log import KEY_FIELD, SETTINGS_FIELD, log_line, log_records
+from newskills.run.records.rejoin import rejoin_judgements
 from newskills.solve.judges.judge import ASKED
 
 POSITION = "_async_position"
@@ -53,7 +53,7 @@ SAMPLES = [
     sample(3),
     sample(4, answer="e"),
 ]
-RECORDS = [judged(4, "e"), judged(0, "a"), judged(1, "other"), judged(2, "c", **{REFUSED: "no"})]
+RECORDS = [judged(4, "e"), judged(0, "a"), judged(1, "other"), judged(2, "c", **{REFUSED_FIELD: "no"})]
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def unit(tmp_path: Path) -> Unit:
 
 
 def rejoined(unit: Unit) -> list[Row]:
-    rejoin(unit, SAMPLES, Asks(), "0123abcd")
-    found = list(records(unit.paths.log))
+    rejoin_judgements(unit, SAMPLES, Asks(), "0123abcd")
+    found = list(log_records(unit.paths.log))
     for path in (unit.paths.grades, unit.paths.grades_index, unit.paths.index, unit.paths.done):
         assert not path.exists()
     assert all(row.pop(SEAL_FIELD) and row.pop(SETTINGS_FIELD) == "0123abcd" for row in found)

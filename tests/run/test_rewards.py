@@ -13,7 +13,7 @@ from newskills.base.reading.reply_text import thinks_once
 from newskills.base.records import Failure, Outcome, Score
 from newskills.config.layers import Layer, resolve
 from newskills.models.config import ServerConfig
-from newskills.run.rewarding.judge import mark, points
+from newskills.run.rewarding.judge import read_points, weighted_mark
 from newskills.run.rewarding.reward import (
     FormatReward,
     JudgeReward,
@@ -22,8 +22,8 @@ from newskills.run.rewarding.reward import (
     RewardConfig,
     RewardItem,
     SampleMeasurements,
-    boxed,
-    rewarded,
+    has_box,
+    reward_of_verdict,
 )
 
 OUTCOMES = ("correct", "wrong", "no_answer")
@@ -49,7 +49,7 @@ def sample(text: str, tokens: int | None = None) -> RewardItem:
     ],
 )
 def test_the_rewards_of_mathematics(outcome: str, text: str, reward: float, parts: dict[str, float]) -> None:
-    found = rewarded(score(outcome), sample(text), MATH_RL)
+    found = reward_of_verdict(score(outcome), sample(text), MATH_RL)
     assert (found.reward, found.components, found.outcome) == (reward, parts, outcome)
     assert found.correct is (outcome == "correct")
 
@@ -57,7 +57,7 @@ def test_the_rewards_of_mathematics(outcome: str, text: str, reward: float, part
 @given(st.sampled_from(["grader", "sandbox", "timeout", "judge"]), st.text(), SMALL, SMALL)
 def test_what_an_instrument_lost_has_no_reward(cause: str, text: str, wrong: float, box: float) -> None:
     config = RewardConfig(wrong=wrong, format=FormatReward(box=box), length=LengthPenalty(penalty=1.0))
-    found = rewarded(score("unscored", why="it broke", cause=cause), sample(text), config)
+    found = reward_of_verdict(score("unscored", why="it broke", cause=cause), sample(text), config)
     assert (found.reward, found.correct, found.components) == (None, False, {})
     assert found.why == f"{cause}: it broke"
 
@@ -90,11 +90,11 @@ def test_the_reward_is_the_sum_of_its_components(
         overlong=OverlongPenalty(max_tokens=4096),
         judge=JudgeReward(weight=weight, server=ServerConfig(model="j")),
     )
-    found = rewarded(
+    found = reward_of_verdict(
         score(outcome), sample(text, tokens), config, SampleMeasurements(mark=given_mark, pattern=there)
     )
     plain = replace(config, judge=JudgeReward())
-    without = rewarded(score(outcome), sample(text, tokens), plain, SampleMeasurements(pattern=there))
+    without = reward_of_verdict(score(outcome), sample(text, tokens), plain, SampleMeasurements(pattern=there))
     assert found.reward == pytest.approx(sum(found.components.values()), abs=1e-12)
     assert found.reward == pytest.approx((1 - weight) * without.reward + weight * given_mark, abs=1e-9)
     expected = getattr(base, outcome) + (form.pattern_bonus if there else 0.0)
@@ -111,7 +111,7 @@ def test_overlong_samples_are_punished_softly(
     config = RewardConfig(overlong=OverlongPenalty(max_tokens=longest, buffer=buffer, penalty=penalty))
 
     def part(length: int) -> float:
-        return rewarded(score("correct"), sample("x", length), config).components["overlong"]
+        return reward_of_verdict(score("correct"), sample("x", length), config).components["overlong"]
 
     assert -penalty <= part(tokens) <= 0
     assert part(tokens + more) <= part(tokens)
@@ -122,16 +122,18 @@ def test_overlong_samples_are_punished_softly(
 
 def test_the_published_figures_of_overlong_shaping() -> None:
     config = RewardConfig(overlong=OverlongPenalty(max_tokens=512))
-    worth = [rewarded(score("correct"), sample("", n), config).reward for n in (0, 384, 416, 448, 512, 600)]
+    worth = [
+        reward_of_verdict(score("correct"), sample("", n), config).reward for n in (0, 384, 416, 448, 512, 600)
+    ]
     assert worth == [1.0, 1.0, 0.75, 0.5, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(("size", "penalty"), [(0, 0), (2000, 0), (2500, 0.05), (4000, 0.2), (12000, 1.0)])
 def test_long_texts_cost(size: int, penalty: float) -> None:
     config = RewardConfig(length=LengthPenalty(penalty=0.1))
-    assert rewarded(score("correct"), sample("é" * size), config).reward == pytest.approx(1 - penalty)
+    assert reward_of_verdict(score("correct"), sample("é" * size), config).reward == pytest.approx(1 - penalty)
     config = RewardConfig(length=LengthPenalty(penalty=0.1, unit="tokens"))
-    assert rewarded(score("correct"), sample("é", size), config).reward == pytest.approx(1 - penalty)
+    assert reward_of_verdict(score("correct"), sample("é", size), config).reward == pytest.approx(1 - penalty)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +160,9 @@ def test_the_form_of_thinking(text: str, there: bool) -> None:
 
 
 def test_a_box_in_unfinished_thinking_is_none() -> None:
-    assert boxed(r"<think>so \boxed{4}</think> \boxed{4}")
-    assert not boxed(r"<think>so \boxed{4}")
-    assert not boxed("boxed 4")
+    assert has_box(r"<think>so \boxed{4}</think> \boxed{4}")
+    assert not has_box(r"<think>so \boxed{4}")
+    assert not has_box("boxed 4")
 
 
 @pytest.mark.parametrize(
@@ -178,21 +180,25 @@ def test_a_box_in_unfinished_thinking_is_none() -> None:
 )
 def test_the_lines_of_the_judge(reply: str, marks: tuple[float, ...]) -> None:
     names = ("logic", "correctness", "clarity")
-    assert points(reply) == {name: value for name, value in zip(names, marks, strict=True) if value is not None}
+    assert read_points(reply) == {
+        name: value for name, value in zip(names, marks, strict=True) if value is not None
+    }
 
 
 @given(st.text(max_size=400), st.lists(st.tuples(st.sampled_from(["logic", "Clarity"]), st.integers(0, 10))))
 def test_any_reply_has_a_mark_or_is_a_failure_of_the_judge(noise: str, lines: list[tuple[str, int]]) -> None:
     reply = noise + "".join(f"\n{name}: {value}\n{noise}" for name, value in lines)
-    found = points(reply)
-    value = mark(found, JudgeReward())
+    found = read_points(reply)
+    value = weighted_mark(found, JudgeReward())
     assert isinstance(value, Failure) is (not found)
     assert value.cause == "judge" if isinstance(value, Failure) else 0 <= value <= 1
 
 
 def test_missing_lines_count_five() -> None:
-    assert mark({"logic": 10.0}, JudgeReward()) == pytest.approx(0.4 + 0.2 + 0.1)
-    assert mark({"logic": 10.0, "correctness": 10.0, "clarity": 10.0}, JudgeReward()) == pytest.approx(1.0)
+    assert weighted_mark({"logic": 10.0}, JudgeReward()) == pytest.approx(0.4 + 0.2 + 0.1)
+    assert weighted_mark({"logic": 10.0, "correctness": 10.0, "clarity": 10.0}, JudgeReward()) == pytest.approx(
+        1.0
+    )
 
 
 def test_settings_come_from_the_command_line() -> None:

@@ -11,7 +11,7 @@ from tests.base.reading.row_forms import FORMS
 
 from newskills.base.errors import DataError
 from newskills.base.store import file_digest
-from newskills.run.records.rows import bounds, content_id, scan
+from newskills.run.records.rows import chunk_bounds, content_id, scan
 
 
 def write(folder: Path, *rows: object) -> Path:
@@ -109,7 +109,7 @@ def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
 
 @given(st.integers(0, 200), st.integers(1, 20))
 def test_chunks_cover_everything_once(rows: int, chunks: int) -> None:
-    parts = [bounds(rows, chunks, k, -1) for k in range(chunks)]
+    parts = [chunk_bounds(rows, chunks, k, -1) for k in range(chunks)]
     assert [row for part in parts for row in part] == list(range(rows))
     sizes = [len(part) for part in parts]
     assert max(sizes) - min(sizes) <= 1
@@ -117,9 +117,9 @@ def test_chunks_cover_everything_once(rows: int, chunks: int) -> None:
 
 
 def test_max_samples_counts_within_the_chunk() -> None:
-    assert bounds(10, 3, 1, 2) == range(4, 6)
-    assert bounds(10, None, None, 100) == range(10)
-    assert bounds(2, 4, 3, -1) == range(2, 2)
+    assert chunk_bounds(10, 3, 1, 2) == range(4, 6)
+    assert chunk_bounds(10, None, None, 100) == range(10)
+    assert chunk_bounds(2, 4, 3, -1) == range(2, 2)
 
 
 FORMED = [{"id": f"row-{n}", "problem": f"Zeile {n}\n“{'x' * n}”"} for n in range(600)]

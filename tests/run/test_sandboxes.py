@@ -8,7 +8,7 @@ import pytest
 from newskills.base.aio import run
 from newskills.base.errors import ConfigError, ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult
-from newskills.run.engine.sandboxes import ALIKE, Sandboxes
+from newskills.run.engine.sandboxes import MAX_ALIKE_FAILURES, Sandboxes
 from newskills.sandbox.config import SandboxConfig
 
 ONE = Execution(code="1")
@@ -112,7 +112,7 @@ def test_failures_in_a_row_end_the_run(error: NewskillsError) -> None:
 
     async def main() -> None:
         shared = Sandboxes(maker, fatal.append).get(HERE)
-        for n in range(ALIKE):
+        for n in range(MAX_ALIKE_FAILURES):
             assert len(fatal) == 0, n
             with pytest.raises(SandboxError):
                 await shared.execute(ONE)
@@ -127,11 +127,11 @@ def test_failures_at_the_same_time_count_once() -> None:
     async def main() -> None:
         shared = Sandboxes(maker, fatal.append).get(HERE)
         await shared.start()
-        await asyncio.gather(*(shared.execute(ONE) for _ in range(3 * ALIKE)), return_exceptions=True)
+        await asyncio.gather(*(shared.execute(ONE) for _ in range(3 * MAX_ALIKE_FAILURES)), return_exceptions=True)
         maker.box.outcome = None
         await shared.execute(ONE)
         maker.box.outcome = ExecutionRefusedError("This one makes no sense.")
-        for _ in range(3 * ALIKE):
+        for _ in range(3 * MAX_ALIKE_FAILURES):
             with pytest.raises(ExecutionRefusedError):
                 await shared.execute(ONE)
 

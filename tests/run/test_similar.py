@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
 
 from newskills.base.errors import DataError
-from newskills.run.judging.similar import QUERIES, SimilarMeanings, SimilarTexts, retrieve_similar
+from newskills.run.judging.similar import QUERIES_PER_LOOKUP, SimilarMeanings, SimilarTexts, retrieve_similar
 
 PROBLEMS = [
     "A train leaves the station at 5 pm and travels 60 km per hour. How far is it at 8 pm?",
@@ -86,11 +86,11 @@ def test_vectors_are_compared_by_their_angle(tmp_path: Path) -> None:
     assert anagrams == [("listen", 1.0), ("silent", 1.0)]
     assert close[0] == ("abba", 1.0)
     assert close[1][1] < 0.01
-    many = write(tmp_path / "many.jsonl", [{"problem": f"a{'b' * n}"} for n in range(QUERIES + 5)])
+    many = write(tmp_path / "many.jsonl", [{"problem": f"a{'b' * n}"} for n in range(QUERIES_PER_LOOKUP + 5)])
     rows = list(
         retrieve_similar([many], [many], key="problem", top_k=1, index_of=lambda t: SimilarMeanings(t, letters))
     )
-    assert len(rows) == QUERIES + 5
+    assert len(rows) == QUERIES_PER_LOOKUP + 5
     assert all(row["similarities"] == [pytest.approx(1.0, abs=1e-3)] for row in rows)
 
 

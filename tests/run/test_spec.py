@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.config.fields import leaves
 from newskills.run.engine.execute import execute
 from newskills.run.planning.config import ALIASES, DEPRECATED, GenerationConfig
-from newskills.run.planning.spec import RunSpec, load_spec, masked
+from newskills.run.planning.spec import RunSpec, load_spec, mask_addresses
 
 
 def test_every_key_says_what_it_means_and_aliases_lead_somewhere() -> None:
@@ -80,7 +80,7 @@ def test_the_command_line_is_not_kept_and_passwords_are_masked(
         tmp_path
     )
     assert (tmp_path / "run.json").read_text().count("http://***@host/v1") == 2
-    assert masked("mail a@b.c at http://h/x?u=a@b") == "mail a@b.c at http://h/x?u=a@b"
+    assert mask_addresses("mail a@b.c at http://h/x?u=a@b") == "mail a@b.c at http://h/x?u=a@b"
 
 
 def test_any_run_can_be_taken_up_from_its_folder(

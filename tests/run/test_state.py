@@ -12,14 +12,14 @@ import pytest
 
 from newskills.base.records import Inference, Row
 from newskills.run.planning.config import EndpointConfig, GenerationConfig
-from newskills.run.records.state import RunState, changes, load_state, settings
+from newskills.run.records.state import RunState, asked_settings, load_state, setting_changes
 
 BARE = GenerationConfig(server=EndpointConfig(model="m"), inference=Inference())
 
 
 def settings_of(config: GenerationConfig = BARE, **changed: Any) -> Row:
     config = msgspec.structs.replace(config, **changed)
-    return settings(config, input_digest="abcd", prompt="p1", more_prompts="")
+    return asked_settings(config, input_digest="abcd", prompt="p1", more_prompts="")
 
 
 def added(**changed: Any) -> Row:
@@ -46,7 +46,10 @@ def test_of_a_plain_run_all_that_decides_what_the_model_is_asked() -> None:
     for name in ("inference.timeout", "inference.stream"):
         expected.pop(name, None)
     assert settings_of() == expected
-    assert settings(BARE, input_digest="abcd", prompt="p1", more_prompts="x") == {**expected, "more_prompts": "x"}
+    assert asked_settings(BARE, input_digest="abcd", prompt="p1", more_prompts="x") == {
+        **expected,
+        "more_prompts": "x",
+    }
 
 
 @pytest.mark.parametrize(
@@ -109,14 +112,14 @@ def test_how_answers_are_chosen_counts_where_several_are_drawn() -> None:
 def test_differences_are_told_in_words() -> None:
     before = {"input_file": "a", "prompt": "p1", "same": 1, "inference.temperature": 0.0, "stop_phrase": "END"}
     now = {"input_file": "b", "prompt": "p2", "same": 1, "inference.temperature": 0.7, "num_chunks": 2}
-    assert changes(before, now) == [
+    assert setting_changes(before, now) == [
         "the content of the input file",
         "the prompt (p1 → p2)",
         "inference.temperature (0.0 → 0.7)",
         "stop_phrase (END → unset)",
         "num_chunks (unset → 2)",
     ]
-    assert changes(before, dict(reversed(before.items()))) == []
+    assert setting_changes(before, dict(reversed(before.items()))) == []
 
 
 def test_a_state_survives_its_file_and_tells_who_wrote_it(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_metrics_json_against_a_calculation_by_hand(tmp_path: Path) -> None:
         list(m) for m in BY_HAND.values()
     ]
     assert written["sums"]["pass@3"]["symbolic_correct_interval"] == approx(
-        [100 * b for b in stats.wilson(0.75, 4)]
+        [100 * b for b in stats.wilson_interval(0.75, 4)]
     )
     assert summary.path.read_text().startswith('{\n  "sums": {\n    "pass@1": {\n      "num_entries": 4')
     assert json.loads((tmp_path / "eval-results/sums/metrics.json").read_text()) == written

@@ -18,7 +18,7 @@ from tests.run.support import make_unit, records, write_input
 from tests.server import Latency, Script
 
 from newskills.run.engine.execute import execute
-from newskills.run.engine.supervision import SharedLimit, Supervision, supervision
+from newskills.run.engine.supervision import SharedLimit, Supervision, run_supervision
 from newskills.run.planning.spec import RunResult, RunSpec
 
 
@@ -73,11 +73,11 @@ def test_a_loop_that_ended_while_it_waited_blocks_nobody() -> None:
 
 
 def test_without_one_a_run_has_its_own() -> None:
-    assert supervision() is not supervision()
+    assert run_supervision() is not run_supervision()
     mine = Supervision()
     with mine.installed():
-        assert supervision() is mine
-    assert supervision() is not mine
+        assert run_supervision() is mine
+    assert run_supervision() is not mine
 
 
 def run(folder: Path, base_url: str, held: Supervision) -> RunResult:
@@ -96,7 +96,7 @@ def test_a_run_is_stopped_from_another_thread_and_goes_on_later(
     said = io.StringIO()
     held = Supervision(console=Console(file=said))
     monkeypatch.setattr("newskills.run.engine.progress.PLAIN_EVERY", 0.0)
-    monkeypatch.setattr("newskills.run.engine.pace.FEW", 1)
+    monkeypatch.setattr("newskills.run.engine.pace.MIN_DONE_ROWS", 1)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, tmp_path, server.base_url, held)
         while len(server.records) < 4:

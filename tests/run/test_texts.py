@@ -10,7 +10,7 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.base.store import write_rows
-from newskills.exchange.importers import ImportSource, read, write
+from newskills.exchange.importers import ImportSource, read, write_import
 from newskills.pipelines.results.summarize_results import metric_for
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 
@@ -75,7 +75,7 @@ def test_texts_are_graded_as_they_are_read(theirs: Path) -> None:
 
 def test_nothing_is_lost_on_import(theirs: Path, tmp_path: Path) -> None:
     for item in read(ImportSource(path=theirs)):
-        write(item, tmp_path / "ours")
+        write_import(item, tmp_path / "ours")
     check(summarized(tmp_path / "ours"))
 
 

@@ -206,7 +206,7 @@ def test_clocks_that_jump_and_listings_that_lag(
         listings.append(set(os.listdir(folder)) if folder.exists() else set())
         return listings[max(0, len(listings) - 3)]
 
-    monkeypatch.setattr("newskills.run.engine.work_queue._names", lagging)
+    monkeypatch.setattr("newskills.run.engine.work_queue._folder_names", lagging)
     monkeypatch.setattr("newskills.run.engine.work_queue.POLL", 0.01)
     run(*shared[:2])
     result = execute_shared(RunSpec(units=tuple(shared), output_dir="", shared=True), environ={})

@@ -25,7 +25,7 @@ from tests.view.load_tests import write_load_test
 from tests.view.results import HOSTILE, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.view.export import ExportedPage, export
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.server import ViewOptions, serve_viewer
 
 pytestmark = pytest.mark.slow
 TOKENS_OF_ROWS = "[...document.querySelectorAll('a.row .right')].map((node) => parseInt(node.innerText))"
@@ -100,7 +100,7 @@ def written(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> ExportedP
 def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., str]]:
     monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     with ExitStack() as stack:
-        yield lambda *folders: stack.enter_context(viewer(ViewOptions(folders=folders)))
+        yield lambda *folders: stack.enter_context(serve_viewer(ViewOptions(folders=folders)))
 
 
 @pytest.fixture
@@ -522,7 +522,7 @@ def test_a_comparison_shows_flips_side_by_side(browser: Browser, page: str) -> N
 def test_a_comparison_of_shares_speaks_of_scores(browser: Browser, tmp_path: Path) -> None:
     benchmark(tmp_path / "base", "graphwalks", [shares(40, 0.0)])
     benchmark(tmp_path / "tuned", "graphwalks", [shares(40, 0.125)])
-    with viewer(ViewOptions(folders=(tmp_path,))) as address:
+    with serve_viewer(ViewOptions(folders=(tmp_path,))) as address:
         _shares_are_scores(browser, f"{address}#/compare?benchmark=graphwalks&first=base&second=tuned")
 
 

@@ -20,15 +20,15 @@ from newskills.base.records import Row
 from newskills.graders.instructions.grader import IFEvalGrader
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.tool_calls.grader import ToolCallGrader
-from newskills.view.faces import face_of, votes
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.faces import face_of, vote_block
+from newskills.view.server import ViewOptions, serve_viewer
 
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Client]]:
     monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     with ExitStack() as stack:
-        yield lambda *folders: Client(stack.enter_context(viewer(ViewOptions(folders=folders))))
+        yield lambda *folders: Client(stack.enter_context(serve_viewer(ViewOptions(folders=folders))))
 
 
 def block(row: Row, kind: str) -> Row:
@@ -166,13 +166,13 @@ def test_judges_show_both_orders() -> None:
 
 
 def test_votes_are_counted() -> None:
-    (made,) = votes(["4", "5", "4", None], "5")
+    (made,) = vote_block(["4", "5", "4", None], "5")
     assert [(one["answer"], one["count"], one["gold"]) for one in made["groups"]] == [
         ("4", 2, False),
         ("5", 1, True),
         (None, 1, False),
     ]
-    assert votes(["4"], "4") == votes([None, None], "4") == []
+    assert vote_block(["4"], "4") == vote_block([None, None], "4") == []
 
 
 JSON = st.recursive(

@@ -11,12 +11,12 @@ import pytest
 from tests.view.results import benchmark, mixed, record, write_lines
 
 from newskills.base.errors import DataError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.view import index as module
 from newskills.view.discovery import discover_all
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
-from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
 
 
 def opened(folder: Path, name: str = "") -> FileIndex:
@@ -35,7 +35,7 @@ def opened(folder: Path, name: str = "") -> FileIndex:
 
 
 def outcomes(index: FileIndex) -> list[str]:
-    return [OUTCOMES[code] for code in index.columns("outcome")[0]]
+    return [OUTCOME_NAMES[code] for code in index.columns("outcome")[0]]
 
 
 def test_columns_tell_what_the_records_say(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_where_the_folder_cannot_be_written_the_index_lies_in_the_cache(tmp_path
 
 def test_one_process_indexes_and_others_read_what_it_has_done(tmp_path: Path) -> None:
     folder = benchmark(tmp_path, "sums", [mixed(5, 5)])
-    with locked(folder / ".view/output.jsonl.lock", "The index"):
+    with hold_lock(folder / ".view/output.jsonl.lock", "The index"):
         assert opened(tmp_path).rows == 0
     assert opened(tmp_path).rows == 5
 

@@ -18,9 +18,9 @@ from newskills.view.comparison.paired_runs import CompareOptions, compare
 from newskills.view.discovery import BenchmarkFiles, Run, discover_all
 from newskills.view.folders import Folders
 from newskills.view.library import Library
-from newskills.view.pages.matrix import differences_to, matrix
-from newskills.view.pages.overview import overview
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.pages.matrix import differences_to, score_matrix
+from newskills.view.pages.overview import overview_page
+from newskills.view.server import ViewOptions, serve_viewer
 from newskills.view.summaries import CellSummary, Read, Summaries
 
 
@@ -28,7 +28,7 @@ from newskills.view.summaries import CellSummary, Read, Summaries
 def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Client]]:
     monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     with ExitStack() as stack:
-        yield lambda *folders: Client(stack.enter_context(viewer(ViewOptions(folders=folders))))
+        yield lambda *folders: Client(stack.enter_context(serve_viewer(ViewOptions(folders=folders))))
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def by_id(page: Any) -> dict[str, Any]:
 def test_the_matrix_tells_scores_losses_and_where_a_run_stands(
     tmp_path: Path, library: Callable[[Path], Library]
 ) -> None:
-    page = matrix(library(checkpoints(tmp_path / "results")))
+    page = score_matrix(library(checkpoints(tmp_path / "results")))
     assert [one["name"] for one in page["benchmarks"]] == ["sums", "words"]
     assert page["pending"] == 0
     runs = by_id(page)
@@ -87,11 +87,11 @@ def test_imported_runs_tell_their_tool_and_their_model(tmp_path: Path, library: 
     (root / "other/eval-results/sums/benchmark.json").write_text(json.dumps(about))
     (root / "other/eval-results/sums/output.jsonl.run.json").unlink()
     opened = library(root)
-    page = matrix(opened)
+    page = score_matrix(opened)
     other = by_id(page)["other"]
     assert (other["model"], other["size"]) == ("mine-8b", 8.0)
     assert other["settings"][page["settings"].index("system")] == "lm-eval"
-    (run,) = overview(opened, run="other")["runs"]
+    (run,) = overview_page(opened, run="other")["runs"]
     assert run["benchmarks"]["sums"]["imported"] == "lm-eval"
 
 
@@ -202,7 +202,7 @@ def test_a_bookmark_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monke
     folder = benchmark(tmp_path / "results", "sums", [mixed(4, 5)])
 
     def token(*, new: bool = False) -> str:
-        with viewer(ViewOptions(folders=(folder,), new_token=new)) as address:
+        with serve_viewer(ViewOptions(folders=(folder,), new_token=new)) as address:
             return address.split("/")[3]
 
     first = token()

@@ -14,7 +14,7 @@ from newskills.cli import main
 from newskills.view.library import Library
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
-from newskills.view.pages.overview import overview
+from newskills.view.pages.overview import overview_page
 from newskills.view.pages.sample import sample_page
 
 
@@ -38,7 +38,7 @@ def test_an_evaluation_by_jobs_is_shown_with_its_prompts_and_its_jobs(
     assert done.returncode == 0, done.stderr
     assert "samples: ns view out\n" in place.ns("ns summarize_results out").stdout
     library = Library([place.folder / "out"], wait=True)
-    (run,) = overview(library)["runs"]
+    (run,) = overview_page(library)["runs"]
     cell = run["benchmarks"]["own-sums"]
     assert cell["score"]["n"] == len(SUMS)
     assert cell["status"] == "done"

@@ -101,7 +101,15 @@ def calls_row() -> Row:
 
 
 def code_row() -> Row:
-    failed = {"number": 2, "total": 3, "input": "5 6\n", "expected": "11", "actual": "3", "error": "", "why": "output"}
+    failed = {
+        "number": 2,
+        "total": 3,
+        "input": "5 6\n",
+        "expected": "11",
+        "actual": "3",
+        "error": "",
+        "why": "output",
+    }
     return {"completion": "def add(a, b):\n    # always\n    return 3", "failed_test": failed}
 
 

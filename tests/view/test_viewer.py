@@ -22,10 +22,10 @@ from tests.view.load_tests import write_load_test
 from tests.view.results import PIXEL, benchmark, mixed, record, rich_records, shares, write_lines
 
 from newskills.base.errors import DataError, ServerStartError
-from newskills.view.assets import LIBRARIES, SCRIPTS, asset
+from newskills.view.assets import LIBRARIES, SCRIPTS, read_asset
 from newskills.view.comparison.paired_runs import compare
 from newskills.view.samples import SampleFilter, select
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.server import ViewOptions, serve_viewer
 
 Reply = tuple[int, bytes, dict[str, str]]
 
@@ -63,7 +63,7 @@ class Client:
 def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Client]]:
     monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     with ExitStack() as stack:
-        yield lambda *folders: Client(stack.enter_context(viewer(ViewOptions(folders=folders))))
+        yield lambda *folders: Client(stack.enter_context(serve_viewer(ViewOptions(folders=folders))))
 
 
 def patiently(client: Client, name: str, **parameters: Any) -> Any:
@@ -419,7 +419,10 @@ def test_an_empty_folder_is_shown_as_such_and_a_missing_one_refused(
 ) -> None:
     page = shown(tmp_path).get("overview")
     assert (page["runs"], page["trainings"]) == ([], [])
-    with pytest.raises(DataError, match="There is no folder"), viewer(ViewOptions(folders=(tmp_path / "none",))):
+    with (
+        pytest.raises(DataError, match="There is no folder"),
+        serve_viewer(ViewOptions(folders=(tmp_path / "none",))),
+    ):
         pass
 
 
@@ -656,7 +659,7 @@ def test_nothing_is_changed_over_http(tmp_path: Path, shown: Callable[..., Clien
 def test_a_port_that_is_taken_is_told(tmp_path: Path, shown: Callable[..., Client]) -> None:
     client = shown(tmp_path)
     options = ViewOptions(folders=(tmp_path,), port=int(client.place.rpartition(":")[2]))
-    with pytest.raises(ServerStartError, match="cannot listen"), viewer(options):
+    with pytest.raises(ServerStartError, match="cannot listen"), serve_viewer(options):
         pass
 
 
@@ -672,12 +675,12 @@ def test_tokens_are_random(tmp_path: Path, shown: Callable[..., Client], monkeyp
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_libraries_of_others_are_the_files_that_were_checked_in(name: str) -> None:
     page = Path(__file__).parents[2] / "decisions/0024-the-viewer-keeps-an-index.md"
-    assert hashlib.sha256(asset(name) or b"").hexdigest() in page.read_text()
+    assert hashlib.sha256(read_asset(name) or b"").hexdigest() in page.read_text()
 
 
 def test_scripts_of_the_page_put_in_no_markup() -> None:
     for name in SCRIPTS:
-        text = (asset(name) or b"").decode()
+        text = (read_asset(name) or b"").decode()
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function|https?://(?!www\.w3)", text
         )

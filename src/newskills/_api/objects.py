@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from newskills._api.signatures import Annotation, key_type
 from newskills.base.errors import suggest
 from newskills.config.fields import Leaf, branches, leaves
-from newskills.config.values import Text, convert, written
+from newskills.config.values import Text, convert_value, written_value
 from newskills.models.config import MASK
 from newskills.run.planning.config import ALIASES, GenerationConfig
 
@@ -148,6 +148,6 @@ def setting_texts(values: Mapping[str, Any], owner: str, prefix: str = "") -> It
                 expected = suggest(name, [*named, *groups])
             raise TypeError(f"{owner}() has no setting '{prefix}{name}'{expected}")
         leaf = named[name]
-        text = written(value, leaf)
-        convert(text, leaf, f"{owner}({prefix}{name}={value!r})")
+        text = written_value(value, leaf)
+        convert_value(text, leaf, f"{owner}({prefix}{name}={value!r})")
         yield leaf.path, text

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 from newskills._api.functions import Function
 from newskills.commands.command import Command
 from newskills.commands.table import shown
-from newskills.config.fields import Leaf, alternatives, leaves
+from newskills.config.fields import Leaf, leaves, union_members
 from newskills.config.help import by_group
 
 WIDTH = 100
@@ -149,7 +149,7 @@ def _ordered(command: Command[Any]) -> list[Leaf]:
 
 def key_type(leaf: Leaf) -> str:
     """Return the type of a `++` key as an annotation; any sequence or mapping will do for a list or a dictionary."""
-    return " | ".join(dict.fromkeys(_type_name(kind) for kind in alternatives(leaf.type)))
+    return " | ".join(dict.fromkeys(_type_name(kind) for kind in union_members(leaf.type)))
 
 
 def type_of(leaf: Leaf, command: Command[Any]) -> str:
@@ -163,7 +163,7 @@ def type_of(leaf: Leaf, command: Command[Any]) -> str:
     takes = takes_benchmarks if leaf.path == BENCHMARKS else takes_models
     if leaf.path in OBJECTS and takes(command):
         return OBJECTS[leaf.path]
-    names = [_type_name(kind) for kind in alternatives(leaf.type)]
+    names = [_type_name(kind) for kind in union_members(leaf.type)]
     if leaf.path.endswith(PATHS):
         names = [re.sub(r"\bstr\b", "str | Path", name) for name in names]
     if names[0] == "str":
@@ -189,7 +189,7 @@ def _type_name(kind: Any) -> str:
         return "Mapping[str, Any]"
     if get_origin(kind) in (list, tuple):
         inner = get_args(kind)[0]
-        return f"Sequence[{' | '.join(_type_name(each) for each in alternatives(inner))}]"
+        return f"Sequence[{' | '.join(_type_name(each) for each in union_members(inner))}]"
     return str(kind.__name__)
 
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 from newskills.agents.definition import PROGRAM, AgentDefinition, filled, places
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 
 RECORD = "installed.json"
 UV = ("uv", "--quiet")
@@ -98,7 +98,7 @@ def install_agent(
         raise ConfigError(f"{definition.shown}: the folder {place} is not there, which install.folder names.")
     if offline and mirror is None:
         raise ConfigError("Without the network packages come from a mirror.", hint="Name it: --mirror=FOLDER")
-    with locked(folder / f".{definition.name}.lock", f"The installation of {definition.name} in {folder}"):
+    with hold_lock(folder / f".{definition.name}.lock", f"The installation of {definition.name} in {folder}"):
         if (installed := find_installed(definition, folder)) is not None:
             return installed
         shutil.rmtree(place, ignore_errors=True)

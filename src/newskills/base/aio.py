@@ -16,7 +16,7 @@ from newskills_sandbox.waiters import Waiters
 
 T = TypeVar("T")
 
-BURST = 0.02
+BURST_SECONDS = 0.02
 """Seconds of a rate that a gate may let in together: timers are no finer."""
 
 
@@ -48,7 +48,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return runner.run(main())
 
 
-async def guarded(work: Awaitable[T]) -> T | Failure:
+async def await_guarded(work: Awaitable[T]) -> T | Failure:
     """Await `work`; an `Exception` becomes a `Failure` (cancellation and exit pass through)."""
     try:
         return await work
@@ -132,11 +132,11 @@ class Gate:
         return not self._shut and self.active + 1 <= self._limit
 
     def _early(self) -> float:
-        """Return the seconds until the rate lets somebody in (generic cell rate algorithm, with `BURST` of
+        """Return the seconds until the rate lets somebody in (generic cell rate algorithm, with `BURST_SECONDS` of
         tolerance)."""
         if self._rate is None:
             return 0.0
-        return self._next - BURST - time.monotonic()
+        return self._next - BURST_SECONDS - time.monotonic()
 
     def _enter(self) -> None:
         self.active += 1

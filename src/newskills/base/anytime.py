@@ -5,7 +5,7 @@ A confidence sequence by betting (I. Waudby-Smith and A. Ramdas, "Estimating mea
 betting", J. R. Stat. Soc. B 86, 2024, arXiv:2010.09686): who bets against a mean m on each new value wins, in
 expectation, nothing if m is true. By Ville's inequality the chance that the capital ever reaches 1/α is α at most, so
 the means that have not yet lost that much to a gambler are a 1 - α interval at all times. The capital is spread over
-`STAKES` (their "grid Kelly"), which makes it independent of the order of the values: a count of each will do.
+`BET_STAKES` (their "grid Kelly"), which makes it independent of the order of the values: a count of each will do.
 
 What is assumed: values within known bounds, and problems that come in random order. An interval is wider than one for
 a number of problems that was fixed before: about 1.75 times.
@@ -21,10 +21,10 @@ from typing import Literal
 from newskills.base.stats import Interval
 
 ANYTIME: Literal["anytime"] = "anytime"
-STAKES = tuple(0.95 / 1.6**step for step in range(16))
+BET_STAKES = tuple(0.95 / 1.6**step for step in range(16))
 """Shares of what a bet may cost at most: from bold ones, for few problems, to those that pay over a million."""
-ERROR = 0.05
-SEVERAL = 256
+ERROR_RATE = 0.05
+MAX_DISTINCT_VALUES = 256
 """Distinct values above which they are rounded to so many steps, and the interval is wider by the rounding."""
 _TOLERANCE = 1e-6
 
@@ -43,14 +43,14 @@ def anytime_interval(values: Mapping[float, float], low: float = 0.0, high: floa
     return Interval(low + least * (high - low), low + most * (high - low), ANYTIME)
 
 
-def excludes(values: Mapping[float, float], mean: float, low: float = 0.0, high: float = 1.0) -> bool:
+def excludes_mean(values: Mapping[float, float], mean: float, low: float = 0.0, high: float = 1.0) -> bool:
     """Return whether `mean` is outside of `anytime_interval`, for a fraction of its work. False where a value is
     outside."""
     if any(not low <= value <= high for value in values):
         return False
     shares, slack = _rounded_shares({(value - low) / (high - low): count for value, count in values.items()})
     share = (mean - low) / (high - low)
-    needed = math.log(2 / ERROR)
+    needed = math.log(2 / ERROR_RATE)
     return (
         _log_capital(shares, share + slack) >= needed
         or _log_capital(_mirrored_shares(shares), 1 - share + slack) >= needed
@@ -61,7 +61,7 @@ def _least_mean(shares: Mapping[float, float]) -> float:
     """Return the smallest mean that has not lost: capital falls as the mean that is bet against rises."""
     n = sum(shares.values())
     lost, kept = 0.0, math.fsum(share * count for share, count in shares.items()) / n
-    needed = math.log(2 / ERROR)
+    needed = math.log(2 / ERROR_RATE)
     while kept - lost > _TOLERANCE:
         middle = (lost + kept) / 2
         if _log_capital(shares, middle) >= needed:
@@ -73,13 +73,13 @@ def _least_mean(shares: Mapping[float, float]) -> float:
 
 def _log_capital(shares: Mapping[float, float], mean: float) -> float:
     """Return the logarithm of the capital of bets that values are larger than `mean`, one unit spread evenly over
-    `STAKES`."""
+    `BET_STAKES`."""
     if mean <= 0 or mean >= 1:
         return 0.0
     growth = [(share / mean - 1, count) for share, count in shares.items()]
-    logs = [math.fsum(count * math.log1p(stake * gain) for gain, count in growth) for stake in STAKES]
+    logs = [math.fsum(count * math.log1p(stake * gain) for gain, count in growth) for stake in BET_STAKES]
     largest = max(logs)
-    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(STAKES))
+    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs) / len(BET_STAKES))
 
 
 def _mirrored_shares(shares: Mapping[float, float]) -> dict[float, float]:
@@ -88,17 +88,17 @@ def _mirrored_shares(shares: Mapping[float, float]) -> dict[float, float]:
 
 def _rounded_shares(shares: Mapping[float, float]) -> tuple[Mapping[float, float], float]:
     """Return (the same on fewer distinct values, how far one may have moved)."""
-    if len(shares) <= SEVERAL:
+    if len(shares) <= MAX_DISTINCT_VALUES:
         return shares, 0.0
     rounded: dict[float, float] = {}
     for share, count in shares.items():
-        step = round(share * SEVERAL) / SEVERAL
+        step = round(share * MAX_DISTINCT_VALUES) / MAX_DISTINCT_VALUES
         rounded[step] = rounded.get(step, 0) + count
-    return rounded, 0.5 / SEVERAL
+    return rounded, 0.5 / MAX_DISTINCT_VALUES
 
 
 @cache
-def looks(problems: int) -> tuple[int, ...]:
+def look_sizes(problems: int) -> tuple[int, ...]:
     """Return the numbers of problems at which to look, up to `problems`: from 10 on, then one in a hundred
     more."""
     numbers, at = [], 10

@@ -52,7 +52,7 @@ def render_chat_template(
 
     variables = {"tools": None, "documents": None, "add_generation_prompt": True, **kwargs}
     try:
-        return _compiled(template).render(
+        return _compile_template(template).render(
             messages=[_as_dict(message) for message in messages],
             bos_token=bos_token,
             eos_token=eos_token,
@@ -139,7 +139,7 @@ def prompt_ids(request: Request, tokenizer: Tokenizer) -> list[int]:
 
 
 @lru_cache(maxsize=8)
-def _compiled(template: str) -> Template:
+def _compile_template(template: str) -> Template:
     from jinja2 import TemplateError, nodes
     from jinja2.ext import Extension
     from jinja2.parser import Parser

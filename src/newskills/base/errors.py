@@ -292,17 +292,17 @@ def guard(work: Callable[[], T]) -> T | Failure:
         return boundary(error)
 
 
-_SHORTAGES = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+_SHORTAGE_ERRNOS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 
 
 def describe_shortage(error: Exception) -> str:
     """Return a sentence where the system has no disk space, memory, process or file left; empty for other errors."""
-    if isinstance(error, OSError) and error.errno in FULL:
+    if isinstance(error, OSError) and error.errno in FULL_DISK_ERRNOS:
         return str(storage_error(error, error.filename or "the output"))
     if isinstance(error, RuntimeError):
         short = "can't start new thread" in str(error)
     elif isinstance(error, OSError):
-        short = error.errno in _SHORTAGES
+        short = error.errno in _SHORTAGE_ERRNOS
     elif isinstance(error, ImportError):
         short = "annot allocate memory" in str(error) or "failed to map segment" in str(error)
     else:
@@ -327,7 +327,7 @@ def _why_not_in(folder: Path) -> str:
     return f"The folder below {folder} is gone"
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 def _number_in(text: str) -> int:
@@ -358,7 +358,7 @@ def storage_error(error: OSError, path: object) -> StorageError:
         errno.EACCES: "Writing is not permitted",
         errno.EROFS: "The file system is read-only",
     }.get(number, error.strerror or str(error))
-    full = number in FULL
+    full = number in FULL_DISK_ERRNOS
     remedy = "free some space" if full else "fix that"
     hint = f"Finished work is safe; {remedy}, then run again."
     return StorageError(f"{what}: cannot write {path}.", hint=hint, full=full)

@@ -31,9 +31,9 @@ _CONFIDENCE = re.compile(
     r"^[\s*_#>-]{0,8}confidence[\s*_\"]{0,4}[:：=][\s*_\"'`$]{0,8}(\d{1,3})(?!\d)", re.I | re.M
 )
 PASSING_POINTS = 6
-PANEL = "judge_panel"
+PANEL_FIELD = "judge_panel"
 """Field of a record that several judges have read: judge → its verdicts, texts and errors."""
-SPLIT = "judge_split"
+SPLIT_FIELD = "judge_split"
 """Field of such a record: whether the judges differ."""
 _YES_OR_NO = {"yes": True, "no": False}
 _DECORATION_CHARS = " \t\r\n*_`'\".,:;()[]{}#$"

@@ -22,12 +22,12 @@ from newskills.base.stats import Z95, binomial_tail, mean_std, quantile_of, t_cr
 RESAMPLES = 2000
 Z80 = 0.8416212335729143
 """80 % quantile of the normal distribution: the usual power."""
-LEVEL = 0.05
-_EXACT = 500
+SIGNIFICANCE_LEVEL = 0.05
+_MAX_EXACT_PAIRS = 500
 """Discordant pairs up to which whole numbers are summed; beyond, the incomplete beta function is as good to 1e-10."""
-_FEW = 64
+_MAX_COUNTED_DIFFERENCES = 64
 """Distinct differences up to which counts are drawn instead of problems."""
-_MANY = 1000
+_MIN_NORMAL_PROBLEMS = 1000
 """Problems beyond which a mean of differences is normal to within the third digit of its interval's width."""
 
 Method = Literal["mcnemar", "paired t"]
@@ -66,7 +66,7 @@ def paired_test(before: Sequence[Sequence[float]], after: Sequence[Sequence[floa
     """Compare two systems as `paired_difference` does, without intervals, in a fiftieth of its time. Raises ValueError
     if fewer than two problems are common."""
     pairs = _common_pairs(before, after)
-    differences = _differences(pairs)
+    differences = _problem_differences(pairs)
     counts = Counter(differences)
     if _is_single(pairs):
         p_value = mcnemar(counts[-1.0], counts[1.0])
@@ -85,7 +85,7 @@ def paired_difference(
     fewer than two problems are left.
     """
     pairs = _common_pairs(before, after)
-    differences = _differences(pairs)
+    differences = _problem_differences(pairs)
     binary, single = _is_binary(pairs), _is_single(pairs)
     counts = Counter(differences)
     weights: dict[float, float] = dict(counts.items())
@@ -123,7 +123,7 @@ def _common_pairs(before: Sequence[Sequence[float]], after: Sequence[Sequence[fl
     return pairs
 
 
-def _differences(pairs: _Pairs) -> list[float]:
+def _problem_differences(pairs: _Pairs) -> list[float]:
     return [math.fsum(b) / len(b) - math.fsum(a) / len(a) for a, b in pairs]
 
 
@@ -145,7 +145,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     total = only_first + only_second
     fewer = min(only_first, only_second)
-    if total > _EXACT:
+    if total > _MAX_EXACT_PAIRS:
         return min(1.0, 2 * binomial_tail(fewer, total))
     terms = accumulate(range(fewer), lambda term, i: term * (total - i) // (i + 1), initial=1)
     return min(1.0, float(2 * sum(terms) / 2**total))
@@ -170,7 +170,7 @@ def smallest_discordance(total: int) -> int:
     surplus = max(int(1.8 * math.sqrt(total)), 0)
     surplus += (total - surplus) % 2
     while surplus <= total:
-        if mcnemar((total - surplus) // 2, (total + surplus) // 2) < LEVEL:
+        if mcnemar((total - surplus) // 2, (total + surplus) // 2) < SIGNIFICANCE_LEVEL:
             return surplus
         surplus += 2
     return 6
@@ -246,7 +246,7 @@ def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool)
     """
     total = round(math.fsum(weights.values()))
     critical = t_critical(total - 1)
-    if len(weights) > _FEW and total > _MANY:
+    if len(weights) > _MAX_COUNTED_DIFFERENCES and total > _MIN_NORMAL_PROBLEMS:
         mean = math.fsum(value * weight for value, weight in weights.items()) / total
         half = critical * _standard_error(weights)
         return mean - half, mean + half
@@ -260,7 +260,7 @@ def _bootstrap_bounds(weights: dict[float, float], seed: int, *, smoothed: bool)
 def _resampled_means(weights: dict[float, float], total: int, draw: random.Random) -> list[float]:
     """Draw `RESAMPLES` means of `total` draws each."""
     values = sorted(weights)
-    if len(values) > _FEW:
+    if len(values) > _MAX_COUNTED_DIFFERENCES:
         up_to = list(accumulate(weights[value] for value in values))
         return [math.fsum(draw.choices(values, cum_weights=up_to, k=total)) / total for _ in range(RESAMPLES)]
     shares, left = [], math.fsum(weights.values())

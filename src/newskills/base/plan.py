@@ -148,7 +148,7 @@ class Pipeline(Struct, frozen=True, kw_only=True):
 
         Raises ConfigError for a name used twice, an unknown dependency, a Ref to nothing, or a cycle.
         """
-        by_name = _unique(self.jobs)
+        by_name = _unique_jobs(self.jobs)
         for job in self.jobs:
             _check_refs(job)
             for need in job.depends_on:
@@ -166,7 +166,7 @@ class Pipeline(Struct, frozen=True, kw_only=True):
         return tuple(ordered.values())
 
 
-def _unique(jobs: Sequence[Job]) -> dict[str, Job]:
+def _unique_jobs(jobs: Sequence[Job]) -> dict[str, Job]:
     by_name: dict[str, Job] = {}
     for job in jobs:
         if job.name in by_name:

@@ -101,7 +101,7 @@ def t_power(problems: int, variance: float, difference: float) -> float:
     return _NORMAL.cdf((shift - critical * (1 - 1 / (4 * freedom))) / math.sqrt(1 + critical**2 / (2 * freedom)))
 
 
-def measured(
+def measured_variance(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], *, paired: bool
 ) -> DifferenceVariance:
     """Measure the variance from two systems' scores, a list of samples for each problem; the same problems in the
@@ -161,7 +161,9 @@ def _sampling_variances(problems: Sequence[Sequence[float]]) -> tuple[float, flo
     return math.fsum(variances) / len(variances), math.fsum(of_means) / len(of_means)
 
 
-def assumed(accuracy: float, difference: float, within: float | None, *, paired: bool) -> DifferenceVariance:
+def assumed_variance(
+    accuracy: float, difference: float, within: float | None, *, paired: bool
+) -> DifferenceVariance:
     """Assume the variance before there are two systems: one of this `accuracy` (0-1), and one that is better by
     `difference`.
 

@@ -19,7 +19,7 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+\.tmp\Z", re.DOTALL | re.ASCII)
 
 
 @contextlib.contextmanager
-def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+def replacing_file(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Yield a binary file that replaces `path` on success and leaves no trace on failure; make the folder.
 
     `durable`: it is on the disk when this returns. Raises OSError.

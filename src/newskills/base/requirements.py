@@ -51,7 +51,7 @@ def bring_requirements(where: str) -> None:
 
     Raises ConfigError for a declaration that is none, or that this environment cannot meet; NotInstalledError.
     """
-    wanted = declared(where)
+    wanted = declared_requirements(where)
     if not wanted:
         return
     folder = _environment_folder(wanted)
@@ -66,7 +66,7 @@ def bring_requirements(where: str) -> None:
         invalidate_caches()
 
 
-def declared(where: str) -> tuple[str, ...]:
+def declared_requirements(where: str) -> tuple[str, ...]:
     """Return what the module declares, read without importing it; empty: nothing, or there is no such module."""
     path = source_of(where)
     if path is None:

@@ -59,7 +59,7 @@ def quantile_of(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])
 
 
-def wilson(share: float, n: float, critical: float = Z95) -> tuple[float, float]:
+def wilson_interval(share: float, n: float, critical: float = Z95) -> tuple[float, float]:
     """Return the score interval of a share of `n` (E. B. Wilson, JASA 22, 1927); never outside 0–1, not empty at 0
     or 1.
 
@@ -83,7 +83,7 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
     n = sum(values.values())
     mean = math.fsum(value * count for value, count in values.items()) / n
     if all(value in (0, 1) for value in values):
-        return Interval(*wilson(mean, n), "wilson")
+        return Interval(*wilson_interval(mean, n), "wilson")
     bounded = all(0 <= value <= 1 for value in values)
     if n == 1:
         if bounded:
@@ -94,12 +94,12 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
         # 1 - mean would be 0 for a mean that differs from 1 by less than floats tell
         rest = math.fsum((1 - value) * count for value, count in values.items()) / n
         effective = n * mean * rest / variance if variance > 0 else n
-        return Interval(*wilson(mean, effective, t_critical(n - 1)), "cluster")
+        return Interval(*wilson_interval(mean, effective, t_critical(n - 1)), "cluster")
     half = t_critical(n - 1) * math.sqrt(variance / n)
     return Interval(mean - half, mean + half, "cluster")
 
 
-def bootstrap(
+def bootstrap_interval(
     problems: Sequence[T], statistic: Callable[[Sequence[T]], float], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
     """Return the 95 % percentile interval of a statistic that is no mean, by drawing problems with replacement.

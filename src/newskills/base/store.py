@@ -27,7 +27,7 @@ import msgspec
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.reading.row_files import Place, place_in, row_lines
 from newskills.base.records import Row
-from newskills.base.replacing import replacement, sync_folder
+from newskills.base.replacing import replacing_file, sync_folder
 from newskills.base.terminal import listed
 from newskills.base.type_errors import type_fault
 
@@ -38,7 +38,7 @@ _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\b")
 """As Python writes numbers that JSON does not have."""
 LONGEST_LINE = 32 << 20
 """Bytes of a line that is still read where files may be those of others."""
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 
 
 def encode_line(record: object) -> bytes:
@@ -104,7 +104,7 @@ def bounded_lines(file: IO[bytes], most: int = LONGEST_LINE) -> Iterator[bytes |
         if len(line) < most or line.endswith(b"\n"):
             yield line
             continue
-        while (piece := file.readline(_PIECE)) and not piece.endswith(b"\n"):
+        while (piece := file.readline(_PIECE_BYTES)) and not piece.endswith(b"\n"):
             pass
         yield None
 
@@ -230,7 +230,7 @@ def whole_length(fd: int) -> int:
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Yield a binary file that replaces `path` on success and leaves no trace on failure. Raises StorageError."""
     try:
-        with replacement(path) as file:
+        with replacing_file(path) as file:
             yield file
     except OSError as error:
         raise storage_error(error, path) from error
@@ -284,7 +284,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 
 
 @contextlib.contextmanager
-def locked(path: Path, what: str) -> Iterator[str]:
+def hold_lock(path: Path, what: str) -> Iterator[str]:
     """Hold an exclusive lock on `path` (released by the kernel when the process dies); yield who had it before.
 
     Raises LockedError where another process has it, StorageError where the file system has no locks.
@@ -321,7 +321,7 @@ def waiting_lock(path: Path, what: str, patience: float = math.inf) -> Iterator[
     with contextlib.ExitStack() as stack:
         while True:
             try:
-                stack.enter_context(locked(path, what))
+                stack.enter_context(hold_lock(path, what))
                 break
             except LockedError:
                 if time.monotonic() > until:

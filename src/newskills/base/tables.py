@@ -41,7 +41,7 @@ def print_table(rows: Sequence[Cells], head: Cells = ()) -> None:
 
 def print_text(text: str) -> None:
     """Print a sentence, as wide as the terminal; in a pipe or a file, one line."""
-    for line in wrapped(text, output_width(), hanging="  "):
+    for line in wrap_text(text, output_width(), hanging="  "):
         sys.stdout.write(f"{line}\n")
 
 
@@ -66,11 +66,11 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
         if number or not head:
             for name, cell in zip(names[beside:], row[beside:], strict=True):
                 if cell:
-                    lines += wrapped(f"{name}: {cell}" if name else cell, width, INDENT, "  ")
+                    lines += wrap_text(f"{name}: {cell}" if name else cell, width, INDENT, "  ")
     return lines
 
 
-def stacked(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[list[str]]:
+def stacked_blocks(rows: Sequence[Sequence[str]], width: int | None, joint: str) -> list[list[str]]:
     """Return a table of figures, whose first row is the head, in as few blocks as fit: each repeats the first column,
     none is much wider than the others, and all lines of a block are equally long. `width` None: one block."""
     widths = _natural_widths(rows)
@@ -96,7 +96,7 @@ def markdown_table(rows: Sequence[Cells]) -> list[str]:
     return [*lines[:1], "|" + "---|" * len(rows[0]), *lines[1:]]
 
 
-def wrapped(
+def wrap_text(
     text: str, width: int | None, indent: str = "", hanging: str = "", *, break_words: bool = False
 ) -> list[str]:
     """Wrap `text` in lines of at most `width` columns, broken between words, with `break_words` also in those that
@@ -198,7 +198,7 @@ def _row_lines(
     row: Sequence[str], widths: Sequence[int], joint: str, *, break_words: bool = False
 ) -> Iterator[str]:
     """Yield the lines of a row, several where a cell is wrapped."""
-    cells = [wrapped(cell, width, break_words=break_words) for cell, width in zip(row, widths, strict=True)]
+    cells = [wrap_text(cell, width, break_words=break_words) for cell, width in zip(row, widths, strict=True)]
     for number in range(max(map(len, cells))):
         pieces = (cell[number] if number < len(cell) else "" for cell in cells)
         yield joint.join(piece.ljust(width) for piece, width in zip(pieces, widths, strict=True))

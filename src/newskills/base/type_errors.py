@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-WORDS = {
+TYPE_WORDS = {
     "str": "text",
     "int": "a whole number",
     "float": "a number",
@@ -17,8 +17,8 @@ WORDS = {
     "null": "nothing",
 }
 """Types as msgspec names them → words."""
-PLACE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
-LONGEST = 60
+PLACE_PATTERN = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
+MAX_VALUE_CHARS = 60
 """Characters of a value that is shown; of a longer one the type is."""
 _EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]+)`(?P<bound>[^,`]*)(?:, got `(?P<got>[^`]+)`)?")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
@@ -28,13 +28,13 @@ def type_fault(error: msgspec.ValidationError, value: object = msgspec.UNSET) ->
     """Describe an error as `temperature: expected a number, got 'hot'`, without a full stop. `value` is what was
     converted, as a whole."""
     text = str(error)
-    place = PLACE.search(text)
+    place = PLACE_PATTERN.search(text)
     path = place["path"] if place else ""
-    text = PLACE.sub("", text)
+    text = PLACE_PATTERN.sub("", text)
     if match := _EXPECTED.fullmatch(text):
-        kinds = [WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null"]
+        kinds = [TYPE_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null"]
         text = f"expected {' or '.join(kinds)}{match['bound']}"
-        if value_shown := _short_value(value, path) or WORDS.get(match["got"] or "", match["got"] or ""):
+        if value_shown := _short_value(value, path) or TYPE_WORDS.get(match["got"] or "", match["got"] or ""):
             text += f", got {value_shown}"
     else:
         text = f"{text[:1].lower()}{text[1:]}".replace("`", "'")
@@ -60,6 +60,6 @@ def _short_value(value: object, path: str) -> str:
         at = step.end()
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str | int | float) and len(repr(value)) <= LONGEST:
+    if isinstance(value, str | int | float) and len(repr(value)) <= MAX_VALUE_CHARS:
         return repr(value)
     return ""

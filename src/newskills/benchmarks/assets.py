@@ -11,7 +11,7 @@ from typing import Any
 from newskills.base.benchmark import Asset
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Row
-from newskills.base.replacing import replacement
+from newskills.base.replacing import replacing_file
 
 ASSETS = "assets"
 
@@ -79,7 +79,7 @@ def _holds_assets(value: Any) -> bool:
 
 def _write(path: Path, data: bytes) -> None:
     try:
-        with replacement(path, durable=False) as file:
+        with replacing_file(path, durable=False) as file:
             file.write(data)
     except OSError as error:
         raise storage_error(error, path) from error

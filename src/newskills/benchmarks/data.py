@@ -22,7 +22,7 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark
 from newskills.base.errors import DataError, NewskillsError
-from newskills.base.reading.row_files import SUFFIXES
+from newskills.base.reading.row_files import ROW_FILE_SUFFIXES
 from newskills.base.records import Row
 from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
@@ -293,7 +293,7 @@ def ready_rows(
 
 def own_rows(folder: Path, split: str) -> Path | None:
     """Return the file of rows of `split` in a folder of the user's, in the first form that is there."""
-    paths = (folder / f"{split}{suffix}" for suffix in SUFFIXES)
+    paths = (folder / f"{split}{suffix}" for suffix in ROW_FILE_SUFFIXES)
     return next((path for path in paths if path.is_file()), None)
 
 

@@ -15,13 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
-from newskills.config.fields import Leaf, alternatives, leaves
-from newskills.config.values import Text, convert, is_sequence
+from newskills.config.fields import Leaf, leaves, union_members
+from newskills.config.values import Text, convert_value, is_sequence
 
 S = TypeVar("S", bound=Struct)
 _OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.\-/@]*=", re.ASCII)
 FULL_HELP = ("--help=all", "--help-all", "--help_all")
-_LISTING = ("comma separated", ",…")
+_LIST_HINTS = ("comma separated", ",…")
 """Marks of a description: the values of the option are separated by commas."""
 _HYDRA_FLAGS = ("config_path", "config_name", "config_dir", "cfg", "info", "multirun", "hydra_help")
 
@@ -79,9 +79,9 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
         if leaf.is_list and all(isinstance(text, Text) for text in texts):
             done[name] = _list_value([str(text) for text in texts], leaf)
         elif leaf.is_list:
-            done[name] = convert(texts, leaf, f"--{name} {_display_text(value)}")
+            done[name] = convert_value(texts, leaf, f"--{name} {_display_text(value)}")
         else:
-            done[name] = convert(_as_text(value, leaf), leaf, f"--{name} {_display_text(value)}")
+            done[name] = convert_value(_as_text(value, leaf), leaf, f"--{name} {_display_text(value)}")
     missing = [name for name, leaf in leaves_by_name.items() if leaf.required and name not in done]
     if missing:
         first = leaves_by_name[missing[0]]
@@ -175,7 +175,7 @@ class _OptionReader:
         else:
             self.add_texts(name, self.words_for(word, leaf, words))
         self.listing = None
-        if not leaf.is_list and any(mark in leaf.description for mark in _LISTING):
+        if not leaf.is_list and any(mark in leaf.description for mark in _LIST_HINTS):
             self.listing = (name, str(self.values[name]))
 
     def keep_unknown(self, flag: str, texts: list[str]) -> None:
@@ -261,7 +261,7 @@ def check_keywords(cls: type[Struct], names: Iterable[str], command: str) -> Non
 def _as_text(value: Any, leaf: Leaf) -> Any:
     """Return a list or dictionary given from Python as a text (`a,b` or JSON) where the command line has one; anything
     else is returned unchanged."""
-    kinds = alternatives(leaf.type)
+    kinds = union_members(leaf.type)
     if str not in kinds or len([kind for kind in kinds if kind is not type(None)]) > 1:
         return value
     if isinstance(value, list):
@@ -273,8 +273,8 @@ def _as_text(value: Any, leaf: Leaf) -> Any:
 
 def _list_value(texts: list[str], leaf: Leaf) -> Any:
     if len(texts) == 1 and texts[0][:1] == "[":
-        return convert(Text(texts[0]), leaf, f"--{leaf.path}")
-    return convert(texts, leaf, f"--{leaf.path} {' '.join(texts)}")
+        return convert_value(Text(texts[0]), leaf, f"--{leaf.path}")
+    return convert_value(texts, leaf, f"--{leaf.path} {' '.join(texts)}")
 
 
 def _with_empty_required(cls: type[S]) -> S:

@@ -27,21 +27,21 @@ class Leaf(Struct, frozen=True, kw_only=True):
 
     @property
     def open(self) -> bool:
-        return any(get_origin(t) is dict or t is dict for t in alternatives(self.type))
+        return any(get_origin(t) is dict or t is dict for t in union_members(self.type))
 
     @property
     def is_bool(self) -> bool:
-        return bool in alternatives(self.type)
+        return bool in union_members(self.type)
 
     @property
     def is_list(self) -> bool:
         """Several words make one value. Where a text is allowed too, the text is the value (`1,2,5`)."""
-        kinds = alternatives(self.type)
+        kinds = union_members(self.type)
         return str not in kinds and any(get_origin(t) in (list, tuple) or t in (list, tuple) for t in kinds)
 
     @property
     def type_name(self) -> str:
-        return " | ".join(_type_name(t) for t in alternatives(self.type))
+        return " | ".join(_type_name(t) for t in union_members(self.type))
 
 
 def strip_meta(annotation: Any) -> Any:
@@ -50,7 +50,7 @@ def strip_meta(annotation: Any) -> Any:
     return annotation
 
 
-def alternatives(annotation: Any) -> tuple[Any, ...]:
+def union_members(annotation: Any) -> tuple[Any, ...]:
     """Return the members of a union, or the type itself; Meta removed."""
     bare = strip_meta(annotation)
     if get_origin(bare) in (Union, types.UnionType):
@@ -70,7 +70,7 @@ def _cached_leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
     for field in msgspec.structs.fields(cls):
         annotation = hints[field.name]
         path = f"{prefix}{field.name}"
-        nested = [t for t in alternatives(annotation) if isinstance(t, type) and issubclass(t, Struct)]
+        nested = [t for t in union_members(annotation) if isinstance(t, type) and issubclass(t, Struct)]
         if nested:
             leaves_by_name |= leaves(nested[0], f"{path}.")
             continue

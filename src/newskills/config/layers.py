@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.type_errors import type_fault
 from newskills.config.fields import Leaf, branches, leaves
-from newskills.config.values import Text, check_finite, convert, parse_value
+from newskills.config.values import Text, check_finite, convert_value, parse_value
 
 S = TypeVar("S", bound=Struct)
 
@@ -58,7 +58,7 @@ def resolve(
                 check_finite(value, shown)
                 _put_value(tree, [*path.split("."), *rest], value, leaves_by_name)
             else:
-                _put_value(tree, path.split("."), convert(value, leaf, shown), leaves_by_name)
+                _put_value(tree, path.split("."), convert_value(value, leaf, shown), leaves_by_name)
             origin[".".join([path, *rest])] = layer.source
     try:
         return Resolved(msgspec.convert(tree, cls, strict=True), origin)

@@ -13,7 +13,7 @@ import msgspec
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.type_errors import type_fault
-from newskills.config.fields import Leaf, alternatives
+from newskills.config.fields import Leaf, union_members
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _WORDS = {"null": None, "none": None, "~": None, "true": True, "false": False}
@@ -26,7 +26,7 @@ class Text(str):
     __slots__ = ()
 
 
-def convert(value: Any, leaf: Leaf, shown: str) -> Any:
+def convert_value(value: Any, leaf: Leaf, shown: str) -> Any:
     """Convert `value` to the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and what is
     expected."""
     if isinstance(value, Text):
@@ -60,14 +60,14 @@ def check_finite(value: Any, shown: str) -> None:
 def _literal_choices(leaf: Leaf) -> list[str]:
     """Return the words of the `Literal` types that a key may have."""
     return [
-        str(word) for kind in alternatives(leaf.type) if get_origin(kind) is Literal for word in get_args(kind)
+        str(word) for kind in union_members(leaf.type) if get_origin(kind) is Literal for word in get_args(kind)
     ]
 
 
 def _interpreted_text(text: Text, leaf: Leaf) -> Any:
     if (word := unquote(text)) in _literal_choices(leaf):
         return word  # also where it would be read as null or a number
-    kinds = alternatives(leaf.type)
+    kinds = union_members(leaf.type)
     structured = text[:1] in "[{" and any(leaf_kind not in (str, type(None)) for leaf_kind in kinds)
     if str in kinds and not structured:
         if type(None) in kinds and text.lower() in ("null", "none") and not leaf.extra.get("name"):
@@ -89,10 +89,10 @@ def parse_value(text: str) -> Any:
     return value
 
 
-def written(value: Any, leaf: Leaf) -> Text:
+def written_value(value: Any, leaf: Leaf) -> Text:
     """Return `value` as it may be typed after `++key=`: `convert` makes the same value of it. Raises ConfigError for
     what has no written form."""
-    if isinstance(value, str) and str in alternatives(leaf.type):
+    if isinstance(value, str) and str in union_members(leaf.type):
         plain = Text(value)
         if _interpreted_text(plain, leaf) == value:
             return plain

@@ -41,12 +41,12 @@ def trajectory_of(conversation: Sequence[Row], agent: Row, metrics: Row, extra: 
     extra     whatever readers of the file may want to know of its origin
     Raises DataError where no message can be shown as a step.
     """
-    steps = list(_steps(conversation))
+    steps = list(_conversation_steps(conversation))
     if not steps:
         raise DataError("A trajectory needs at least one message.")
     final = {name: value for name, value in metrics.items() if value is not None}
     trajectory: Row = {
-        "schema_version": _version(steps),
+        "schema_version": _schema_version(steps),
         "session_id": str(extra.get("session_id") or extra.get("id") or "session"),
         "agent": {"version": __version__, **{name: value for name, value in agent.items() if value}},
         "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
@@ -56,7 +56,7 @@ def trajectory_of(conversation: Sequence[Row], agent: Row, metrics: Row, extra: 
     return trajectory
 
 
-def _steps(conversation: Sequence[Row]) -> Iterator[Row]:
+def _conversation_steps(conversation: Sequence[Row]) -> Iterator[Row]:
     """Yield the steps: a message, with the replies of tools that belong to it."""
     place = 0
     while place < len(conversation):
@@ -64,9 +64,9 @@ def _steps(conversation: Sequence[Row]) -> Iterator[Row]:
         source = SOURCES.get(str(message.get("role")))
         place += 1
         if source is None:
-            yield {"source": "system", "message": "", "observation": {"results": [_result(message, ())]}}
+            yield {"source": "system", "message": "", "observation": {"results": [_result_row(message, ())]}}
             continue
-        step: Row = {"source": source, "message": _content(message.get("content"))}
+        step: Row = {"source": source, "message": _atif_content(message.get("content"))}
         if source == "agent":
             place += _add_actions(step, message, conversation[place:])
         yield step
@@ -79,7 +79,7 @@ def _add_actions(step: Row, message: Row, following: Sequence[Row]) -> int:
         step["reasoning_content"] = reasoning
     raw_calls = message.get("tool_calls")
     if isinstance(raw_calls, list):
-        calls = [_call(call, place) for place, call in enumerate(raw_calls)]
+        calls = [_call_row(call, place) for place, call in enumerate(raw_calls)]
     else:
         calls = []
     if calls:
@@ -88,13 +88,13 @@ def _add_actions(step: Row, message: Row, following: Sequence[Row]) -> int:
     for reply in following:
         if reply.get("role") != "tool":
             break
-        results.append(_result(reply, [call["tool_call_id"] for call in calls]))
+        results.append(_result_row(reply, [call["tool_call_id"] for call in calls]))
     if results:
         step["observation"] = {"results": results}
     return len(results)
 
 
-def _call(call: Any, place: int) -> Row:
+def _call_row(call: Any, place: int) -> Row:
     function = call.get("function") if isinstance(call, dict) else None
     function = function if isinstance(function, dict) else {}
     text = function.get("arguments")
@@ -116,14 +116,14 @@ def _call(call: Any, place: int) -> Row:
     return written
 
 
-def _result(reply: Row, call_ids: Sequence[str]) -> Row:
-    result: Row = {"content": _content(reply.get("content"))}
+def _result_row(reply: Row, call_ids: Sequence[str]) -> Row:
+    result: Row = {"content": _atif_content(reply.get("content"))}
     if reply.get("tool_call_id") in call_ids:
         result["source_call_id"] = reply["tool_call_id"]
     return result
 
 
-def _content(content: Any) -> str | list[Row]:
+def _atif_content(content: Any) -> str | list[Row]:
     """Return a text, or parts where there are images or sound."""
     if content is None:
         return ""
@@ -131,13 +131,13 @@ def _content(content: Any) -> str | list[Row]:
         return content
     if not isinstance(content, list):
         return json.dumps(content, ensure_ascii=False)
-    parts = [_part(part) for part in content]
+    parts = [_atif_part(part) for part in content]
     if all(part["type"] == "text" for part in parts):
         return "\n".join(str(part["text"]) for part in parts)
     return parts
 
 
-def _part(part: Any) -> Row:
+def _atif_part(part: Any) -> Row:
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text":
         return {"type": "text", "text": str(part.get("text") or "")}
@@ -168,7 +168,7 @@ def _image_type(url: str) -> str:
     return _SUFFIXES.get(url.partition("?")[0].rpartition(".")[2].lower(), "")
 
 
-def _version(steps: Sequence[Row]) -> str:
+def _schema_version(steps: Sequence[Row]) -> str:
     kinds = {part["type"] for step in steps for part in _parts_of(step)}
     if "audio" in kinds:
         return AUDIO_VERSION
@@ -193,10 +193,10 @@ def conversation_of(trajectory: Row) -> list[Row]:
     steps = trajectory.get("steps")
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise DataError("The trajectory has no list of steps.")
-    return [message for step in steps for message in _messages(step)]
+    return [message for step in steps for message in _step_messages(step)]
 
 
-def _messages(step: Row) -> Iterator[Row]:
+def _step_messages(step: Row) -> Iterator[Row]:
     role = ROLES.get(str(step.get("source")))
     if role is None:
         raise DataError(f"Step {step.get('step_id')} has the source {str(step.get('source'))[:40]!r}.")

@@ -20,23 +20,28 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.exchange.credit import credit
+from newskills.exchange.credit import answer_credit
 from newskills.exchange.importers.inspect_logs import FORMAT
 from newskills.exchange.inspect_files import write_log
 from newskills.run.records.paths import OutputPaths
-from newskills.run.reporting.results import BenchmarkResults, discover, parts, read_output
+from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
 UNKNOWN = "none/unknown"
 """Inspect wants a provider and a model."""
-_STOPS = {"length": "max_tokens", "stop": "stop", "tool_calls": "tool_calls", "content_filter": "content_filter"}
+_STOP_REASONS = {
+    "length": "max_tokens",
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}
 _REASONS = {"judge": "grader_failed"}
 _BEGINNING = "1970-01-01T00:00:00+00:00"
 """The time of what has none."""
 _BASE36 = 22
 """Signs of the ids in Inspect's file names."""
-_SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
+_SHOWN_FIELDS = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
 """Fields of a record that have a place of their own in a sample."""
 
 
@@ -49,39 +54,39 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
 
     Raises DataError (no results, broken records, a log of that name), StorageError.
     """
-    written = [_log(result, output_dir, model) for result in discover(results_dir) if result.files]
+    written = [_write_log(result, output_dir, model) for result in discover(results_dir) if result.files]
     if not written:
         raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
     return written
 
 
-def _log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
-    described = _described(result.folder)
-    model = model or _model(result, described)
-    samples = [sample for at, file in enumerate(result.files) for sample in _samples(file, at + 1, model)]
+def _write_log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
+    described = _read_description(result.folder)
+    model = model or _model_name(result, described)
+    samples = [sample for at, file in enumerate(result.files) for sample in _log_samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
-    created = times[0] if times else _iso(parts(result.files[0])[0].stat().st_mtime)
-    header = _header(result, samples, described, model)
+    created = times[0] if times else _iso_format(file_parts(result.files[0])[0].stat().st_mtime)
+    header = _log_header(result, samples, described, model)
     header["eval"]["created"] = created
     header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
     stamp = re.sub(r"[:.+]", "-", created)[:19]
     path = output_dir / f"{stamp}_{result.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
     if path.exists():
         raise DataError(f"{path} already exists.", hint="Give another --output_dir, or remove it.")
-    write_log(path, header, samples, _summary)
+    write_log(path, header, samples, _sample_summary)
     return path
 
 
-def _header(result: BenchmarkResults, samples: list[Row], described: Row, model: str) -> Row:
+def _log_header(result: BenchmarkResults, samples: list[Row], described: Row, model: str) -> Row:
     identities = list(dict.fromkeys(sample["id"] for sample in samples))
-    task = _identity("task", result.benchmark)
+    task = _stable_identity("task", result.benchmark)
     epochs = len(result.files)
     return {
         "version": 2,
         "status": "success",
         "eval": {
-            "eval_id": _identity("eval", str(result.folder.resolve()), str(len(samples))),
-            "run_id": _identity("run", str(result.folder.resolve())),
+            "eval_id": _stable_identity("eval", str(result.folder.resolve()), str(len(samples))),
+            "run_id": _stable_identity("run", str(result.folder.resolve())),
             "created": "",
             "task": result.benchmark,
             "task_id": task,
@@ -94,12 +99,12 @@ def _header(result: BenchmarkResults, samples: list[Row], described: Row, model:
             "scorers": [{"name": SCORER, "options": {}, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}],
         },
         "plan": {"name": "plan", "steps": [{"solver": SCORER, "params": {}}], "config": {}},
-        "results": _results(samples, epochs),
+        "results": _log_results(samples, epochs),
         "stats": {},
     }
 
 
-def _results(samples: list[Row], epochs: int) -> Row:
+def _log_results(samples: list[Row], epochs: int) -> Row:
     """Compute the accuracy: the mean over problems of the means over epochs; its error as Inspect reckons it."""
     values: dict[str, list[float]] = {}
     for sample in samples:
@@ -130,17 +135,17 @@ def _results(samples: list[Row], epochs: int) -> Row:
     }
 
 
-def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
+def _log_samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
     times_seen: dict[str, int] = {}
     for number, row in enumerate(read_output(file)):
         identity = str(row.get("id", number))
         times_seen[identity] = times_seen.get(identity, 0) + 1
-        yield _sample(
+        yield _log_sample(
             row, identity if times_seen[identity] == 1 else f"{identity}-{times_seen[identity]}", epoch, model
         )
 
 
-def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
+def _log_sample(row: Row, identity: str, epoch: int, model: str) -> Row:
     generation = row.get("generation")
     if isinstance(generation, str):
         text = generation
@@ -155,18 +160,18 @@ def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
     question = question_of(row)
     prompt = {"role": "user", "content": question, "source": "input"}
     for number, message in enumerate((prompt, answer)):  # Inspect's data frames want them
-        message["id"] = _identity("message", identity, str(epoch), str(number))
-    stop = _STOPS.get(str(row.get("finish_reason")), "unknown")
-    started, ended = _time(row.get("generation_start_time")), _time(row.get("generation_end_time"))
+        message["id"] = _stable_identity("message", identity, str(epoch), str(number))
+    stop = _STOP_REASONS.get(str(row.get("finish_reason")), "unknown")
+    started, ended = _iso_time(row.get("generation_start_time")), _iso_time(row.get("generation_end_time"))
     output = {
         "model": model,
         "choices": [{"message": answer, "stop_reason": stop}],
         "completion": text,
-        **_usage(row),
+        **_usage_fields(row),
     }
     call = {  # data frames of messages, and Scout, read these
         "event": "model",
-        "uuid": _identity("event", identity, str(epoch)),
+        "uuid": _stable_identity("event", identity, str(epoch)),
         "timestamp": started or _BEGINNING,
         "completed": ended,
         "working_start": 0.0,
@@ -181,19 +186,19 @@ def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
         "id": identity,
         "epoch": epoch,
         "input": question,
-        "target": _target(row.get("expected_answer")),
+        "target": _target_text(row.get("expected_answer")),
         "messages": [prompt, answer],
         "output": output,
         "events": [call],
-        "scores": {SCORER: _score(row)},
-        "metadata": {name: value for name, value in row.items() if name not in _SHOWN},
+        "scores": {SCORER: _sample_score(row)},
+        "metadata": {name: value for name, value in row.items() if name not in _SHOWN_FIELDS},
         "started_at": started,
         "completed_at": ended,
     }
 
 
-def _score(row: Row) -> Row:
-    value = credit(row)
+def _sample_score(row: Row) -> Row:
+    value = answer_credit(row)
     answer = row.get("predicted_answer")
     score: Row = {
         "value": math.nan if value is None else value,
@@ -221,7 +226,7 @@ def question_of(row: Row) -> str:
     return ""
 
 
-def _target(value: object) -> str | list[str]:
+def _target_text(value: object) -> str | list[str]:
     if isinstance(value, list):
         return [str(item) for item in value]
     if value is None:
@@ -229,7 +234,7 @@ def _target(value: object) -> str | list[str]:
     return str(value)
 
 
-def _usage(row: Row) -> Row:
+def _usage_fields(row: Row) -> Row:
     read, written = row.get("num_input_tokens"), row.get("num_generated_tokens")
     if not isinstance(read, int) and not isinstance(written, int):
         return {}
@@ -237,12 +242,12 @@ def _usage(row: Row) -> Row:
     return {"usage": {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}}
 
 
-def _summary(sample: Row) -> Row:
+def _sample_summary(sample: Row) -> Row:
     kept = ("id", "epoch", "input", "target", "scores", "started_at", "completed_at")
     return {**{name: sample[name] for name in kept}, "metadata": {}, "completed": True, "message_count": 2}
 
 
-def _described(folder: Path) -> Row:
+def _read_description(folder: Path) -> Row:
     try:
         described: Row = msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=Row)
     except (OSError, msgspec.DecodeError):
@@ -250,7 +255,7 @@ def _described(folder: Path) -> Row:
     return described
 
 
-def _model(result: BenchmarkResults, described: Row) -> str:
+def _model_name(result: BenchmarkResults, described: Row) -> str:
     """Return who was asked: as the run remembers it, or as the import has found it."""
     try:
         state = msgspec.json.decode(OutputPaths(result.files[0]).state.read_bytes(), type=_RunRecord)
@@ -261,19 +266,19 @@ def _model(result: BenchmarkResults, described: Row) -> str:
     return str(state.settings.get("server.model") or imported_model or UNKNOWN)
 
 
-def _identity(*parts: str) -> str:
+def _stable_identity(*parts: str) -> str:
     """Return 22 signs that are the same for the same parts."""
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()[:_BASE36]
 
 
-def _time(value: object) -> str | None:
+def _iso_time(value: object) -> str | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
-        return _iso(value)
+        return _iso_format(value)
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def _iso(seconds: float) -> str:
+def _iso_format(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()

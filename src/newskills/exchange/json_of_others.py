@@ -8,17 +8,17 @@ from typing import Any
 
 from newskills.base.records import Row
 
-_LONGEST = 18
+_MAX_INTEGER_DIGITS = 18
 """Digits of the integers that our own files hold."""
 
 
-def loads(text: bytes | str) -> Any:
+def load_json(text: bytes | str) -> Any:
     """Read JSON; NaN and infinities stay floats, integers that are too long become texts. Raises ValueError,
     RecursionError."""
-    return json.loads(text, parse_int=_integer)
+    return json.loads(text, parse_int=_integer_or_text)
 
 
-def finite(value: Any) -> Any:
+def finite_json(value: Any) -> Any:
     """Return the value with None in place of every number that strict JSON does not have, however deep. Raises
     RecursionError."""
     if isinstance(value, float):
@@ -26,9 +26,9 @@ def finite(value: Any) -> Any:
             return value
         return None
     if isinstance(value, list):
-        return [finite(item) for item in value]
+        return [finite_json(item) for item in value]
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: finite_json(item) for key, item in value.items()}
     return value
 
 
@@ -39,7 +39,7 @@ def object_or_empty(value: object) -> Row:
     return {}
 
 
-def _integer(digits: str) -> int | str:
-    if len(digits) <= _LONGEST:
+def _integer_or_text(digits: str) -> int | str:
+    if len(digits) <= _MAX_INTEGER_DIGITS:
         return int(digits)
     return digits

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import (
     AuthError,
     BadRequestError,
@@ -129,7 +129,7 @@ class Gateway:
         request = task.to_send(program)
         counted = None
         if self._count is not None:
-            counted = await guarded(self._count(request))
+            counted = await await_guarded(self._count(request))
         if isinstance(counted, int):
             return _json(protocol.count(counted))
         size = len(encode([request.messages, request.tools]))

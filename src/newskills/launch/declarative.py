@@ -141,7 +141,7 @@ class Pipeline:
         """Return what would be submitted. Callable scripts are called once. Raises NewskillsError."""
         cluster = load_cluster(self.cluster_config, None, os.environ)
         environ = dict(os.environ)
-        for name in _keys([command for job in self.jobs for command in _commands(job)]):
+        for name in _key_variables([command for job in self.jobs for command in _job_commands(job)]):
             environ.setdefault(name, secrets.token_hex(16))
         exp = self.reuse_code_exp
         return Submission(
@@ -150,7 +150,7 @@ class Pipeline:
             environ=environ,
             log_dir=log_dir,
             dry_run=dry_run,
-            reuse_code_exp=None if exp is None else _experiment(exp),
+            reuse_code_exp=None if exp is None else _experiment_name(exp),
             skip_hf_home_check=self.skip_hf_home_check,
         )
 
@@ -167,7 +167,7 @@ def _submit(submission: Submission) -> Experiment:
         skip_hf_home_check=submission.skip_hf_home_check,
     )
     environ = submission.environ
-    experiment = submit(submission.pipeline, submission.cluster, environ, options, say=_say)
+    experiment = submit(submission.pipeline, submission.cluster, environ, options, say=_print_note)
     executor = executor_of(experiment, environ)
     if isinstance(executor, AttendedExecutor) and not submission.dry_run:
         states = executor.wait(list(experiment.handles))
@@ -182,7 +182,7 @@ def _submit(submission: Submission) -> Experiment:
     return experiment
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     sys.stderr.write(f"note: {text}\n")
 
 
@@ -206,7 +206,7 @@ class _Compiler:
         return plan.Pipeline(name=self.source.name, jobs=tuple(jobs))
 
     def job(self, job: Mapping[str, Any]) -> plan.Job:
-        name, groups = _job_name(job), _groups(job)
+        name, groups = _job_name(job), _job_groups(job)
         if name in self.before:
             raise ConfigError(f"Two jobs have the name '{name}'.")
         listeners = _components(groups, name)
@@ -225,8 +225,8 @@ class _Compiler:
     def dependencies(self, job: Mapping[str, Any], name: str) -> tuple[list[str], list[str]]:
         """Return (jobs of this pipeline, experiments) that a job depends on."""
         inside: list[str] = []
-        outside = [_experiment(dependency) for dependency in _listed(self.source.run_after)]
-        for need in _listed(job.get("dependencies")):
+        outside = [_experiment_name(dependency) for dependency in _as_list(self.source.run_after)]
+        for need in _as_list(job.get("dependencies")):
             if isinstance(need, Mapping):
                 if self.before.get(_job_name(need)) is not need:
                     raise ConfigError(
@@ -236,7 +236,7 @@ class _Compiler:
             elif isinstance(need, str) and need in self.before:
                 inside.append(need)
             else:
-                outside.append(_experiment(need))
+                outside.append(_experiment_name(need))
         return list(dict.fromkeys(inside)), list(dict.fromkeys(outside))
 
     def group(
@@ -251,7 +251,7 @@ class _Compiler:
                     f"Command '{command.name}' of job '{job}' has het_group_index={index}, but is in group "
                     f"{number}."
                 )
-        hardware = group.hardware or _wanted(group)
+        hardware = group.hardware or _group_hardware(group)
         return plan.CommandGroup(
             name=group.name or f"group{number}",
             commands=tuple(self.command(command, hardware, listeners) for command in group.commands),
@@ -283,7 +283,7 @@ class _Compiler:
             container=command.container,
             role=role,
             mounts=mounts,
-            workdir=_workdir(command),
+            workdir=_command_workdir(command),
             paths=script.paths,
         )
 
@@ -307,7 +307,7 @@ def with_ray(script: plan.Script, nodes: int, context: Context) -> plan.Script:
     return msgspec.structs.replace(script, argv=argv, port=port, all_nodes=nodes > 1)
 
 
-def _workdir(command: Command) -> str | None:
+def _command_workdir(command: Command) -> str | None:
     if command.avoid_nemo_run_code and command.force_nemo_run_code:
         raise ConfigError(f"Command '{command.name}' cannot both avoid and force the packaged code.")
     if command.force_nemo_run_code:
@@ -315,7 +315,7 @@ def _workdir(command: Command) -> str | None:
     return command.workdir or ("/" if command.avoid_nemo_run_code else None)
 
 
-def _wanted(group: CommandGroup) -> HardwareConfig:
+def _group_hardware(group: CommandGroup) -> HardwareConfig:
     servers = [command.script for command in group.commands if isinstance(command.script, ServerScript)]
     return HardwareConfig(
         num_gpus=sum(server.num_gpus for server in servers),
@@ -349,7 +349,7 @@ def _check_script(name: str, script: object) -> None:
         )
 
 
-def _groups(job: Mapping[str, Any]) -> list[CommandGroup]:
+def _job_groups(job: Mapping[str, Any]) -> list[CommandGroup]:
     name = _job_name(job)
     for key in job:
         if key not in JOB_KEYS:
@@ -374,11 +374,11 @@ def _job_name(job: Mapping[str, Any]) -> str:
     return name
 
 
-def _commands(job: Mapping[str, Any]) -> list[Command]:
-    return [command for group in _groups(job) for command in group.commands]
+def _job_commands(job: Mapping[str, Any]) -> list[Command]:
+    return [command for group in _job_groups(job) for command in group.commands]
 
 
-def _keys(commands: Iterable[Command]) -> set[str]:
+def _key_variables(commands: Iterable[Command]) -> set[str]:
     """Return the variables with the keys of what the jobs start for themselves; a server that is the work itself
     has none."""
     scripts = [command.script for command in commands if command.role in (None, "server")]
@@ -386,7 +386,7 @@ def _keys(commands: Iterable[Command]) -> set[str]:
     return {*variables - {""}, *(TOKEN_VARIABLE for script in scripts if isinstance(script, SandboxScript))}
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """Return a value or several as a list, without None, which an earlier call returns where nothing was left to
     do."""
     if isinstance(value, str | Mapping | int) or not isinstance(value, Sequence):
@@ -396,7 +396,7 @@ def _listed(value: Any) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _experiment(what: object) -> str:
+def _experiment_name(what: object) -> str:
     """Return the name or id from a name, an executor's id, or what an earlier submission returned (it has one of both).
     Raises ConfigError."""
     if isinstance(what, str | int) and not isinstance(what, bool):

@@ -22,18 +22,18 @@ from newskills.base.errors import ConfigError, DataError, UnknownNameError, stor
 from newskills.base.plan import Pipeline
 from newskills.base.store import write_json
 from newskills.base.terminal import listed
-from newskills.launch.clusters.config import ClusterConfig, twin
+from newskills.launch.clusters.config import ClusterConfig, environment_setting
 from newskills.launch.clusters.names import is_file_name
 from newskills.launch.package import Package
 
 RECORD, PLAN, FILES = "experiment.json", "plan.json", "files.txt"
-ENDED = ("completed", "failed", "cancelled", "timeout", "unknown")
+ENDED_STATES = ("completed", "failed", "cancelled", "timeout", "unknown")
 """States of jobs that will never change again, nor start anything; a reason in brackets may follow."""
 
 
 def has_ended(state: str) -> bool:
     """Return whether `state` will not change any more."""
-    return state.partition(" (")[0] in ENDED
+    return state.partition(" (")[0] in ENDED_STATES
 
 
 class JobRecord(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 
 
 def experiments_folder(environ: Mapping[str, str]) -> Path:
-    own_folder = twin("EXPERIMENTS_DIR", environ)
+    own_folder = environment_setting("EXPERIMENTS_DIR", environ)
     if own_folder:
         return Path(own_folder).expanduser().absolute()
     return data_folder(environ) / "experiments"

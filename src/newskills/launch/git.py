@@ -38,7 +38,7 @@ class GitCommit(Struct, frozen=True, kw_only=True):
         """Return files in those folders that are not committed, also ignored ones."""
         pathspecs = [f":(literal){folder}" for folder in folders]
         if pathspecs:
-            return _lines(_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs))
+            return _split_names(_run_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs))
         return []
 
 
@@ -48,21 +48,23 @@ def repository_of(folder: Path) -> Path | None:
     marked = any((parent / ".git").exists() for parent in (folder.absolute(), *folder.absolute().parents))
     if not marked:
         return None
-    return Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
+    return Path(os.fsdecode(_run_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
 
 
 def read_commit(root: Path) -> GitCommit:
     """Read the commit that is checked out. Raises ConfigError for a repository without a commit."""
     try:
-        commit, tree = _git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()
+        commit, tree = _run_git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()
     except ConfigError as error:
         raise ConfigError(f"The git repository {root} has no commit yet.", hint="Make one: git commit.") from error
     files: list[str] = []
     submodules: list[str] = []
-    for line in _lines(_git(root, "ls-tree", "-r", "-z", "HEAD")):
+    for line in _split_names(_run_git(root, "ls-tree", "-r", "-z", "HEAD")):
         entry, _, name = line.partition("\t")
         (submodules if entry.startswith(_SUBMODULE) else files).append(name)
-    status = _lines(_git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"))
+    status = _split_names(
+        _run_git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+    )
     return GitCommit(
         root=root,
         commit=commit,
@@ -93,7 +95,7 @@ def extract(commit: GitCommit, target: Path) -> None:
         raise StorageError(f"Cannot export the committed files of {commit.root}: {text}")
 
 
-def _git(folder: Path, *words: str) -> bytes:
+def _run_git(folder: Path, *words: str) -> bytes:
     environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, env=environ, check=False)
@@ -110,6 +112,6 @@ def _git(folder: Path, *words: str) -> bytes:
     return done.stdout
 
 
-def _lines(data: bytes) -> list[str]:
+def _split_names(data: bytes) -> list[str]:
     """Split output of `-z`; names that are not UTF-8 survive."""
     return [os.fsdecode(line) for line in data.split(b"\0") if line]

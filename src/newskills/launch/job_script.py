@@ -68,7 +68,7 @@ def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]
     Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
     reference to a port of a command that has none.
     """
-    variables = _variables(job)
+    variables = _component_variables(job)
     scenes = [
         _CommandContext(job=job, group=index, command=command, folder=folder, place=place, variables=variables)
         for index, group in enumerate(job.groups)
@@ -127,7 +127,8 @@ def _job_text(job: Job, scenes: Sequence[_CommandContext], folder: JobFolder, pl
         "#!/bin/bash",
         *place.header(job, folder),
         "",
-        f"# Job {_comment(job.name)}. Each command below runs its own script in this folder and has its own log.",
+        f"# Job {_quoted_comment(job.name)}. Each command below runs its own script in this folder and has its own "
+        "log.",
         "",
         *_OLD_BASH.splitlines(),
         "set -u",
@@ -142,14 +143,14 @@ def _job_text(job: Job, scenes: Sequence[_CommandContext], folder: JobFolder, pl
     for scene in scenes:
         lines += _step_lines(scene)
     lines += ["}", "", "# send_signal SIGNAL NAME PID"]
-    lines += [*_function("send_signal", place.signal(job, folder)), ""]
-    lines += [*_function("out_of_time", place.out_of_time(job, folder)), ""]
-    return "\n".join([*lines, resource("await_child"), resource("job")])
+    lines += [*_bash_function("send_signal", place.signal(job, folder)), ""]
+    lines += [*_bash_function("out_of_time", place.out_of_time(job, folder)), ""]
+    return "\n".join([*lines, read_bash_resource("await_child"), read_bash_resource("job")])
 
 
 def _step_lines(scene: _CommandContext) -> list[str]:
     command = scene.command
-    words = [_word(word) for word in scene.place.step(scene.job, scene.group, command, scene.folder)]
+    words = [_quoted_word(word) for word in scene.place.step(scene.job, scene.group, command, scene.folder)]
     rows = [f"    start {command.role} {command.name}"]
     row: list[str] = []
     for word in words:  # one option a row, with its value
@@ -162,41 +163,42 @@ def _step_lines(scene: _CommandContext) -> list[str]:
     return " \\\n".join(rows).split("\n")
 
 
-def _function(name: str, lines: Sequence[str]) -> list[str]:
+def _bash_function(name: str, lines: Sequence[str]) -> list[str]:
     return [f"{name}() {{", *(f"    {line}" if line else "" for line in lines or (":",)), "}"]
 
 
 def _command_text(scene: _CommandContext) -> str:
     command, folder = scene.command, scene.folder
     script = command.script
-    parts = [_head(scene)]
+    parts = [_script_head(scene)]
     if inside := scene.place.inside(command, folder):
         parts.append("\n".join(inside) + "\n")
-    parts += _exports(scene, [(name, word) for name, word in script.env.items() if isinstance(word, str)])
+    parts += _export_lines(scene, [(name, word) for name, word in script.env.items() if isinstance(word, str)])
     if workdir := scene.place.workdir(command, folder):
         parts.append(f"cd -- {quote(workdir)} || exit 1\n")
     if script.setup:
-        parts.append(resource("setup") + "\nset_up\n")
+        parts.append(read_bash_resource("setup") + "\nset_up\n")
     if script.port is not None:
-        parts.append(_port(scene))
-    parts += _waits(scene)
-    parts += _exports(scene, [(name, word) for name, word in script.env.items() if isinstance(word, Ref)])
-    argv = "".join(f"    {_text(scene, word)}\n" for word in script.argv)
+        parts.append(_port_lines(scene))
+    parts += _wait_lines(scene)
+    parts += _export_lines(scene, [(name, word) for name, word in script.env.items() if isinstance(word, Ref)])
+    argv = "".join(f"    {_quoted_text(scene, word)}\n" for word in script.argv)
     parts.append(f'job_argv=(\n{argv})\nexec -- "${{job_argv[@]}}"\n')
     return "\n".join(parts)
 
 
-def _exports(scene: _CommandContext, variables: Sequence[tuple[str, Word]]) -> list[str]:
+def _export_lines(scene: _CommandContext, variables: Sequence[tuple[str, Word]]) -> list[str]:
     if variables:
-        return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)]
+        return ["".join(f"export {name}={_quoted_text(scene, word)}\n" for name, word in variables)]
     return []
 
 
-def _head(scene: _CommandContext) -> str:
+def _script_head(scene: _CommandContext) -> str:
     command = scene.command
     lines = [
         "#!/bin/bash",
-        f"# Command '{command.name}', a {command.role} of job {_comment(scene.job.name)}: what runs inside its step.",
+        f"# Command '{command.name}', a {command.role} of job {_quoted_comment(scene.job.name)}: what runs inside its "
+        "step.",
     ]
     if command.script.secrets:
         lines.append(
@@ -213,23 +215,25 @@ def _head(scene: _CommandContext) -> str:
     return "\n".join(lines + (["", *exports] if exports else [])) + "\n"
 
 
-def _port(scene: _CommandContext) -> str:
+def _port_lines(scene: _CommandContext) -> str:
     script, name = scene.command.script, scene.command.name
     meets = any(ref.attribute in MEETING for ref in scene.refs())
-    choose = f"choose_port {script.port} {_word(scene.place.host(scene.job, scene.group))}" + " meet" * meets
-    text = resource("port") + "\n"
+    choose = (
+        f"choose_port {script.port} {_quoted_word(scene.place.host(scene.job, scene.group))}" + " meet" * meets
+    )
+    text = read_bash_resource("port") + "\n"
     if script.all_nodes or script.tasks_per_node > 1:
         text += (
-            resource("await")
+            read_bash_resource("await")
             + "\n# The first process chooses for all of them.\n"
             + f"if [[ ${{SLURM_PROCID:-0}} -eq 0 ]]; then {choose}; else await {name} {PORT_PATIENCE:.0f}; fi\n"
         )
     else:
         text += choose + "\n"
-    return text + _remember(scene, name, meets=meets)
+    return text + _remember_line(scene, name, meets=meets)
 
 
-def _waits(scene: _CommandContext) -> list[str]:
+def _wait_lines(scene: _CommandContext) -> list[str]:
     """Return the lines that set what the refs need: numbers and names of nodes, then the waits for other commands."""
     own, script = scene.command.name, scene.command.script
     groups = {command.name: n for n, group in enumerate(scene.job.groups) for command in group.commands}
@@ -237,7 +241,7 @@ def _waits(scene: _CommandContext) -> list[str]:
     lines = []
     for component, attribute in refs:
         if attribute == "node":
-            value = _word(scene.place.first_node(scene.job, groups[component]))
+            value = _quoted_word(scene.place.first_node(scene.job, groups[component]))
         elif attribute == "rank":
             value = "${SLURM_NODEID:-0}" if script.all_nodes else "0"
         elif attribute == "folder":
@@ -246,11 +250,11 @@ def _waits(scene: _CommandContext) -> list[str]:
             continue
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
     others = dict.fromkeys(name for name, attribute in refs if name != own and attribute not in LOCAL)
-    waits = [_await(scene, component) + _remember(scene, component) for component in others]
-    return (["".join(lines)] if lines else []) + ([resource("await"), "\n".join(waits)] if waits else [])
+    waits = [_await_line(scene, component) + _remember_line(scene, component) for component in others]
+    return (["".join(lines)] if lines else []) + ([read_bash_resource("await"), "\n".join(waits)] if waits else [])
 
 
-def _await(scene: _CommandContext, component: str) -> str:
+def _await_line(scene: _CommandContext, component: str) -> str:
     ready = {command.name: command for command in scene.job.commands()}[component].script.ready
     if ready is None:
         return f"await {component} {PORT_PATIENCE:.0f}\n"
@@ -259,7 +263,7 @@ def _await(scene: _CommandContext, component: str) -> str:
     return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}{offset}\n"
 
 
-def _remember(scene: _CommandContext, component: str, *, meets: bool = False) -> str:
+def _remember_line(scene: _CommandContext, component: str, *, meets: bool = False) -> str:
     name = scene.variables[component]
     text = f'{name}_host=$job_host\n{name}_port=$job_port\n{name}_address="http://$job_host:$job_port"\n'
     if meets:
@@ -267,7 +271,7 @@ def _remember(scene: _CommandContext, component: str, *, meets: bool = False) ->
     return text
 
 
-def _variables(job: Job) -> dict[str, str]:
+def _component_variables(job: Job) -> dict[str, str]:
     """Return component → the beginning of its shell variables, a different one for each."""
     variables: dict[str, str] = {}
     for command in job.commands():
@@ -278,14 +282,14 @@ def _variables(job: Job) -> dict[str, str]:
     return variables
 
 
-def _text(scene: _CommandContext, word: Word) -> str:
+def _quoted_text(scene: _CommandContext, word: Word) -> str:
     if isinstance(word, Ref):
         name = f"{scene.variables[word.component]}_{word.attribute}"
-        return _word(Variable(name, scene.with_code(word.before), scene.with_code(word.after)))
+        return _quoted_word(Variable(name, scene.with_code(word.before), scene.with_code(word.after)))
     return quote(scene.with_code(word))
 
 
-def _word(word: str | Variable) -> str:
+def _quoted_word(word: str | Variable) -> str:
     if isinstance(word, str):
         return quote(word)
     around = [quote(text) if text else "" for text in (word.before, word.after)]
@@ -302,11 +306,11 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _comment(text: str) -> str:
+def _quoted_comment(text: str) -> str:
     return "'" + " ".join(text.split()) + "'"
 
 
 @cache
-def resource(name: str) -> str:
+def read_bash_resource(name: str) -> str:
     """Read a piece of bash that many scripts share."""
     return files("newskills.launch").joinpath("bash", f"{name}.sh").read_text("utf-8")

@@ -57,7 +57,10 @@ def log_files(experiment: Experiment, job: str | None, command: str | None) -> l
         )
     names = [(job, name) for job in jobs for name in (*job.commands, JOB_LOG) if command in (None, name)]
     return [
-        ("/".join(([job.name] if len(jobs) > 1 else []) + ([name] if command is None else [])), _paths(job, name))
+        (
+            "/".join(([job.name] if len(jobs) > 1 else []) + ([name] if command is None else [])),
+            _log_patterns(job, name),
+        )
         for job, name in names
         if name in job.commands or name == JOB_LOG
     ]
@@ -76,7 +79,7 @@ def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the lines of all the files, one file after the other, each line with its label in front."""
     script = _FOUND + "".join(_piece(_CAT, label, path) for label, path in files)
     with shell.converse(script) as process:
-        yield from _lines(process)
+        yield from _read_lines(process)
 
 
 def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[], bool]) -> Iterator[str]:
@@ -99,29 +102,29 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
 
         watcher = thread.submit(watch)
         try:
-            yield from _lines(process)
+            yield from _read_lines(process)
         finally:
             left.set()
             wait([watcher])
     watcher.result()
 
 
-def clean(line: str) -> str:
+def clean_line(line: str) -> str:
     """Return `line` without colours, and only the last state of a progress bar."""
     return _COLOURS.sub("", line.rstrip("\r")).rpartition("\r")[2]
 
 
-def _lines(process: Popen[bytes]) -> Iterator[str]:
+def _read_lines(process: Popen[bytes]) -> Iterator[str]:
     assert process.stdout is not None
     while line := process.stdout.readline(LONGEST_LINE):
-        yield clean(line.decode(errors="replace").removesuffix("\n"))
+        yield clean_line(line.decode(errors="replace").removesuffix("\n"))
 
 
 def _piece(pattern: str, label: str, paths: str) -> str:
-    return pattern.format(paths=paths, label=_label(label))
+    return pattern.format(paths=paths, label=_sed_label(label))
 
 
-def _paths(job: JobRecord, name: str) -> str:
+def _log_patterns(job: JobRecord, name: str) -> str:
     """Return patterns of bash, also for single files, since what is no pattern would be taken for existing."""
     path = f"{shlex.quote(f'{job.logs}/{name}.lo')}[g]"
     if name == JOB_LOG:
@@ -129,6 +132,6 @@ def _paths(job: JobRecord, name: str) -> str:
     return path
 
 
-def _label(label: str) -> str:
+def _sed_label(label: str) -> str:
     """Return an argument of sed that puts `[label] ` in front of each line; empty without a label."""
     return shlex.quote(f"s/^/[{label.replace('/', chr(92) + '/')}] /" if label else "")

@@ -58,7 +58,7 @@ class OutputClaims:
         """Return path → the job that already makes it. Raises NewskillsError."""
         busy_outputs: dict[str, UnfinishedJob] = {}
         ended: set[str] = set()
-        for name in dict.fromkeys(name for file in self._files for name in _lines(file)):
+        for name in dict.fromkeys(name for file in self._files for name in _file_words(file)):
             try:
                 experiment, states = look(self._records.find(name))
             except UnknownNameError:  # somebody has removed its record
@@ -77,14 +77,14 @@ class OutputClaims:
     def add(self, experiment: str) -> None:
         """Add the claim of `experiment` to the files. Raises StorageError."""
         for file in self._files:
-            _write(file, [*_lines(file), experiment])
+            _write(file, [*_file_words(file), experiment])
 
     def _forget(self, names: Collection[str]) -> None:
         for file in self._files if names and not self._read_only else ():
-            _write(file, [name for name in _lines(file) if name not in names])
+            _write(file, [name for name in _file_words(file) if name not in names])
 
 
-def remaining(pipeline: Pipeline, busy: Mapping[str, UnfinishedJob]) -> RemainingJobs:
+def remaining_jobs(pipeline: Pipeline, busy: Mapping[str, UnfinishedJob]) -> RemainingJobs:
     """Return `pipeline` without the jobs whose outputs are all being made. What is being made in part is waited
     for.
 
@@ -107,7 +107,7 @@ def remaining(pipeline: Pipeline, busy: Mapping[str, UnfinishedJob]) -> Remainin
     return RemainingJobs(structs.replace(pipeline, jobs=tuple(jobs)), after)
 
 
-def _lines(file: Path) -> list[str]:
+def _file_words(file: Path) -> list[str]:
     try:
         return file.read_text("utf-8").split()
     except FileNotFoundError:

@@ -22,19 +22,19 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
 from newskills.base.libraries import APPLICATIONS, LIBRARIES, library_folders, library_source
 from newskills.base.plan import Pipeline
-from newskills.launch.clusters.config import ClusterConfig, twin
-from newskills.launch.clusters.mounts import CODE, clean, inside
+from newskills.launch.clusters.config import ClusterConfig, environment_setting
+from newskills.launch.clusters.mounts import CODE, clean_path, is_inside
 from newskills.launch.git import GitCommit, extract, read_commit, repository_of
 from newskills.launch.machines.shell import Shell
 
-SHOWN = 10
+MAX_SHOWN_FILES = 10
 """Uncommitted files that a message names."""
 DATA_FOLDERS = ("dataset", "datasets", "recipes")
 """`*.jsonl` below folders of these names is prepared data: packaged although it is not committed."""
 NOT_CODE = ("cluster_configs", "results")
 """New files in these folders are what `ns setup` and runs have written: no job misses them."""
 
-PACKAGES = "packages"
+PACKAGES_FOLDER = "packages"
 """Folder of packages, below that of all jobs."""
 
 _OWN = "newskills"
@@ -105,7 +105,7 @@ class PackageContent(Struct, frozen=True, kw_only=True):
             yield from (f"{own}/{name}" for name in _own_files(folder))
 
 
-def package(
+def make_package(
     cluster: ClusterConfig,
     shell: Shell,
     root: str,
@@ -119,26 +119,28 @@ def package(
     Raises ConfigError for uncommitted changes, StorageError, RemoteError.
     """
     folder = options.folder or Path.cwd()
-    repository = None if _on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
+    repository = None if _is_switched_on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
     commit = read_commit(repository) if repository else None
     if in_place(cluster):
-        return _record(str(repository or folder), "", commit), PackageContent()
-    data = () if commit is None else tuple(_data(commit))
+        return _package_record(str(repository or folder), "", commit), PackageContent()
+    data = () if commit is None else tuple(_uncommitted_data(commit))
     if commit is not None:
-        allowed = options.allow_uncommitted or _on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
+        allowed = options.allow_uncommitted or _is_switched_on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
         _check_committed(commit, data, allowed, say)
-    content = _content(commit, data, options, environ)
-    name, copied = _hash(content), 0
-    if not options.dry_run and not shell.exists([f"{root}/{PACKAGES}/{name}"])[0]:
-        name, copied = _publish(content, shell, f"{root}/{PACKAGES}")
-    record = _record(f"{root}/{PACKAGES}/{name}", name, commit, data)
+    content = _package_content(commit, data, options, environ)
+    name, copied = _content_hash(content), 0
+    if not options.dry_run and not shell.exists([f"{root}/{PACKAGES_FOLDER}/{name}"])[0]:
+        name, copied = _publish_package(content, shell, f"{root}/{PACKAGES_FOLDER}")
+    record = _package_record(f"{root}/{PACKAGES_FOLDER}/{name}", name, commit, data)
     return structs.replace(record, copied=copied), content
 
 
 def check_named(pipeline: Pipeline, made: Package, files: Sequence[str]) -> None:
     """Raise ConfigError where a path below /nemo_run/code, which a job reads, is not among the packaged `files`."""
     named = {path for job in pipeline.jobs for command in job.commands() for path in command.paths}
-    wanted = {clean(path)[len(CODE) + 1 :]: path for path in named if path.startswith("/") and inside(path, CODE)}
+    wanted = {
+        clean_path(path)[len(CODE) + 1 :]: path for path in named if path.startswith("/") and is_inside(path, CODE)
+    }
     for rest, path in wanted.items():
         if rest and not any(name == rest or name.startswith(f"{rest}/") for name in files):
             raise ConfigError(
@@ -152,7 +154,7 @@ def in_place(cluster: ClusterConfig) -> bool:
     return properties.this_machine and (properties.containers != "command" or not cluster.containers)
 
 
-def _record(path: str, name: str, commit: GitCommit | None, data: tuple[str, ...] = ()) -> Package:
+def _package_record(path: str, name: str, commit: GitCommit | None, data: tuple[str, ...] = ()) -> Package:
     if commit is None:
         return Package(path=path, hash=name)
     return Package(
@@ -165,15 +167,15 @@ def _record(path: str, name: str, commit: GitCommit | None, data: tuple[str, ...
     )
 
 
-def _on(name: str, environ: Mapping[str, str]) -> bool:
-    return twin(name, environ).lower() not in ("", "0", "false", "no")
+def _is_switched_on(name: str, environ: Mapping[str, str]) -> bool:
+    return environment_setting(name, environ).lower() not in ("", "0", "false", "no")
 
 
 def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, say: PrintLine) -> None:
     if commit.submodules:
-        say(f"submodules are not packaged: {_listed(commit.submodules)}")
+        say(f"submodules are not packaged: {_list_names(commit.submodules)}")
     if data:
-        say(f"packaged with {len(data)} files of prepared data that are not committed: {_listed(data)}")
+        say(f"packaged with {len(data)} files of prepared data that are not committed: {_list_names(data)}")
     committed_files = set(commit.files)
     differing = tuple(
         name for name in commit.uncommitted if name not in data and not _is_ours(name, committed_files)
@@ -181,12 +183,14 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
     new = tuple(name for name in differing if name in commit.untracked)
     if new:
         files = f"{len(new)} new files are" if len(new) > 1 else "1 new file is"
-        say(f"{files} not packaged, since git does not track {'them' if len(new) > 1 else 'it'}: {_listed(new)}")
+        say(
+            f"{files} not packaged, since git does not track {'them' if len(new) > 1 else 'it'}: {_list_names(new)}"
+        )
     changed = tuple(name for name in differing if name not in commit.untracked)
     if not changed:
         return
     files = f"{len(changed)} files" if len(changed) > 1 else "1 file"
-    what = f"{files} of {commit.root} {'are' if len(changed) > 1 else 'is'} not committed: {_listed(changed)}"
+    what = f"{files} of {commit.root} {'are' if len(changed) > 1 else 'is'} not committed: {_list_names(changed)}"
     if not allowed:
         raise ConfigError(
             f"Jobs get the last commit ({commit.commit[:12]}), and {what}.",
@@ -202,14 +206,14 @@ def _is_ours(name: str, committed: set[str]) -> bool:
     return name not in committed and (name.partition("/")[0] in NOT_CODE or "__pycache__" in folders)
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join("".join(ch if ch.isprintable() else "?" for ch in name) for name in names[:SHOWN])
-    if len(names) > SHOWN:
-        return f"{shown} and {len(names) - SHOWN} more"
+def _list_names(names: tuple[str, ...]) -> str:
+    shown = ", ".join("".join(ch if ch.isprintable() else "?" for ch in name) for name in names[:MAX_SHOWN_FILES])
+    if len(names) > MAX_SHOWN_FILES:
+        return f"{shown} and {len(names) - MAX_SHOWN_FILES} more"
     return shown
 
 
-def _data(commit: GitCommit) -> list[str]:
+def _uncommitted_data(commit: GitCommit) -> list[str]:
     """Return files of prepared data that are not committed, also where git ignores them; none of virtual environments.
 
     Ignored files are looked for only below folders that have committed files, and at the top: the rest may be vast.
@@ -218,7 +222,7 @@ def _data(commit: GitCommit) -> list[str]:
     places |= {place for name in commit.files if (place := _data_folder(name))}
     names = {*commit.others(sorted(places)), *commit.uncommitted}
     return sorted(
-        name for name in names if name.endswith(".jsonl") and _data_folder(name) and _present(commit, name)
+        name for name in names if name.endswith(".jsonl") and _data_folder(name) and _is_uncommitted(commit, name)
     )
 
 
@@ -233,12 +237,12 @@ def _data_folder(name: str) -> str:
     return ""
 
 
-def _present(commit: GitCommit, name: str) -> bool:
+def _is_uncommitted(commit: GitCommit, name: str) -> bool:
     """Return whether a file exists and is not committed; a change of a committed one is a change of the code."""
     return name not in commit.files and (commit.root / name).is_file()
 
 
-def _content(
+def _package_content(
     commit: GitCommit | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
 ) -> PackageContent:
     trees = [("", commit)] if commit is not None else []
@@ -253,8 +257,8 @@ def _content(
     own: dict[str, Path] = {}
     links: dict[str, str] = {}
     for name, folder in _own_packages().items():
-        installed = commit is None or _on("FORCE_INSTALLED_PACKAGE", environ)
-        held = "" if commit is None or installed else _held(commit, name)
+        installed = commit is None or _is_switched_on("FORCE_INSTALLED_PACKAGE", environ)
+        held = "" if commit is None or installed else _package_place(commit, name)
         if held:
             links.update({name: held} if held != name else {})
         elif name in top and not installed:
@@ -268,7 +272,7 @@ def _own_packages() -> dict[str, Path]:
     return {_OWN: Path(base.__file__).parents[1], **library_folders()}
 
 
-def _held(commit: GitCommit, name: str) -> str:
+def _package_place(commit: GitCommit, name: str) -> str:
     """Return where the repository has our package of this name; empty where it has none."""
     files = set(commit.files)
     for place in _PLACES[name]:
@@ -284,18 +288,18 @@ def _own_files(own: Path) -> list[str]:
     return sorted(name for name in names if "__pycache__" not in name)
 
 
-def _hash(content: PackageContent) -> str:
+def _content_hash(content: PackageContent) -> str:
     """Hash names, modes and contents: git's own hash of the tree stands for committed files."""
     parts = [f"tree\0{prefix}\0{tree.tree}" for prefix, tree in content.committed]
     for prefix, tree in content.committed:
-        parts += [f"data\0{name}\0{_digest(tree.root / name)}" for name in content.data if not prefix]
+        parts += [f"data\0{name}\0{_file_digest(tree.root / name)}" for name in content.data if not prefix]
     for own, folder in content.own.items():
-        parts += [f"own\0{own}/{name}\0{_digest(folder / name)}" for name in _own_files(folder)]
+        parts += [f"own\0{own}/{name}\0{_file_digest(folder / name)}" for name in _own_files(folder)]
     parts += [f"link\0{name}\0{place}" for name, place in content.links.items()]
     return blake2b("\0\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
-def _digest(path: Path) -> str:
+def _file_digest(path: Path) -> str:
     hasher = blake2b(digest_size=16)
     try:
         with path.open("rb") as file:
@@ -306,15 +310,15 @@ def _digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def _publish(content: PackageContent, shell: Shell, folder: str) -> tuple[str, int]:
+def _publish_package(content: PackageContent, shell: Shell, folder: str) -> tuple[str, int]:
     """Build the package here, copy it there under a temporary name, and rename it. Returns its hash and bytes copied.
 
     Somebody may work on newskills at the same time: the hash is that of what was copied.
     """
     with tempfile.TemporaryDirectory(prefix="newskills-package-") as here:
         tree = Path(here) / "code"
-        _build(content, tree)
-        name = _hash(structs.replace(content, own={own: tree / own for own in content.own}))
+        _build_tree(content, tree)
+        name = _content_hash(structs.replace(content, own={own: tree / own for own in content.own}))
         temporary, path = f"{folder}/.{name}.{secrets.token_hex(4)}", f"{folder}/{name}"
         copied = shell.put(tree, temporary)
     done = shell.run(["bash", "-c", _PUBLISH, "bash", temporary, path])
@@ -323,7 +327,7 @@ def _publish(content: PackageContent, shell: Shell, folder: str) -> tuple[str, i
     return name, copied.bytes
 
 
-def _build(content: PackageContent, tree: Path) -> None:
+def _build_tree(content: PackageContent, tree: Path) -> None:
     try:
         tree.mkdir(mode=0o755)
         for prefix, commit in content.committed:

@@ -82,10 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     until = time.monotonic() + options.patience
     try:
         if options.rank == 0:
-            return _head(options, until)
-        return _worker(options, until)
+            return _run_head(options, until)
+        return _run_worker(options, until)
     except (RayClusterError, OSError) as error:
-        _say(f"rank {options.rank}: {error}")
+        _print_note(f"rank {options.rank}: {error}")
         return 1
 
 
@@ -94,54 +94,54 @@ def _stop(number: int, frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def _head(options: argparse.Namespace, until: float) -> int:
+def _run_head(options: argparse.Namespace, until: float) -> int:
     others = options.nodes - 1
     with contextlib.ExitStack() as stack:
-        lives = stack.enter_context(_listener(0, others))
-        met = _meet(options.port, others, until)
+        lives = stack.enter_context(_open_listener(0, others))
+        met = _meet_ranks(options.port, others, until)
         address = met[0].getsockname()[0] if met else "127.0.0.1"
         port = _free_port()
         for connection in met:
             connection.sendall(f"{address} {port} {lives.getsockname()[1]}\n".encode())
             connection.recv(1)  # the other side closes first, so that the port is free at once
             connection.close()
-        connections = [stack.enter_context(_accept(lives, until)) for _ in range(others)]
-        return _lead(options, address, port, connections, until)
+        connections = [stack.enter_context(_accept_rank(lives, until)) for _ in range(others)]
+        return _run_command(options, address, port, connections, until)
 
 
-def _lead(
+def _run_command(
     options: argparse.Namespace, address: str, port: int, connections: Sequence[socket.socket], until: float
 ) -> int:
     """Run the command. Ray gives up its node where its helpers need 15 seconds to start, so the start is tried
     again."""
     head = ("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
     for left in reversed(range(TRIES)):
-        with _ray(*head, *_resources(options), *_client_port()) as ray:
+        with _run_ray(*head, *_resource_options(options), *_client_port()) as ray:
             if _await_nodes(f"{address}:{port}", options.nodes, until, ray):
-                _say(f"{options.nodes} nodes have joined {address}:{port}")
+                _print_note(f"{options.nodes} nodes have joined {address}:{port}")
                 return _run(options.command, f"{address}:{port}", ray, connections)
         if left:
-            _say("rank 0: Ray ended as it started; it is started again")
+            _print_note("rank 0: Ray ended as it started; it is started again")
     raise RayClusterError("Ray's head does not start")
 
 
-def _worker(options: argparse.Namespace, until: float) -> int:
-    with _connect(options.host, options.port, until) as meeting:
+def _run_worker(options: argparse.Namespace, until: float) -> int:
+    with _connect_to(options.host, options.port, until) as meeting:
         meeting.sendall(HELLO + str(options.rank).encode() + b"\n")
         meeting.settimeout(max(1.0, until - time.monotonic()))
         address, port, life_port = meeting.makefile().readline().split()
         own = meeting.getsockname()[0]
-    with _connect(address, int(life_port), until) as life:
-        return _join(options, f"{address}:{port}", own, life)
+    with _connect_to(address, int(life_port), until) as life:
+        return _join_head(options, f"{address}:{port}", own, life)
 
 
-def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket) -> int:
+def _join_head(options: argparse.Namespace, head: str, own: str, life: socket.socket) -> int:
     """Run Ray on a further node until the head goes. Ray gives up where it finds no head within half a minute, so
     it is tried again."""
     ending = ""
     for left in reversed(range(TRIES)):
         began = time.monotonic()
-        with _ray(f"--address={head}", f"--node-ip-address={own}", *_resources(options)) as ray:
+        with _run_ray(f"--address={head}", f"--node-ip-address={own}", *_resource_options(options)) as ray:
             while not _has_ended(ray):
                 if select.select([life], [], [], 0.2)[0]:
                     return 0
@@ -151,11 +151,11 @@ def _join(options: argparse.Namespace, head: str, own: str, life: socket.socket)
                 ending = f"Ray ended with exit code {ray.returncode}"
         if not left or time.monotonic() - began > STARTING:
             break
-        _say(f"rank {options.rank}: {ending} as it started; it is started again")
+        _print_note(f"rank {options.rank}: {ending} as it started; it is started again")
     raise RayClusterError(ending)
 
 
-def _resources(options: argparse.Namespace) -> list[str]:
+def _resource_options(options: argparse.Namespace) -> list[str]:
     if options.resources:
         return [f"--resources={options.resources}"]
     return []
@@ -182,14 +182,14 @@ def _run(
     return 128 - process.returncode
 
 
-def _meet(port: int, others: int, until: float) -> list[socket.socket]:
+def _meet_ranks(port: int, others: int, until: float) -> list[socket.socket]:
     """Return a connection of each other rank. Other clients that connect here are disconnected."""
     met: dict[bytes, socket.socket] = {}
     if not others:
         return []
-    with _listener(port, others) as listener:
+    with _open_listener(port, others) as listener:
         while len(met) < others:
-            connection = _accept(listener, until)
+            connection = _accept_rank(listener, until)
             connection.settimeout(5.0)
             try:
                 line = connection.recv(64)
@@ -203,7 +203,7 @@ def _meet(port: int, others: int, until: float) -> list[socket.socket]:
     return list(met.values())
 
 
-def _listener(port: int, others: int) -> socket.socket:
+def _open_listener(port: int, others: int) -> socket.socket:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("", port))
@@ -211,7 +211,7 @@ def _listener(port: int, others: int) -> socket.socket:
     return listener
 
 
-def _accept(listener: socket.socket, until: float) -> socket.socket:
+def _accept_rank(listener: socket.socket, until: float) -> socket.socket:
     listener.settimeout(max(0.1, until - time.monotonic()))
     try:
         return listener.accept()[0]
@@ -219,7 +219,7 @@ def _accept(listener: socket.socket, until: float) -> socket.socket:
         raise RayClusterError("not all nodes joined in time") from error
 
 
-def _connect(host: str, port: int, until: float) -> socket.socket:
+def _connect_to(host: str, port: int, until: float) -> socket.socket:
     while True:
         try:
             connection = socket.create_connection((host, port), timeout=5.0)
@@ -258,7 +258,7 @@ def agent_ports() -> list[str]:
 
 
 @contextlib.contextmanager
-def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
+def _run_ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run Ray on this node inside the `with`. Nodes may share a /tmp, so each has a folder of its own there.
 
     Its sockets lie in that folder, and names of sockets are short. At the end nothing is left that Ray's own half
@@ -317,7 +317,7 @@ def _has_ended(ray: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     sys.stderr.write(f"ray_node: {text}\n")
     sys.stderr.flush()
 

@@ -33,7 +33,7 @@ printf '%s\\n' "${EPOCHREALTIME:-$(date +%s.%N)}"
 [[ ${#files[@]} -eq 0 ]] || stat -c %.Y -- "${files[@]}"
 """
 _AT_ONCE = 500
-_LOOKS = 3
+_MAX_LOOKS = 3
 _ASK_AT_THE_END, _ASK_MEANWHILE = 0.5, 5.0
 """Seconds between two questions to the executor: with all job.exit there, and without (the job was killed)."""
 
@@ -62,7 +62,7 @@ class JobState(Struct, frozen=True, kw_only=True):
 def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
     """Return the states of all jobs of the experiment, in order. Raises RemoteError."""
     state_of_handle = executor.state(list(experiment.handles))
-    marks = _marks(shell, [job.folder for job in experiment.jobs])
+    marks = _read_marks(shell, [job.folder for job in experiment.jobs])
     job_states = []
     for job, (started, ended, now, mark) in zip(experiment.jobs, marks, strict=True):
         code, _, rest = mark.partition(" ")
@@ -100,18 +100,18 @@ class JobWatch:
         return all(has_ended(state_of_handle.get(handle, "unknown")) for handle in self._handles)
 
 
-def _marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
+def _read_marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Read, for each folder, when its job started and ended, the time there, and what job.exit says."""
     marks: list[tuple[str, str, str, str]] = []
     for start in range(0, len(folders), _AT_ONCE):
         some = folders[start : start + _AT_ONCE]
-        marks += next(filter(None, (_look(shell, some) for _ in range(_LOOKS))), ())
+        marks += next(filter(None, (_read_marks_once(shell, some) for _ in range(_MAX_LOOKS))), ())
     if len(marks) != len(folders):
         raise RemoteError(f"Cannot read the folders of jobs on {shell.name}.")
     return marks
 
 
-def _look(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
+def _read_marks_once(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Read marks once; empty where a file vanished between two looks, as when a job begins its next life."""
     lines = shell.run(["bash", "-c", _LOOK, "bash", *folders]).out.split("\n")[:-1]
     heads, (now, *times) = [line.partition("|") for line in lines[: len(folders)]], lines[len(folders) :] or [""]

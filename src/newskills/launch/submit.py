@@ -17,8 +17,8 @@ from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord, has_ended, job_root, new_stamp
 from newskills.launch.machines.ssh import Shell, shell_of
-from newskills.launch.output_claims import OutputClaims, RemainingJobs, remaining
-from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
+from newskills.launch.output_claims import OutputClaims, RemainingJobs, remaining_jobs
+from newskills.launch.package import Package, PackageOptions, check_named, in_place, make_package
 from newskills.launch.place import JobFinder, PendingJob, PipelineSubmitter, Site
 from newskills.launch.validate import check
 
@@ -77,7 +77,7 @@ def submit(
     context = _SubmissionContext(
         cluster, environ, options, say, shell_of(cluster, environ), ExperimentRecords(environ), root
     )
-    code, files = _code(context)
+    code, files = _shipped_code(context)
     if files:
         check_named(pipeline, code, files)
     stamp = new_stamp()
@@ -87,7 +87,9 @@ def submit(
     outputs = OutputClaims(context.records, pipeline, read_only=options.dry_run)
     with outputs.locked():
         left = _not_at_work(pipeline, outputs, context)
-        experiment = _planned(left, site, code, _outside(left.pipeline, context, executor), stamp)
+        experiment = _planned_experiment(
+            left, site, code, _outside_handles(left.pipeline, context, executor), stamp
+        )
         if options.dry_run or not experiment.jobs:
             return experiment
         context.records.create(experiment, left.pipeline, files)
@@ -99,13 +101,13 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
     """Return the jobs whose work no waiting or running job does already. Reports what is left out."""
 
     def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
-        if _machine(experiment.cluster) != _machine(context.cluster):
+        if _machine_identity(experiment.cluster) != _machine_identity(context.cluster):
             return experiment, {}
         latest = with_handles(experiment, context.environ)
         return latest, executor_of(latest, context.environ).state(list(latest.handles))
 
     busy = outputs.busy(look)
-    left = remaining(pipeline, busy)
+    left = remaining_jobs(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
         names = sorted({output.experiment for output in busy.values()})
         if not left.pipeline.jobs:
@@ -119,7 +121,7 @@ def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, context: _Submission
     return left
 
 
-def unmet(
+def unmet_dependencies(
     pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[str, str], options: SubmitOptions
 ) -> list[str]:
     """Return the errors of `submit` for experiments that jobs run after and that cannot be waited for. Raises
@@ -128,7 +130,7 @@ def unmet(
     context = _SubmissionContext(
         cluster, environ, options, lambda text: None, shell_of(cluster, environ), ExperimentRecords(environ), root
     )
-    executor = make_executor(_seen(cluster, root, environ))
+    executor = make_executor(_submitted_site(cluster, root, environ))
     unmet_names = []
     for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
         try:
@@ -140,7 +142,7 @@ def unmet(
 
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
     """Return the executor that looks at submitted jobs, stops them or reads their logs."""
-    return make_executor(_seen(experiment.cluster, experiment.folder, environ))
+    return make_executor(_submitted_site(experiment.cluster, experiment.folder, environ))
 
 
 def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experiment:
@@ -153,12 +155,14 @@ def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experime
     handles_by_name = executor.find(names) if names and isinstance(executor, JobFinder) else {}
     if not handles_by_name:
         return experiment
-    experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **handles_by_name})
+    experiment = _with_handles(
+        experiment, {**{job.name: job.handle for job in experiment.jobs}, **handles_by_name}
+    )
     ExperimentRecords(environ).update(experiment)
     return experiment
 
 
-def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Site:
+def _submitted_site(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Site:
     """Return the site of submitted jobs, whose variables do not matter any more, even where this shell lacks
     them."""
     return Site(
@@ -166,16 +170,19 @@ def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Si
     )
 
 
-def _code(context: _SubmissionContext) -> tuple[Package, Sequence[str]]:
+def _shipped_code(context: _SubmissionContext) -> tuple[Package, Sequence[str]]:
     """Return the package, and the files in it as far as they are known."""
     options, cluster = context.options, context.cluster
     if options.reuse_code_exp is not None and not in_place(cluster):
         other = context.records.find(options.reuse_code_exp)
-        if _machine(other.cluster) != _machine(cluster) or not context.shell.exists([other.package.path])[0]:
+        if (
+            _machine_identity(other.cluster) != _machine_identity(cluster)
+            or not context.shell.exists([other.package.path])[0]
+        ):
             raise ConfigError(f"The code package of '{other.id}' is not on cluster '{cluster.name}'.")
         return structs.replace(other.package, copied=0), ()
     packaging = structs.replace(options.packaging, dry_run=options.dry_run)
-    made, content = package(cluster, context.shell, context.root, context.environ, packaging, context.say)
+    made, content = make_package(cluster, context.shell, context.root, context.environ, packaging, context.say)
     return made, list(content.files())
 
 
@@ -189,14 +196,16 @@ def site_of(
     return Site(cluster=cluster, folder=folder, code=code, log_dir=log_dir or "", environ=environ, experiment=name)
 
 
-def _machine(cluster: ClusterConfig) -> tuple[str, str, str]:
+def _machine_identity(cluster: ClusterConfig) -> tuple[str, str, str]:
     """Return what two cluster configs share when handles and files of one are known to the other: the executor, and its
     host or address."""
     host = cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
     return cluster.executor, host, cluster.ray.address if cluster.properties.uses_ray else ""
 
 
-def _outside(pipeline: Pipeline, context: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:
+def _outside_handles(
+    pipeline: Pipeline, context: _SubmissionContext, executor: Executor
+) -> dict[str, tuple[str, ...]]:
     """Return experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
     names = dict.fromkeys(name for job in pipeline.jobs for name in job.run_after)
     return {name: _alive_or_missing(name, context, executor) for name in names}
@@ -204,7 +213,7 @@ def _outside(pipeline: Pipeline, context: _SubmissionContext, executor: Executor
 
 def _alive_or_missing(name: str, context: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     try:
-        return _alive(name, context, executor)
+        return _unfinished_handles(name, context, executor)
     except UnknownNameError:
         if not context.options.allow_missing_dependency:
             raise
@@ -212,10 +221,10 @@ def _alive_or_missing(name: str, context: _SubmissionContext, executor: Executor
         return ()
 
 
-def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
+def _unfinished_handles(name: str, context: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     """Return the handles of unfinished jobs of all experiments of that name, else of the one with that id, else
     the bare handle."""
-    meant = _meant(name, context)
+    meant = _named_experiments(name, context)
     experiments = [experiment for experiment in meant if experiment.handles]
     if not experiments:
         if _is_handle(name, executor):
@@ -226,7 +235,9 @@ def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[
             "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency submits anyway."
         )
     elsewhere = [
-        experiment for experiment in experiments if _machine(experiment.cluster) != _machine(context.cluster)
+        experiment
+        for experiment in experiments
+        if _machine_identity(experiment.cluster) != _machine_identity(context.cluster)
     ]
     if len(elsewhere) == len(experiments):
         raise ConfigError(
@@ -253,7 +264,7 @@ def _alive(name: str, context: _SubmissionContext, executor: Executor) -> tuple[
     return tuple(handle for handle, state in states.items() if not has_ended(state))
 
 
-def _meant(name: str, context: _SubmissionContext) -> list[Experiment]:
+def _named_experiments(name: str, context: _SubmissionContext) -> list[Experiment]:
     """Return the experiments of exactly that name, or the one of that id; a beginning of a name is not enough to
     wait for."""
     if "/" not in name:
@@ -268,7 +279,7 @@ def _is_handle(name: str, executor: Executor) -> bool:
         return False
 
 
-def _planned(
+def _planned_experiment(
     left: RemainingJobs, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
 ) -> Experiment:
     import datetime
@@ -313,17 +324,17 @@ def _submit_jobs(
             for waiting_job in waiting:
                 after = [*waiting_job.after, *(handles[name] for name in waiting_job.needs)]
                 handles[waiting_job.job.name] = executor.submit(waiting_job.job, after=list(dict.fromkeys(after)))
-        done = _with(experiment, handles)
+        done = _with_handles(experiment, handles)
         records.update(done)
     except BaseException:
         try:
             executor.cancel(list(handles.values()))
         finally:
-            records.update(_with(experiment, handles))
+            records.update(_with_handles(experiment, handles))
         raise
     return done
 
 
-def _with(experiment: Experiment, handles: Mapping[str, str]) -> Experiment:
+def _with_handles(experiment: Experiment, handles: Mapping[str, str]) -> Experiment:
     jobs = tuple(structs.replace(job, handle=handles.get(job.name, "")) for job in experiment.jobs)
     return structs.replace(experiment, jobs=jobs)

@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, suggest
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref
-from newskills.launch.clusters.config import ClusterConfig, image_of, twin
-from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts, reachable
+from newskills.launch.clusters.config import ClusterConfig, environment_setting, image_of
+from newskills.launch.clusters.mounts import CODE, Mount, is_inside, is_reachable, parse_mounts
 from newskills.launch.clusters.names import is_file_name, is_variable, looks_secret
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import JobVariables, job_variables, missing_sentence, missing_variables
 
-RESERVED = ("job",)
+RESERVED_NAMES = ("job",)
 """Commands that would take the place of a job's own files."""
 
 SHORTEST_SECRET = 8
@@ -42,7 +42,7 @@ def check(
     skip_hf_home_check: bool | None = None,
 ) -> None:
     """Check the pipeline; `environ` is that of the submitting process. Raises ConfigError with all problems."""
-    problem_list = problems(pipeline, cluster, environ, skip_hf_home_check=skip_hf_home_check)
+    problem_list = pipeline_problems(pipeline, cluster, environ, skip_hf_home_check=skip_hf_home_check)
     if len(problem_list) == 1:
         raise ConfigError(problem_list[0])
     if problem_list:
@@ -50,7 +50,7 @@ def check(
         raise ConfigError(f"{len(problem_list)} errors; nothing was submitted:{lines}\n")
 
 
-def problems(
+def pipeline_problems(
     pipeline: Pipeline,
     cluster: ClusterConfig,
     environ: Mapping[str, str],
@@ -68,32 +68,32 @@ def problems(
             variables = job_variables(cluster, environ)
         except ConfigError as error:
             problem_list.append(str(error))
-    check_paths = twin("DISABLE_MOUNT_CHECK", environ).lower() in ("", "0", "false", "no")
+    check_paths = environment_setting("DISABLE_MOUNT_CHECK", environ).lower() in ("", "0", "false", "no")
     where = _ClusterFacts(cluster, environ, variables, check_paths)
-    problem_list += _names(pipeline)
-    problem_list += _dependencies(pipeline)
+    problem_list += _name_problems(pipeline)
+    problem_list += _dependency_problems(pipeline)
     for job in pipeline.jobs:
-        problem_list += _job(job, pipeline, where)
+        problem_list += _job_problems(job, pipeline, where)
     if not skip:
         problem_list += _hf_home(pipeline, where)
     return list(dict.fromkeys(problem_list))
 
 
-def _names(pipeline: Pipeline) -> Problems:
+def _name_problems(pipeline: Pipeline) -> Problems:
     if not pipeline.jobs:
         yield f"Pipeline '{pipeline.name}' has no jobs."
     yield from _bad_name("The pipeline", pipeline.name)
-    yield from _twice("jobs", [job.name for job in pipeline.jobs])
+    yield from _repeated_names("jobs", [job.name for job in pipeline.jobs])
     logs: list[tuple[str, str]] = []
     for job in pipeline.jobs:
         yield from _bad_name("A job", job.name)
-        yield from _twice(f"groups of job '{job.name}'", [group.name for group in job.groups])
-        yield from _twice(f"commands of job '{job.name}'", [command.name for command in job.commands()])
+        yield from _repeated_names(f"groups of job '{job.name}'", [group.name for group in job.groups])
+        yield from _repeated_names(f"commands of job '{job.name}'", [command.name for command in job.commands()])
         for group in job.groups:
             yield from _bad_name(f"A group of job '{job.name}'", group.name)
         for command in job.commands():
             yield from _bad_name(f"A command of job '{job.name}'", command.name)
-            if command.name in RESERVED:
+            if command.name in RESERVED_NAMES:
                 yield (
                     f"A command of job '{job.name}' has the name '{command.name}', which is the name of the "
                     "job's own script."
@@ -113,13 +113,13 @@ def _bad_name(what: str, name: str) -> Problems:
         )
 
 
-def _twice(what: str, names: list[str]) -> Problems:
+def _repeated_names(what: str, names: list[str]) -> Problems:
     for name, times in Counter(names).items():
         if times > 1:
             yield f"{'Two' if times == 2 else times} {what} have the name '{name}'."
 
 
-def _dependencies(pipeline: Pipeline) -> Problems:
+def _dependency_problems(pipeline: Pipeline) -> Problems:
     names = {job.name for job in pipeline.jobs}
     for job in pipeline.jobs:
         for need in job.depends_on:
@@ -130,11 +130,13 @@ def _dependencies(pipeline: Pipeline) -> Problems:
                 )
         if "" in job.run_after:
             yield f"Job '{job.name}' runs after an experiment without a name."
-    if circle := _circle({job.name: {need for need in job.depends_on if need in names} for job in pipeline.jobs}):
+    if circle := _circular_jobs(
+        {job.name: {need for need in job.depends_on if need in names} for job in pipeline.jobs}
+    ):
         yield f"These jobs wait for each other in a circle: {', '.join(circle)}."
 
 
-def _circle(needs: Mapping[str, set[str]]) -> list[str]:
+def _circular_jobs(needs: Mapping[str, set[str]]) -> list[str]:
     """Return the jobs that can never start, as each of them waits for another one of them."""
     waiting = dict(needs)
     while ready := [name for name, need in waiting.items() if not need & waiting.keys()]:
@@ -144,7 +146,7 @@ def _circle(needs: Mapping[str, set[str]]) -> list[str]:
     return [name for name in waiting if name in needed]
 
 
-def _job(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
+def _job_problems(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
     if not job.groups:
         yield f"Job '{job.name}' has no groups of commands."
         return
@@ -158,19 +160,19 @@ def _job(job: Job, pipeline: Pipeline, where: _ClusterFacts) -> Problems:
         what = f"Group '{group.name}' of job '{job.name}'"
         if not group.commands:
             yield f"{what} has no commands."
-        yield from _hardware(what, group, where.cluster)
+        yield from _hardware_problems(what, group, where.cluster)
     if where.cluster.properties.shares_first_node:
         yield from _nodes_beyond_first(job, where.cluster)
-    yield from _ports(job, where.cluster)
-    yield from _refs(job, pipeline)
+    yield from _port_problems(job, where.cluster)
+    yield from _ref_problems(job, pipeline)
     for command in job.commands():
         what = f"Command '{command.name}' of job '{job.name}'"
-        yield from _script(what, command, where)
-        yield from _place(what, command, where)
-    yield from _outputs(job, where)
+        yield from _script_problems(what, command, where)
+        yield from _place_problems(what, command, where)
+    yield from _output_problems(job, where)
 
 
-def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
+def _hardware_problems(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
     hardware = group.hardware
     for number, unit, least in (
         (hardware.num_nodes, "nodes", 1),
@@ -185,7 +187,7 @@ def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problem
         value = getattr(hardware, name)
         if value is not None and (not value or any(ch.isspace() or not ch.isprintable() for ch in value)):
             yield f"{what}: {name} '{value}' is not a name."
-    yield from _times(what, group, cluster)
+    yield from _time_problems(what, group, cluster)
     for key, value in hardware.sbatch_kwargs.items():
         if not is_variable(key.replace("-", "_")):
             yield f"{what}: sbatch_kwargs has '{key}', which is not an option of sbatch."
@@ -214,7 +216,7 @@ def _nodes_beyond_first(job: Job, cluster: ClusterConfig) -> Problems:
             )
 
 
-def _times(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
+def _time_problems(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
     hardware = group.hardware
     partition = hardware.partition or cluster.partition or ""
     limit = hardware.time_limit or cluster.timeouts.get(partition, cluster.default_timeout)
@@ -229,7 +231,7 @@ def _times(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
         yield f"{what}: time_min {hardware.time_min} is more than the time limit {limit}."
 
 
-def _ports(job: Job, cluster: ClusterConfig) -> Problems:
+def _port_problems(job: Job, cluster: ClusterConfig) -> Problems:
     """Yield a problem for each fixed port that is taken twice on the same machine."""
     taken: dict[tuple[int, int], str] = {}
     for number, group in enumerate(job.groups):
@@ -241,7 +243,7 @@ def _ports(job: Job, cluster: ClusterConfig) -> Problems:
                     yield f"Commands '{other}' and '{command.name}' of job '{job.name}' both want port {port}."
 
 
-def _refs(job: Job, pipeline: Pipeline) -> Problems:
+def _ref_problems(job: Job, pipeline: Pipeline) -> Problems:
     commands = {command.name: command for command in job.commands()}
     waits: dict[str, set[str]] = {name: set() for name in commands}
     for command in commands.values():
@@ -264,7 +266,7 @@ def _refs(job: Job, pipeline: Pipeline) -> Problems:
                     yield f"{what} refers to the {ref.attribute} of '{ref.component}', which has no port."
                 if other is not command:
                     waits[command.name].add(other.name)
-    if circle := _circle(waits):
+    if circle := _circular_jobs(waits):
         yield f"These commands of job '{job.name}' wait for each other to answer: {', '.join(circle)}."
 
 
@@ -273,7 +275,7 @@ def _refs_of(command: Command) -> list[Ref]:
     return [word for word in words if isinstance(word, Ref)]
 
 
-def _script(what: str, command: Command, where: _ClusterFacts) -> Problems:
+def _script_problems(what: str, command: Command, where: _ClusterFacts) -> Problems:
     script = command.script
     if not script.argv or script.argv[0] == "":
         yield f"{what} has nothing to run."
@@ -293,20 +295,20 @@ def _script(what: str, command: Command, where: _ClusterFacts) -> Problems:
             yield f"{what} needs {name}, which is not set in this shell."
         if name in script.env:
             yield f"{what}: {name} is both a secret and a plain variable."
-    texts = [_text(word) for word in (*script.argv, *script.env.values(), script.setup)]
+    texts = [_word_text(word) for word in (*script.argv, *script.env.values(), script.setup)]
     if any("\0" in text for text in texts):
         yield f"{what} has a NUL character in its arguments."
-    for name in _leaks(texts, script.secrets, where):
+    for name in _leaked_secrets(texts, script.secrets, where):
         yield f"{what} has the value of {name} in its arguments, where others can read it; give only its name."
 
 
-def _text(word: str | Ref) -> str:
+def _word_text(word: str | Ref) -> str:
     if isinstance(word, str):
         return word
     return word.before + word.after
 
 
-def _leaks(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> list[str]:
+def _leaked_secrets(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> list[str]:
     """Return the names of secrets whose values stand in `texts`."""
     values = {name: where.environ.get(name, "") for name in secrets}
     values |= {name: value for name, value in where.variables.secrets.items() if looks_secret(name)}
@@ -314,9 +316,9 @@ def _leaks(texts: list[str], secrets: Iterable[str], where: _ClusterFacts) -> li
     return [name for name, value in long.items() if any(value in text for text in texts)]
 
 
-def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
+def _place_problems(what: str, command: Command, where: _ClusterFacts) -> Problems:
     try:
-        image, mounts = _container(command, where.cluster)
+        image, mounts = _command_container(command, where.cluster)
     except NewskillsError as error:
         yield f"{what}: {error}"
         return
@@ -331,10 +333,10 @@ def _place(what: str, command: Command, where: _ClusterFacts) -> Problems:
             f"{what}: the working folder '{command.workdir}' must be absolute, because it is used in a container."
         )
     for path in command.paths:
-        yield from _path(what, path, mounts)
+        yield from _path_problems(what, path, mounts)
 
 
-def _container(command: Command, cluster: ClusterConfig) -> tuple[str | None, tuple[Mount, ...]]:
+def _command_container(command: Command, cluster: ClusterConfig) -> tuple[str | None, tuple[Mount, ...]]:
     """Return the image that a command runs in (None: no container), and its mounts. Raises NewskillsError."""
     if cluster.properties.containers == "job":
         return cluster.ray.image, (*parse_mounts(cluster.mounts), Mount(cluster.job_dir, cluster.job_dir))
@@ -342,25 +344,25 @@ def _container(command: Command, cluster: ClusterConfig) -> tuple[str | None, tu
     return image_of(cluster, command.container), parse_mounts(mounts)
 
 
-def _path(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
+def _path_problems(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
     if not path.startswith("/"):
         yield f"{what}: the path '{path}' must be absolute, because it is used in a container."
-    elif not inside(path, CODE) and not reachable(path, mounts):
+    elif not is_inside(path, CODE) and not is_reachable(path, mounts):
         there = f"the mounts are {', '.join(map(str, mounts))}" if mounts else "there are no mounts"
         yield f"{what}: {path} is not below a mount, so the container cannot see it ({there})."
 
 
-def _outputs(job: Job, where: _ClusterFacts) -> Problems:
+def _output_problems(job: Job, where: _ClusterFacts) -> Problems:
     """Yield a problem for each output path that none of the clients reaches."""
     clients = [command for command in job.commands() if command.role == "client"]
     try:
-        containers = [_container(command, where.cluster) for command in clients]
+        containers = [_command_container(command, where.cluster) for command in clients]
     except NewskillsError:
         return
     if not all(image for image, _ in containers) or not clients or not where.check_paths:
         return
     for path in job.outputs:
-        mount_problems = [list(_path(f"Job '{job.name}'", path, mounts)) for _, mounts in containers]
+        mount_problems = [list(_path_problems(f"Job '{job.name}'", path, mounts)) for _, mounts in containers]
         if all(mount_problems):
             yield from mount_problems[0]
 
@@ -379,5 +381,5 @@ def _hf_home(pipeline: Pipeline, where: _ClusterFacts) -> Problems:
     variables = {**where.variables.secrets, **where.variables.plain}
     if "HF_HOME" not in variables:
         yield f"HF_HOME is not in env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {remedy}."
-    elif not reachable(variables["HF_HOME"], mounts):
+    elif not is_reachable(variables["HF_HOME"], mounts):
         yield f"HF_HOME={variables['HF_HOME']} is not below a mount of cluster '{cluster.name}': mount it, {remedy}."

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent_number
 from newskills.metrics.counting.kinds import KindMetric
-from newskills.metrics.counting.tally import AVERAGE
-from newskills.metrics.verdicts import RatioTerm, ratio
+from newskills.metrics.counting.tally import AVERAGE_MODE
+from newskills.metrics.verdicts import RatioTerm, ratio_of_sums
 
 Said = bool | None
 """Accepted or not; None: no judgement."""
@@ -100,7 +100,9 @@ class AnswerJudgementMetric(ScoreMetric):
             ]
             if judged:
                 lost = numbers["correct_judgements"].unscored
-                numbers |= {name: percent(_share_counts(judged, kind), lost) for name, kind in _SHARES.items()}
+                numbers |= {
+                    name: percent_number(_share_counts(judged, kind), lost) for name, kind in _SHARES.items()
+                }
                 numbers |= {name: _mean_ratio(judged, parts) for name, parts in _RATIOS.items()}
             if NO_ANSWER in numbers:
                 numbers["invalid_judgements"] = numbers.pop(NO_ANSWER)
@@ -111,7 +113,7 @@ def _counted_verdicts(family: str, k: int, expected: bool | None, verdicts: tupl
     """Return the judgements that count: those of the first k runs, or the one that stands for them; nothing of too
     few."""
     first = verdicts[:k]
-    if family == AVERAGE:
+    if family == AVERAGE_MODE:
         return first
     if len(first) < k:
         return ()
@@ -156,11 +158,11 @@ def _mean_ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
             if run < len(taken):
                 kinds[_verdict_kind(expected, taken[run])] += count
         pooled += kinds
-        number = ratio(kinds, parts, 1)
+        number = ratio_of_sums(kinds, parts, 1)
         values.append(100.0 if number is None else number.value)
     value, problems = math.fsum(values) / runs, sum(count for _, _, count in judged)
     total = pooled.total()
-    whole = ratio({part.verdict: pooled[part.verdict] / total for part in parts}, parts, problems)
+    whole = ratio_of_sums({part.verdict: pooled[part.verdict] / total for part in parts}, parts, problems)
     if whole is None:
         return Number(value=value, low=0.0, high=100.0, n=problems, method="linearised")
     half = (whole.high - whole.low) / 2

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap
+from newskills.base.stats import bootstrap_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores
 
-STRONG = 3
+STRONG_WIN_WEIGHT = 3
 _WINS = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "A<B": 0.0, "A<<B": 0.0}
 _RESAMPLES = 1000
 Games = tuple[float, float]
@@ -89,7 +89,7 @@ class ArenaMetric(ScoreMetric):
 
 def _mode_summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
     number = _win_rate(problems, mode)
-    pairs = [games for problem in problems for games in _samples(problem, mode)]
+    pairs = [games for problem in problems for games in _counted_games(problem, mode)]
     invalid = sum(game is None for games in pairs for game in games)
     complete = [[_WINS[game] for game in games if game is not None] for games in pairs if None not in games]
     if number is None:
@@ -106,7 +106,7 @@ def _mode_summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
     }
 
 
-def _samples(problem: list[list[str | None]], mode: str) -> list[list[str | None]]:
+def _counted_games(problem: list[list[str | None]], mode: str) -> list[list[str | None]]:
     """Return the games that a mode counts: of the first sample, of all, or the best of each order."""
     if mode == "pass@1":
         return problem[:1]
@@ -126,17 +126,17 @@ def _game_rank(game: str) -> tuple[float, int]:
 def _game_weight(game: str) -> int:
     """Return what a verdict counts: a strong one (`A>>B`) more than a slight one."""
     if len(game) == len("A>>B"):
-        return STRONG
+        return STRONG_WIN_WEIGHT
     return 1
 
 
 def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number | None:
     """Return the win rate; None without any verdict."""
-    counted = [_weighted_points(_samples(problem, mode)) for problem in problems]
+    counted = [_weighted_points(_counted_games(problem, mode)) for problem in problems]
     judged_games = [games for games in counted if games[1]]
     if not judged_games:
         return None
-    low, high = bootstrap(judged_games, _win_percent, resamples=_RESAMPLES)
+    low, high = bootstrap_interval(judged_games, _win_percent, resamples=_RESAMPLES)
     value = _win_percent(judged_games)
     unscored = len(counted) - len(judged_games)
     return Number(value=value, low=low, high=high, n=len(judged_games), unscored=unscored, method="bootstrap")

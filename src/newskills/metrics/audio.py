@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
-from newskills.metrics.counting.corpus import jackknife, mean_number
-from newskills.metrics.translation import bleu
+from newskills.metrics.counting.corpus import jackknife_number, mean_number
+from newskills.metrics.translation import corpus_bleu
 
 _SUMS = ("substitutions", "insertions", "deletions", "ref_words")
 _GAINS = frozenset({"keyword_precision", "keyword_recall", "keyword_f1", "punct_f1", "cap_accuracy"})
 _UNITS = {"char_rate": 1.0}
 _MACRO = "wer_macro"
-_SHOWN = (
+_SHOWN_METRICS = (
     "wer", _MACRO, "wer_c", "wer_pc", "per", "punct_f1", "cap_accuracy", "cer", "bleu", "comet", "ne_wer", "ne_fnr",
     "keyword_precision", "keyword_recall", "keyword_f1", "hallucination_rate", "judge_score",
 )  # fmt: skip
@@ -41,7 +41,7 @@ class AudioMetric(ScoreMetric):
         "comet": int | float | None,
     }
     headline = ("success_rate",)
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "success_rate", *_SHOWN, NO_ANSWER)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "success_rate", *_SHOWN_METRICS, NO_ANSWER)
 
     def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
         super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
@@ -118,8 +118,10 @@ class AudioMetric(ScoreMetric):
             if name in _SUMS:
                 continue
             unit = _UNITS.get(name, 100.0)
-            score = bleu if name == "bleu" else lambda sums, unit=unit: _ratio_of_sums(sums, unit)
-            per_seed = [number for column in columns[:seeds] if (number := jackknife(column, score)) is not None]
+            score = corpus_bleu if name == "bleu" else lambda sums, unit=unit: _ratio_of_sums(sums, unit)
+            per_seed = [
+                number for column in columns[:seeds] if (number := jackknife_number(column, score)) is not None
+            ]
             if per_seed:
                 rates[name] = mean_number(per_seed)
         return rates

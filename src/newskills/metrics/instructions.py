@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, clustered, is_lost, together
+from newskills.metrics.counting.base import (
+    NO_ANSWER,
+    ScoreMetric,
+    Scores,
+    clustered_number,
+    family_values,
+    is_lost,
+)
 
 _LEVELS = {"strict": "strict_eval", "loose": "loose_eval"}
 _PROMPT, _INSTRUCTION = "prompt_{}_accuracy", "instruction_{}_accuracy"
@@ -48,7 +55,7 @@ class InstructionMetric(ScoreMetric):
             counted = max(map(len, lists))
             for i in range(counted):
                 samples = [followed[i] if followed else None for followed in lists]
-                values = together(samples, [None] * len(samples), [None] * len(samples))
+                values = family_values(samples, [None] * len(samples), [None] * len(samples))
                 self._tally(_INSTRUCTION.format(level)).add(samples, values)
         self._instructions += counted
 
@@ -68,7 +75,9 @@ class InstructionMetric(ScoreMetric):
         prompts = scores.get(_NAMES[0])
         if prompts is None:
             return scores
-        four = [clustered(scores[name], prompts) if "instruction" in name else scores[name] for name in _NAMES]
+        four = [
+            clustered_number(scores[name], prompts) if "instruction" in name else scores[name] for name in _NAMES
+        ]
         mean = Number(
             value=sum(number.value for number in four) / len(four),
             low=sum(number.low for number in four) / len(four),

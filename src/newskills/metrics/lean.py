@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
-from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
+from newskills.metrics.counting.tally import AVERAGE_MODE, Tally, mean_of
 
 
 class LeanMetric(ScoreMetric):
@@ -46,8 +46,8 @@ class LeanMetric(ScoreMetric):
         modes = super().metrics()
         if self._late is None:
             return modes
-        alone, together = self._late.values(AVERAGE), self._late.values("pass")
+        alone, together = self._late.values(AVERAGE_MODE), self._late.values("pass")
         for mode, family, k in self._modes():
-            late = alone[k] if family == AVERAGE else together[k]
+            late = alone[k] if family == AVERAGE_MODE else together[k]
             modes[mode]["timeout_error"] = 100.0 * mean_of(late)
         return modes

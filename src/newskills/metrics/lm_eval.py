@@ -13,7 +13,7 @@ import msgspec
 from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, ScoringFacts, scoring_task
 from newskills.base.lm_eval.figures import FIGURES, column_of
 from newskills.base.lm_eval.package import at_work
-from newskills.base.lm_eval.values import unpacked
+from newskills.base.lm_eval.values import unpack_value
 from newskills.base.records import Number, Row
 from newskills.base.stats import mean_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
@@ -65,7 +65,7 @@ class HarnessMetric(ScoreMetric):
             self._first = self._first or record
             for chosen, metrics in values.items():
                 for metric, value in metrics.items():
-                    self._values[place].setdefault((metric, chosen), []).append(unpacked(value))
+                    self._values[place].setdefault((metric, chosen), []).append(unpack_value(value))
 
     def scores(self, record: Row) -> Scores:
         held = record.get("lm_eval_values")
@@ -159,7 +159,7 @@ class HarnessMetric(ScoreMetric):
                 for key in self._keys():
                     way = known_ways.get(key[0], mean)
                     figures = [way(values[key]) for values in self._values if values.get(key)]
-                    made[key] = (_mean(figures), way)
+                    made[key] = (_mean_or_none(figures), way)
         self._counted = made
         return made
 
@@ -187,7 +187,7 @@ class HarnessMetric(ScoreMetric):
         if way is mean and all(isinstance(one_value, int | float) for one_value in values):
             interval = mean_interval(Counter(values))
             return Number(value=value, low=interval.low, high=interval.high, n=len(values), method=interval.method)
-        figures = sorted(_resampled(values, way))
+        figures = sorted(_resample_figures(values, way))
         if figures:
             low, high = (figures[int(0.025 * len(figures))], figures[int(0.975 * len(figures))])
         else:
@@ -195,7 +195,7 @@ class HarnessMetric(ScoreMetric):
         return Number(value=value, low=low, high=high, n=len(values), method="bootstrap")
 
 
-def _mean(figures: Sequence[Any]) -> float | None:
+def _mean_or_none(figures: Sequence[Any]) -> float | None:
     """Return the mean of figures; the very figure where there is one, None where it is no number."""
     if not figures or not all(isinstance(figure, int | float) or hasattr(figure, "dtype") for figure in figures):
         return None
@@ -204,7 +204,7 @@ def _mean(figures: Sequence[Any]) -> float | None:
     return float(sum(figures) / len(figures))
 
 
-def _resampled(values: Sequence[Any], way: Aggregation) -> list[float]:
+def _resample_figures(values: Sequence[Any], way: Aggregation) -> list[float]:
     """Return figures of documents drawn with replacement, the same in every run; none where they cannot be made."""
     draws = random.Random(0)  # noqa: S311 - the same in every run
     figures = []

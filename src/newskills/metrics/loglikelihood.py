@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap, mean_interval
+from newskills.base.stats import bootstrap_interval, mean_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores, is_lost
 from newskills.metrics.counting.tally import mean_of
 
@@ -105,7 +105,7 @@ class PerplexityMetric(ScoreMetric):
         if len(self._texts) < 2:
             return numbers
         for name, value in self._figures(self._texts).items():
-            low, high = bootstrap(self._texts, partial(self._figure, name))
+            low, high = bootstrap_interval(self._texts, partial(self._figure, name))
             numbers.setdefault("pass@1", {})[name] = Number(
                 value=value, low=low, high=high, n=len(self._texts), method="bootstrap"
             )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import NO_ANSWER, Scores, values_unless_lost
-from newskills.metrics.counting.corpus import jackknife
+from newskills.metrics.counting.corpus import jackknife_number
 from newskills.metrics.counting.seeds import SeedMetric
 
 Quotient = Callable[[Sequence[float]], float]
@@ -38,7 +38,7 @@ class RatioMetric(SeedMetric):
         return self.ratios
 
     def figure(self, name: str, seed: int) -> Number | None:
-        return jackknife([row[seed] for row in self._counts], self.ratios[name])
+        return jackknife_number([row[seed] for row in self._counts], self.ratios[name])
 
 
 def _share_quotient(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Ledger, Number, Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, values_unless_lost
-from newskills.metrics.counting.corpus import jackknife, mean_number
+from newskills.metrics.counting.corpus import jackknife_number, mean_number
 
-ANY = "xx"
+ANY_LANGUAGE = "xx"
 _ORDERS = 4
 _CHRF_BETA = 4
 _COUNTS = {"bleu": "bleu_counts", "chrf": "chrf_counts", "comet": "comet"}
@@ -64,7 +64,9 @@ class TranslationMetric:
         """Count the samples of one segment. Raises DataError where segments have different numbers of samples."""
         self._all.update(predictions)
         source, target = predictions[0]["source_language"], predictions[0]["target_language"]
-        for pair in dict.fromkeys(((source, target), (source, ANY), (ANY, target), (ANY, ANY))):
+        for pair in dict.fromkeys(
+            ((source, target), (source, ANY_LANGUAGE), (ANY_LANGUAGE, target), (ANY_LANGUAGE, ANY_LANGUAGE))
+        ):
             if pair not in self._parts:
                 self._parts[pair] = SegmentMetric(compute_no_answer=False)
             self._parts[pair].update(predictions)
@@ -100,7 +102,11 @@ class TranslationMetric:
         return ()
 
     def _member_pairs(self, source: str, target: str) -> list[Pair]:
-        return [pair for pair in self._segments if source in (ANY, pair[0]) and target in (ANY, pair[1])]
+        return [
+            pair
+            for pair in self._segments
+            if source in (ANY_LANGUAGE, pair[0]) and target in (ANY_LANGUAGE, pair[1])
+        ]
 
     def _seed_deviation(self, source: str, target: str, name: str) -> float | None:
         """Return the standard deviation over seeds; None for a single one."""
@@ -125,14 +131,16 @@ def _sums_of(record: Row, field: str) -> Any:
 
 
 def _general_first(pair: Pair) -> tuple[int, Pair]:
-    return 2 - pair.count(ANY), pair
+    return 2 - pair.count(ANY_LANGUAGE), pair
 
 
 def _pair_numbers(segments: Sequence[Sequence[Row]]) -> dict[str, Number]:
     numbers = {}
     for name in _COUNTS:
         seeds = range(len(segments[0]))
-        per_seed = [jackknife([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds]
+        per_seed = [
+            jackknife_number([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds
+        ]
         present = [number for number in per_seed if number is not None]
         if present:
             numbers[name] = mean_number(present)
@@ -157,7 +165,7 @@ def _mean_by_score(pairs: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
     }
 
 
-def bleu(counts: Sequence[float]) -> float:
+def corpus_bleu(counts: Sequence[float]) -> float:
     """Compute corpus BLEU, 0–100: geometric mean of four precisions, none of them 0 (halved for each), times
     brevity."""
     ours, theirs, *grams = counts
@@ -173,7 +181,7 @@ def bleu(counts: Sequence[float]) -> float:
     return 100 * brevity * math.exp(logarithms / _ORDERS)
 
 
-def chrf(counts: Sequence[float]) -> float:
+def corpus_chrf(counts: Sequence[float]) -> float:
     """Compute corpus chrF2, 0–100: F2 of precision and recall of characters, averaged over the lengths both sides
     have."""
     matched = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
@@ -186,7 +194,7 @@ def chrf(counts: Sequence[float]) -> float:
     return 100 * (1 + _CHRF_BETA) * precision * recall / (_CHRF_BETA * precision + recall)
 
 
-def comet(counts: Sequence[float]) -> float:
+def mean_comet(counts: Sequence[float]) -> float:
     """Return the mean of the segments' scores, in percent."""
     total, segments = counts
     if segments:
@@ -194,4 +202,8 @@ def comet(counts: Sequence[float]) -> float:
     return 0.0
 
 
-SCORES: Mapping[str, Callable[[Sequence[float]], float]] = {"bleu": bleu, "chrf": chrf, "comet": comet}
+SCORES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "bleu": corpus_bleu,
+    "chrf": corpus_chrf,
+    "comet": mean_comet,
+}

@@ -22,7 +22,7 @@ class RatioTerm(NamedTuple):
     below: float
 
 
-def ratio(shares: Mapping[str, float], parts: Iterable[RatioTerm], problems: int) -> Number | None:
+def ratio_of_sums(shares: Mapping[str, float], parts: Iterable[RatioTerm], problems: int) -> Number | None:
     """Compute Σ above / Σ below over problems, in percent, with its interval by linearisation (Cochran 1977,
     §6.3).
 
@@ -69,7 +69,7 @@ class VerdictMetric(ScoreMetric):
             shares = {verdict: numbers[name].value / 100 for verdict, name in self.names.items()}
             problems = min(numbers[name].n for name in self.names.values())
             for name, parts in self.ratios.items():
-                if (number := ratio(shares, parts, problems)) is not None:
+                if (number := ratio_of_sums(shares, parts, problems)) is not None:
                     numbers[name] = number
         return modes
 

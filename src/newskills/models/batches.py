@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import ModelError, NewskillsError
 from newskills.base.records import Failure, Inference, Reply, Request, Row
 
@@ -55,7 +55,7 @@ class BatchModel:
     async def _answers(self, rows: list[Row]) -> Sequence[str | NewskillsError]:
         """Return an answer or an error for each row. A batch that fails is tried again row by row: one row must not
         make others fail."""
-        outcome = await guarded(self._run_batch(rows))
+        outcome = await await_guarded(self._run_batch(rows))
         if not isinstance(outcome, Failure):
             return outcome
         if len(rows) > 1:

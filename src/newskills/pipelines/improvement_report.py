@@ -9,10 +9,10 @@ from pathlib import Path
 from newskills.base.errors import DataError
 from newskills.base.store import atomic_write
 from newskills.recipes.improve.loop import Improvement
-from newskills.recipes.improve.records import BASE, EVALUATIONS, ImproveSpec, RoundRecord, stage_seconds
+from newskills.recipes.improve.records import BASE, EVALUATIONS_FOLDER, ImproveSpec, RoundRecord, stage_seconds
 from newskills.view.comparison import shown
 from newskills.view.comparison.paired_runs import CompareOptions, compare
-from newskills.view.documents.charts import Series, lines
+from newskills.view.documents.charts import Series, line_chart
 from newskills.view.documents.document import Block, Figure, Heading, Paragraph, Table, as_html, as_markdown
 from newskills.view.documents.trainings import training_blocks
 
@@ -125,7 +125,7 @@ def _curve(rounds: list[RoundRecord]) -> Iterator[Block]:
     candidates = [(float(record.round), test.after) for record, test in tested]
     caption = ", ".join(f"{value:.1f} % after round {number:g}" for number, value in kept)
     series = [Series("kept model", kept), Series("candidate", candidates)]
-    yield Figure(lines(series, "round", "percent correct"), f"The kept model: {caption}.")
+    yield Figure(line_chart(series, "round", "percent correct"), f"The kept model: {caption}.")
 
 
 def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
@@ -133,7 +133,7 @@ def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
     guards."""
     if record.test is None:
         return
-    evaluations = spec.output_dir / EVALUATIONS
+    evaluations = spec.output_dir / EVALUATIONS_FOLDER
     yield Heading(f"{record.name} against {record.begun_from}")
     try:
         comparison = compare(
@@ -142,4 +142,4 @@ def _flips(spec: ImproveSpec, record: RoundRecord) -> Iterator[Block]:
     except DataError as error:
         yield Paragraph(error.message)
         return
-    yield from shown.blocks(comparison, FLIPS, level=3)
+    yield from shown.comparison_blocks(comparison, FLIPS, level=3)

@@ -89,13 +89,13 @@ class FewShotText:
         self._retriever = Retriever(config)
         self.fields = (self._query,)
         placeless = msgspec.structs.replace(config, retrieval_file="")
-        self.fingerprint = ["retrieved", _hashed(placeless), self._retriever.digest]
+        self.fingerprint = ["retrieved", _hashed_settings(placeless), self._retriever.digest]
 
     def _use_examples(self, config: FewShotConfig, choice: Template, tags: CodeTags) -> None:
         if choice.fields or config.as_turns:
             self._choice = choice
             self.fields = choice.fields
-            self.fingerprint = ["chosen", _hashed(config), tags.name]
+            self.fingerprint = ["chosen", _hashed_settings(config), tags.name]
             if not choice.fields:
                 self.fingerprint.append(list(self._sets.rows(choice.fill({}))))
         else:
@@ -103,7 +103,7 @@ class FewShotText:
             self.fingerprint = ["fixed", self.fixed]
 
 
-def _hashed(config: FewShotConfig) -> Row:
+def _hashed_settings(config: FewShotConfig) -> Row:
     """Return what of the settings belongs into the prompt's hash, which is as it was before examples could be turns."""
     values = msgspec.structs.asdict(config)
     if not config.as_turns:

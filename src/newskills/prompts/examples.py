@@ -15,7 +15,7 @@ from newskills.prompts.schema import FewShotConfig, read_yaml
 from newskills.prompts.template import MissingField, NullField, Template, TextPosition
 
 FEW_SHOTS = Path(__file__).parent / "few_shot"
-USUAL = 5
+DEFAULT_FEW_SHOTS = 5
 """Examples of a set that a provider builds, where `num_few_shots` says nothing."""
 
 ExampleProvider = Callable[[str], Sequence[Row] | None]
@@ -89,7 +89,7 @@ class ExampleSets:
         if rows is not None:
             rows = [self._with_tags(row) for row in rows]
         elif self._provider is not None and (rows := self._provider(name)) is not None and count is None:
-            rows = rows[:USUAL]
+            rows = rows[:DEFAULT_FEW_SHOTS]
         if rows is None:
             raise UnknownNameError(
                 "few-shot set",

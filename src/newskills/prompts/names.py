@@ -11,8 +11,8 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold
 
-LIBRARY = Path(__file__).parent / "library"
-COLLECTIONS = LIBRARY / "robustness"
+LIBRARY_FOLDER = Path(__file__).parent / "library"
+COLLECTIONS = LIBRARY_FOLDER / "robustness"
 """Folder whose files hold several prompts, by the last part of their names."""
 _PREFERRED = "generic/"
 _KEY = re.compile(r"^([\w.-]+):", re.ASCII | re.MULTILINE)
@@ -21,14 +21,14 @@ _PATHS = ("./", "../", "~")
 
 
 @cache
-def library() -> dict[str, Path]:
+def prompt_files() -> dict[str, Path]:
     """Return name → file of every prompt that comes with newskills, sorted by name."""
     prompts: dict[str, Path] = {}
-    for folder, _, files in os.walk(LIBRARY):
+    for folder, _, files in os.walk(LIBRARY_FOLDER):
         for file in files:
             if file.endswith(".yaml"):
                 path = Path(folder, file)
-                name = path.relative_to(LIBRARY).with_suffix("").as_posix()
+                name = path.relative_to(LIBRARY_FOLDER).with_suffix("").as_posix()
                 if path.parent == COLLECTIONS:
                     keys = _KEY.findall(path.read_text(encoding="utf-8"))
                     prompts |= {f"{name}/{key}": path for key in keys}
@@ -39,12 +39,12 @@ def library() -> dict[str, Path]:
 
 def prompt_names() -> list[str]:
     """Return the names of the prompt library, sorted."""
-    return list(library())
+    return list(prompt_files())
 
 
 def is_library_file(name: str, path: Path) -> bool:
     """Return whether what `find_prompt` returned comes with newskills."""
-    return library().get(name) == path
+    return prompt_files().get(name) == path
 
 
 def find_prompt(spec: str) -> tuple[str, Path]:
@@ -66,11 +66,11 @@ def find_prompt(spec: str) -> tuple[str, Path]:
             raise ConfigError(f"There is no prompt file {path}. {error.message}", hint=error.hint) from error
     else:
         name = _resolve_name(spec)
-    return name, library()[name]
+    return name, prompt_files()[name]
 
 
 def _resolve_name(spec: str) -> str:
-    folded = {fold(name): name for name in library()}
+    folded = {fold(name): name for name in prompt_files()}
     wanted = fold(spec)
     if wanted in folded:
         return folded[wanted]
@@ -83,6 +83,6 @@ def _resolve_name(spec: str) -> str:
         raise ConfigError(f"Several prompts end in '{spec}': {', '.join(fitting)}.", hint="Write the full name.")
     ends: set[str] = set()
     if "/" not in spec:
-        ends = {name.rpartition("/")[2] for name in library()}
+        ends = {name.rpartition("/")[2] for name in prompt_files()}
     hint = "`ns list prompts` shows all names; for a file, give its path, ending in .yaml."
-    raise UnknownNameError("prompt", spec, [*library(), *ends], hint=hint)
+    raise UnknownNameError("prompt", spec, [*prompt_files(), *ends], hint=hint)

@@ -32,7 +32,7 @@ from newskills.prompts.schema import (
 )
 from newskills.prompts.template import MissingField, NullField, TextPosition, value_of
 
-USERS = "of the user"
+USER_SOURCE = "of the user"
 """Source of a prompt that neither newskills nor a publisher has written: a file, a text, messages of the rows."""
 _WORDING = ("system_message", "user_message", "prompt_suffix", "few_shot_examples", "examples_type")
 """Overrides after which a wording is not the published one."""
@@ -88,7 +88,7 @@ class Prompt:
         body: _Body,
         overrides: PromptOverrides,
         template: str = "",
-        source: str = USERS,
+        source: str = USER_SOURCE,
     ) -> None:
         self.name = name
         self.hash = digest
@@ -210,7 +210,7 @@ def _find_source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSou
     """Return the texts of a prompt, and whose wording they are. Raises ConfigError, UnknownNameError, DataError."""
     if not isinstance(spec, str):
         config = to_config(spec, "prompt_config")
-        return ConfigSource(name="from the command line", config=config, places={}), USERS
+        return ConfigSource(name="from the command line", config=config, places={}), USER_SOURCE
     try:
         name, path = find_prompt(spec)
     except UnknownNameError:
@@ -218,7 +218,7 @@ def _find_source(spec: str | Row, overrides: PromptOverrides) -> tuple[ConfigSou
             raise
         name, path = spec, None
     if path is not None and not is_library_file(name, path):
-        return read_source(name, path), USERS
+        return read_source(name, path), USER_SOURCE
     if (official := find_official(name, overrides.official_folders)) is not None:
         entry, folder = official
         label = entry.label

@@ -24,7 +24,7 @@ from newskills.prompts.schema import NO_LIMIT, FewShotConfig
 
 K1 = 1.5
 B = 0.75
-FLOOR = 0.25
+MIN_IDF = 0.25
 MAX_ENTRIES = 1_000_000
 
 
@@ -118,5 +118,5 @@ def _load_index(name: str, size: int, changed: int, field: str) -> tuple[list[Ro
 
 def _inverse_frequencies(documents_with: dict[str, int], size: int) -> dict[str, float]:
     idf = {term: math.log(size - n + 0.5) - math.log(n + 0.5) for term, n in documents_with.items()}
-    floor = FLOOR * sum(idf.values()) / max(1, len(idf))
+    floor = MIN_IDF * sum(idf.values()) / max(1, len(idf))
     return {term: value if value >= 0 else floor for term, value in idf.items()}

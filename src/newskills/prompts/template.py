@@ -98,7 +98,7 @@ class Template:
         return bound
 
 
-def renamed(source: str, place: TextPosition, names: Mapping[str, str]) -> str:
+def rename_fields(source: str, place: TextPosition, names: Mapping[str, str]) -> str:
     """Return the text of a template with its fields renamed by `names`. Raises ConfigError as `Template`."""
     template = Template(source, place)
     slots = dict(template._slots)
@@ -106,13 +106,13 @@ def renamed(source: str, place: TextPosition, names: Mapping[str, str]) -> str:
     for at, part in enumerate(template._parts):
         field = slots.get(at)
         if field is None:
-            texts.append(escaped(part))
+            texts.append(escape_template(part))
         else:
             texts.append(f"{{{names.get(field, field)}}}")
     return "".join(texts)
 
 
-def escaped(text: str) -> str:
+def escape_template(text: str) -> str:
     """Return the template that gives `text` for every record."""
     return text.replace("{", "{{").replace("}", "}}")
 

@@ -13,7 +13,7 @@ from newskills.base.errors import NewskillsError
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.spec import DEFAULT_SLOTS
-from newskills.run.engine.execute import SIGNALLED
+from newskills.run.engine.execute import SIGNAL_EXIT_BASE
 from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
 from newskills.run.hosting.roles import HostedServers
 from newskills.run.planning.plan import BenchmarkRun
@@ -58,7 +58,7 @@ def evaluate_quietly(
         log_dir=str(out / "eval-logs"),
         resume_with=server.resume_with,
     )
-    return _evaluated(name, spec)
+    return _evaluated_files(name, spec)
 
 
 def evaluate_endpoint_quietly(
@@ -68,16 +68,16 @@ def evaluate_endpoint_quietly(
     `evaluate_quietly`."""
     layers = [Layer(resume_with, settings)]
     log_dir = str(out / "eval-logs")
-    return _evaluated(
+    return _evaluated_files(
         name,
         EvaluationSpec(runs=runs, output_dir=out, layers=layers, log_dir=log_dir, resume_with=resume_with),
     )
 
 
-def _evaluated(name: str, spec: EvaluationSpec) -> dict[str, list[Path]]:
+def _evaluated_files(name: str, spec: EvaluationSpec) -> dict[str, list[Path]]:
     plan = plan_evaluation(spec)
     evaluation = evaluate(plan, say=lambda _: None)
-    if evaluation.exit_code > SIGNALLED:
+    if evaluation.exit_code > SIGNAL_EXIT_BASE:
         raise StoppedError(evaluation.message)
     if evaluation.exit_code:
         raise NewskillsError(f"The evaluation of {name} failed: {evaluation.message}")

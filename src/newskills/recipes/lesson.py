@@ -19,19 +19,21 @@ from newskills.base.tables import WIDTH, markdown_table, output_width, table_lin
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.recipes.improve.loop import Improvement, improve
-from newskills.recipes.improve.records import BASE, EVALUATIONS, ImproveKeys, ImproveSpec, ImproveStage
-from newskills.run.planning.plan import RESULTS
+from newskills.recipes.improve.records import BASE, EVALUATIONS_FOLDER, ImproveKeys, ImproveSpec, ImproveStage
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import StepReporter
 
 LESSON = "sorting-lesson"
-PROBLEMS = 300
+PROBLEM_COUNT = 300
 """Held out; enough that a lift of some points is told from chance."""
-FEWEST = 8
+MIN_PROBLEMS = 8
 """Held-out problems with which the first test can say that a model is better."""
-TOKENS = 64
+MAX_REPLY_TOKENS = 64
 """Of a reply at most; four numbers in order take 15, so nobody is cut off who answers as told."""
-SFT = ImproveKeys(problems=704, samples=0, epochs=1.0, learning_rate=2e-3, max_tokens=TOKENS, save_every=20)
-GRPO = ImproveKeys(problems=2000, samples=0, steps=30, learning_rate=3e-4, max_tokens=TOKENS, checked=64)
+SFT = ImproveKeys(
+    problems=704, samples=0, epochs=1.0, learning_rate=2e-3, max_tokens=MAX_REPLY_TOKENS, save_every=20
+)
+GRPO = ImproveKeys(problems=2000, samples=0, steps=30, learning_rate=3e-4, max_tokens=MAX_REPLY_TOKENS, checked=64)
 
 
 class LessonSpec(Struct, frozen=True, kw_only=True):
@@ -47,20 +49,20 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
     data_dir: Path | None = None
     sft: ImproveKeys = SFT
     grpo: ImproveKeys = GRPO
-    problems: int = PROBLEMS
+    problems: int = PROBLEM_COUNT
     timeout: float = 300.0
 
 
-def shortened(spec: LessonSpec, share: float) -> LessonSpec:
+def shorten_lesson(spec: LessonSpec, share: float) -> LessonSpec:
     """Return the lesson with this share of its problems, to train on as to evaluate on, and of its steps."""
     sft, grpo = spec.sft, spec.grpo
     return replace(
         spec,
-        problems=max(FEWEST, round(share * spec.problems)),
-        sft=replace(sft, problems=max(FEWEST, round(share * sft.problems))),
+        problems=max(MIN_PROBLEMS, round(share * spec.problems)),
+        sft=replace(sft, problems=max(MIN_PROBLEMS, round(share * sft.problems))),
         grpo=replace(
             grpo,
-            problems=max(2 * FEWEST, round(share * grpo.problems)),
+            problems=max(2 * MIN_PROBLEMS, round(share * grpo.problems)),
             steps=max(1, round(share * grpo.steps)),
             checked=max(1, round(share * grpo.checked)),
         ),
@@ -97,14 +99,14 @@ class LessonStage(Struct, frozen=True):
 def lesson(spec: LessonSpec, *, say: PrintLine) -> tuple[list[LessonStage], Improvement]:
     """Run the lesson, base → after SFT → after GRPO, and return its stages and which were kept. Raises NewskillsError;
     what is done stays done."""
-    improvement = improve(_improvement(spec, say), say=say)
+    improvement = improve(_improvement_spec(spec, say), say=say)
     names = [BASE, *(record.name for record in improvement.rounds if record.test is not None)]
-    stages = [_stage(name, spec) for name in names]
-    say(f"ended: {improvement.why}\n\n{report(stages, spec)}")
+    stages = [_lesson_stage(name, spec) for name in names]
+    say(f"ended: {improvement.why}\n\n{comparison_report(stages, spec)}")
     return stages, improvement
 
 
-def _improvement(spec: LessonSpec, say: PrintLine) -> ImproveSpec:
+def _improvement_spec(spec: LessonSpec, say: PrintLine) -> ImproveSpec:
     """Return the lesson as a specification of `ns improve`, and write its data: the first problems are solved, the
     others teach by reward."""
     benchmark = get_benchmark(LESSON)
@@ -131,14 +133,14 @@ def _improvement(spec: LessonSpec, say: PrintLine) -> ImproveSpec:
         stages=(sft, grpo),
         data_dir=spec.data_dir,
         timeout=spec.timeout,
-        keys=ImproveKeys(held_out=spec.problems, max_tokens=TOKENS),
+        keys=ImproveKeys(held_out=spec.problems, max_tokens=MAX_REPLY_TOKENS),
         resume_with="ns quickstart",
     )
 
 
-def _stage(name: str, spec: LessonSpec) -> LessonStage:
+def _lesson_stage(name: str, spec: LessonSpec) -> LessonStage:
     """Return the stage of a model as the records of its evaluation have it."""
-    path = spec.output_dir / EVALUATIONS / name / RESULTS / LESSON / "output.jsonl"
+    path = spec.output_dir / EVALUATIONS_FOLDER / name / RESULTS_FOLDER / LESSON / "output.jsonl"
     records = [row for row in read_rows(path) if row["outcome"] != "unscored"]
     return LessonStage(
         name,
@@ -149,14 +151,14 @@ def _stage(name: str, spec: LessonSpec) -> LessonStage:
     )
 
 
-def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
+def comparison_report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
     """Return the paired comparison for a terminal, and write it to report.md as well."""
     scores: list[tuple[object, ...]] = [
         (
             "model",
             "correct",
             "answer anywhere in the reply",
-            f"truncated at {TOKENS} tokens",
+            f"truncated at {MAX_REPLY_TOKENS} tokens",
             "held-out problems",
             "file",
         )
@@ -165,7 +167,7 @@ def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
         scores.append((stage.name, *stage.shares, len(stage.scores), stage.weights))
     lifts: list[tuple[object, ...]] = [("lift on the same problems", "points (95 % interval)", "p", "method")]
     for before, after in pairwise(stages):
-        comparison = compared(after.scores, before.scores)
+        comparison = compare_stages(after.scores, before.scores)
         interval = (
             f"{100 * comparison.difference:+.1f} ({100 * comparison.low:+.1f} to {100 * comparison.high:+.1f})"
         )
@@ -179,10 +181,11 @@ def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
         )
     width = output_width() or WIDTH
     shown = "\n".join([*table_lines(scores[1:], scores[0], width), "", *table_lines(lifts[1:], lifts[0], width)])
-    return f"{shown}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
+    records = f"{spec.output_dir}/eval/<model>/{RESULTS_FOLDER}/{LESSON}/output.jsonl"
+    return f"{shown}\n\nreport    {path}\nrecords   {records}"
 
 
-def compared(after: Mapping[str, float], before: Mapping[str, float]) -> PairedDifference:
+def compare_stages(after: Mapping[str, float], before: Mapping[str, float]) -> PairedDifference:
     """Compare two models on the problems that both have a score for."""
     common = sorted(set(after) & set(before))
     return paired_difference([[before[name]] for name in common], [[after[name]] for name in common])

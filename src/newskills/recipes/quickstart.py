@@ -26,7 +26,7 @@ MODEL = "smollm2"
 SERVING = {"max_concurrent_requests": DEFAULT_SLOTS}
 FETCH = FetchOptions(retries=1, timeout=15.0)
 
-READING = """3/3 done. What the table says:
+READING_TEXT = """3/3 done. What the table says:
 {what}
   pass@1[avg-of-k] is the share of right answers; the interval holds the true value in 95 % of such runs.
   A model of 135M parameters knows little: the point is that every number is real, has its interval, and
@@ -59,7 +59,7 @@ class QuickstartBenchmark(Struct, frozen=True):
         return max(2, round(self.rows * share))
 
 
-PARTS = (
+QUICKSTART_BENCHMARKS = (
     QuickstartBenchmark(
         "reasoning-gym.easy-sum", 50, 4, 48, "sums of two digits, generated here, so the model cannot know them"
     ),
@@ -82,8 +82,8 @@ def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> EvaluationOutcome:
 
     Raises NewskillsError where nothing can be evaluated.
     """
-    say(f"1/3 data: {', '.join(part.name for part in PARTS)}")
-    ready = [(part, run) for part in PARTS if (run := _prepare(part, spec, say)) is not None]
+    say(f"1/3 data: {', '.join(part.name for part in QUICKSTART_BENCHMARKS)}")
+    ready = [(part, run) for part in QUICKSTART_BENCHMARKS if (run := _prepare(part, spec, say)) is not None]
     if not ready:
         raise DataError(
             "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
@@ -109,7 +109,7 @@ def quickstart(spec: QuickstartSpec, *, say: PrintLine) -> EvaluationOutcome:
         ),
         say=say,
     )
-    say(_reading(evaluation, [part for part, _ in ready], spec))
+    say(_explain_scores(evaluation, [part for part, _ in ready], spec))
     return evaluation
 
 
@@ -132,15 +132,15 @@ def _prepare(part: QuickstartBenchmark, spec: QuickstartSpec, say: PrintLine) ->
     )
 
 
-def _reading(evaluation: EvaluationOutcome, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
+def _explain_scores(evaluation: EvaluationOutcome, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
     """Return the text that says what the numbers mean, and what to type next."""
     what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples per problem)" for part in parts)
     if evaluation.exit_code:
         return f"3/3 not finished: {evaluation.message}"
-    return READING.format(what=what, out=spec.output_dir, model=spec.model, activate=activation())
+    return READING_TEXT.format(what=what, out=spec.output_dir, model=spec.model, activate=activation_line())
 
 
-def activation() -> str:
+def activation_line() -> str:
     """Return the line to type first where a shell would not find this `ns`; else an empty text."""
     script = Path(sys.prefix) / "bin" / "activate"
     ns_program = shutil.which("ns")

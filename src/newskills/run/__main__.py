@@ -74,7 +74,7 @@ def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
     return structs.replace(spec, units=tuple(units))
 
 
-def _arguments(argv: list[str]) -> tuple[Path, dict[str, str]]:
+def _parse_arguments(argv: list[str]) -> tuple[Path, dict[str, str]]:
     """Parse the command line into (folder, addresses by role). Raises ConfigError."""
     folder, *rest = argv or [""]
     if not folder or len(rest) % 2 or any(word != "--server" for word in rest[::2]):
@@ -89,7 +89,7 @@ def main(argv: list[str]) -> int:
     """Exit code of the run."""
     collect_less_often()
     try:
-        folder, addresses = _arguments(argv)
+        folder, addresses = _parse_arguments(argv)
         from newskills.run.engine.execute import execute
         from newskills.run.engine.work_queue import execute_shared
         from newskills.run.planning.spec import load_spec

@@ -17,7 +17,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
 from newskills.base.store import write_json
-from newskills.base.tables import WIDTH, output_width, wrapped
+from newskills.base.tables import WIDTH, output_width, wrap_text
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
@@ -25,16 +25,24 @@ from newskills.prompts.official.table import FOLDER as OFFICIAL
 from newskills.prompts.official.table import NEWSKILLS, worded_otherwise
 from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.early_stop import score_metric
-from newskills.run.engine.execute import SIGNALLED, execute
-from newskills.run.hosting.roles import HostedServers, at_servers, check_units, hosted
-from newskills.run.judging.generation import ANSWERS, LOGS, UNIT, JudgeSettings, check_judges, judge, judge_units
+from newskills.run.engine.execute import SIGNAL_EXIT_BASE, execute
+from newskills.run.hosting.roles import HostedServers, at_servers, check_units, host_servers
+from newskills.run.judging.generation import (
+    ANSWERS_FOLDER,
+    LOGS_FOLDER,
+    UNIT_PREFIX,
+    JudgeSettings,
+    check_judges,
+    judge,
+    judge_units,
+)
 from newskills.run.planning.config import GenerationConfig
-from newskills.run.planning.plan import RESULTS, BenchmarkRun, PlannedUnit, WorkPieces, benchmark_units
+from newskills.run.planning.plan import RESULTS_FOLDER, BenchmarkRun, PlannedUnit, WorkPieces, benchmark_units
 from newskills.run.planning.spec import RunResult, RunSpec, Unit
 from newskills.run.planning.until import UNTIL_FILE, StopPlan, UntilRule
 from newskills.run.reporting.environments import say_environment_figures
 from newskills.run.reporting.groups import GroupFor
-from newskills.run.reporting.results import SEEDED, SEEDLESS
+from newskills.run.reporting.results import SEEDED_NAME, SEEDLESS_NAMES
 from newskills.run.reporting.summarize import (
     BENCHMARK_FILE,
     MetricFor,
@@ -45,7 +53,7 @@ from newskills.run.reporting.summarize import (
 )
 from newskills.run.reporting.tables import render
 
-ENDED = ("done", "stopped_early")
+ENDED_STATES = ("done", "stopped_early")
 """What a unit that wants no more rows is."""
 
 
@@ -101,20 +109,20 @@ class EvaluationPlan(Struct, frozen=True, kw_only=True):
 
 def plan_evaluation(spec: EvaluationSpec) -> EvaluationPlan:
     """Plan the evaluation of `spec`. Raises ConfigError, UnknownNameError."""
-    return EvaluationPlan(spec=spec, answers=_answers(spec), judgements=_judgements(spec))
+    return EvaluationPlan(spec=spec, answers=_plan_answers(spec), judgements=_plan_judgements(spec))
 
 
-def _answers(spec: EvaluationSpec) -> list[PlannedUnit]:
+def _plan_answers(spec: EvaluationSpec) -> list[PlannedUnit]:
     planned: list[PlannedUnit] = []
     for run in spec.runs:
         chunks = spec.num_chunks or run.benchmark.chunks or None
-        pieces = WorkPieces(seeds=_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
-        results = spec.output_dir / (ANSWERS if run.name in spec.judges else RESULTS)
+        pieces = WorkPieces(seeds=_run_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
+        results = spec.output_dir / (ANSWERS_FOLDER if run.name in spec.judges else RESULTS_FOLDER)
         planned += benchmark_units(run, results=results, pieces=pieces, layers=spec.layers)
     return planned
 
 
-def _judgements(spec: EvaluationSpec) -> list[PlannedUnit]:
+def _plan_judgements(spec: EvaluationSpec) -> list[PlannedUnit]:
     """Plan the judgements of `spec`. A part of the chunks is not judged: their answers are no whole file."""
     planned: list[PlannedUnit] = []
     for run in spec.runs:
@@ -124,13 +132,13 @@ def _judgements(spec: EvaluationSpec) -> list[PlannedUnit]:
                 run.name,
                 how,
                 output_dir=spec.output_dir,
-                seeds=_seeds(spec, run),
+                seeds=_run_seeds(spec, run),
                 rows=run.input_file.parent,
             )
     return planned
 
 
-def _seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
+def _run_seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
     return tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
 
 
@@ -143,7 +151,7 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
     check_kinds([piece.unit for piece in plan.units])
     check_units(plan.answers, spec.hosting)
     check_judges(plan.judgements, rerun_done=spec.rerun_done)
-    with hosted(spec.hosting, plan.answers, rerun_done=spec.rerun_done) as servers:
+    with host_servers(spec.hosting, plan.answers, rerun_done=spec.rerun_done) as servers:
         units = tuple(piece.unit for piece in at_servers(plan.answers, servers))
         common = RunSpec(
             units=units,
@@ -156,11 +164,11 @@ def evaluate(plan: EvaluationPlan, *, say: PrintLine) -> EvaluationOutcome:
         )
         result = execute(common, until=spec.until)
     _write_down(spec, units, result)
-    if plan.judgements and result.exit_code <= SIGNALLED:
+    if plan.judgements and result.exit_code <= SIGNAL_EXIT_BASE:
         result = _with_judgements(plan, common, result)
     evaluation = EvaluationOutcome(result=result, exit_code=result.exit_code, message=result.message)
-    if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
-        _report(spec, done, evaluation, say)
+    if spec.summarize and not spec.chunk_ids and (done := _finished_benchmarks(spec, result)):
+        _report_evaluation(spec, done, evaluation, say)
         say_environment_figures([unit for unit in units if unit.name in _finished_names(result)], say)
     return evaluation
 
@@ -205,30 +213,32 @@ def _write_down(spec: EvaluationSpec, units: Sequence[Unit], result: RunResult) 
             (folder / UNTIL_FILE).unlink(missing_ok=True)
 
 
-def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
+def _finished_benchmarks(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
     """Return the benchmarks all of whose files are done, those of their judges included; none where a signal ended
     it."""
-    if result.exit_code > SIGNALLED:
+    if result.exit_code > SIGNAL_EXIT_BASE:
         return []
     finished = _finished_names(result)
     return [
         run
         for run in spec.runs
-        if run.name in finished and (run.name not in spec.judges or f"{UNIT}{run.name}" in finished)
+        if run.name in finished and (run.name not in spec.judges or f"{UNIT_PREFIX}{run.name}" in finished)
     ]
 
 
 def _finished_names(result: RunResult) -> set[str]:
     """Return the names of units all of which are done, or stopped because enough is known."""
-    return {unit.name for unit in result.units} - {unit.name for unit in result.units if unit.status not in ENDED}
+    return {unit.name for unit in result.units} - {
+        unit.name for unit in result.units if unit.status not in ENDED_STATES
+    }
 
 
 def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) -> RunResult:
     """Run the judges over benchmarks whose answers are complete, and add their results to those of `answers`."""
     spec = plan.spec
-    logs = str(Path(spec.log_dir) / LOGS) if spec.log_dir else ""
+    logs = str(Path(spec.log_dir) / LOGS_FOLDER) if spec.log_dir else ""
     complete = _finished_names(answers)
-    judgements = [piece for piece in plan.judgements if piece.unit.name.removeprefix(UNIT) in complete]
+    judgements = [piece for piece in plan.judgements if piece.unit.name.removeprefix(UNIT_PREFIX) in complete]
     if not judgements:
         return answers
     beside = describe_judges(spec.runs, common.units, [piece.unit for piece in judgements])
@@ -250,7 +260,9 @@ def check_kinds(units: Sequence[Unit]) -> None:
         else:
             names = []
         others = [
-            name for name in names if (name in SEEDLESS if unit.seed is not None else SEEDED.fullmatch(name))
+            name
+            for name in names
+            if (name in SEEDLESS_NAMES if unit.seed is not None else SEEDED_NAME.fullmatch(name))
         ]
         if others:
             raise DataError(
@@ -303,7 +315,7 @@ def describe_judges(
     builder = RunBuilder(os.environ)
     files = {}
     for run in runs:
-        unit = next((unit for unit in judges if unit.name == f"{UNIT}{run.name}"), None)
+        unit = next((unit for unit in judges if unit.name == f"{UNIT_PREFIX}{run.name}"), None)
         if unit is None:
             continue
         prompt = builder.prompt(_as_here(unit.config, run))
@@ -319,7 +331,7 @@ def describe_judges(
     return files
 
 
-def _report(
+def _report_evaluation(
     spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: EvaluationOutcome, say: PrintLine
 ) -> None:
     options = SummaryOptions(
@@ -338,7 +350,7 @@ def _report(
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100, output_width() or WIDTH))
     if note := _own_wording(spec, done):
-        say("\n".join(wrapped(note, output_width())))
+        say("\n".join(wrap_text(note, output_width())))
     for name, record in evaluation.result.until.items():
         go_on = " Run the command without --until to ask the others." if record.partial else ""
         say(f"{name}: {record.sentence()}{go_on}")
@@ -359,7 +371,7 @@ def _own_wording(spec: EvaluationSpec, done: Sequence[BenchmarkRun]) -> str:
     for run in done:
         if run.benchmark.defaults.get("prompt_source") == NEWSKILLS:
             continue
-        own = own_prompts(spec.output_dir.joinpath(RESULTS, *run.name.split(".")))
+        own = own_prompts(spec.output_dir.joinpath(RESULTS_FOLDER, *run.name.split(".")))
         if any(map(worded_otherwise, own)):
             names.append(run.name)
     if not names:

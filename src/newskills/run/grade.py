@@ -54,7 +54,7 @@ def grade_rows(
     if executes(made):
         return _execute(rows, made, sandbox, environment)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made), processes=processes)
-    return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
+    return _grade_rows(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
 
 def with_answers(rows: Iterable[tuple[str, Row]], grader: Grader | ExecutingGrader) -> Iterator[Row]:
@@ -84,7 +84,7 @@ def without_reasoning(rows: Iterable[Row], end: str) -> Iterator[Row]:
         yield row
 
 
-def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -> Iterator[Row]:
+def _grade_rows(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -> Iterator[Row]:
     waiting: deque[Row] = deque()
 
     def feed() -> Iterator[Row]:
@@ -94,7 +94,7 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
 
     with WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits) as pool:
         for result in pool.map(feed()):
-            yield _judged(waiting.popleft(), as_score(result, label))
+            yield _judged_row(waiting.popleft(), as_score(result, label))
 
 
 def _execute(
@@ -156,13 +156,13 @@ class ExecutedGrading:
                 score = verdict.result()
                 if self._fatal:
                     raise self._fatal[0]
-                yield _judged(row, score)
+                yield _judged_row(row, score)
         finally:
             for _, verdict in waiting:
                 verdict.cancel()
 
 
-def _judged(row: Row, score: Score) -> Row:
+def _judged_row(row: Row, score: Score) -> Row:
     for stale in ("outcome_cause", "why"):
         row.pop(stale, None)
     return row | verdict_fields(row, score)

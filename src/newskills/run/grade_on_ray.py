@@ -19,7 +19,7 @@ from newskills.graders import make_grader
 from newskills.run.grade import grade_rows, with_answers, without_reasoning
 from newskills.sandbox.config import SandboxConfig
 
-RANGE = 4 << 20
+RANGE_BYTES = 4 << 20
 """Bytes that a task grades; a range ends with a line."""
 
 
@@ -65,7 +65,7 @@ class RangeGrader:
         return {"rows": b"".join(lines), "error": error}
 
 
-def file_ranges(files: Sequence[str], size: int = RANGE) -> Iterator[FileRange]:
+def file_ranges(files: Sequence[str], size: int = RANGE_BYTES) -> Iterator[FileRange]:
     """Yield ranges of bytes that cover all of the files, in order. Raises DataError."""
     for name in files:
         with open_for_reading(Path(name)) as file:
@@ -85,7 +85,7 @@ def grade_on_ray(
     config: Row,
     sandbox: SandboxConfig,
     *,
-    size: int = RANGE,
+    size: int = RANGE_BYTES,
     end_reasoning: str = "",
 ) -> Iterator[Row]:
     """Yield all rows of these files graded, as `grade_rows` does. Raises DataError with what a task said, and as

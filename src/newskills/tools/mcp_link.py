@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import ConfigError, FatalToolError
 from newskills.base.records import Failure
 
@@ -66,7 +66,7 @@ class McpLink:
         self._context, self._log, self._secrets = client, log, [secret for secret in secrets if secret]
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(guarded(self._keep()))
+        self._task = asyncio.create_task(await_guarded(self._keep()))
 
     @property
     def client(self) -> Client:

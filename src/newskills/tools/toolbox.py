@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import (
     ConfigError,
     NewskillsError,
@@ -128,7 +128,7 @@ class ProviderToolbox:
             except NewskillsError as error:
                 return error
 
-        outcome = await guarded(work())
+        outcome = await await_guarded(work())
         if isinstance(outcome, Failure):
             raise ToolError(f"{tool.spec.name} failed: {outcome.message}")
         if isinstance(outcome, NewskillsError):

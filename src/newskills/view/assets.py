@@ -31,8 +31,8 @@ SCRIPTS = (
 """Modules of the page, each after those that it imports."""
 LIBRARIES = ("katex.min.js", "markdown-it.min.js")
 """Of others, as they are published, each with its licence beside it."""
-NAMES = frozenset({"index.html", "style.css", "icon.svg", *LIBRARIES, *SCRIPTS})
-KINDS = {
+ASSET_NAMES = frozenset({"index.html", "style.css", "icon.svg", *LIBRARIES, *SCRIPTS})
+CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
@@ -43,18 +43,18 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.
 
 
 @cache
-def asset(name: str) -> bytes | None:
+def read_asset(name: str) -> bytes | None:
     """Read a file of the page; None for a name that is none."""
-    if name in NAMES:
+    if name in ASSET_NAMES:
         return files(__package__).joinpath("static", name).read_bytes()
     return None
 
 
-def bundle() -> bytes:
+def script_bundle() -> bytes:
     """Join all modules to one script, each in a scope of its own: a browser loads no modules from `file://`."""
     parts = []
     for name in SCRIPTS:
-        text = (asset(name) or b"").decode()
+        text = (read_asset(name) or b"").decode()
         exported = ", ".join(match[2] for match in _EXPORT.finditer(text))
         body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];', text))
         parts.append(f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n')

@@ -22,9 +22,9 @@ from newskills.base.http.blocking import BlockingResponse, open_url
 
 LARGEST_TALK = 4 << 20
 """Bytes of a request."""
-PATIENCE = 600.0
+PATIENCE_SECONDS = 600.0
 """Seconds that the model may be silent."""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 
 
 class ChatOptions(Struct, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     model: ServedModel
     options: ChatOptions
-    timeout = PATIENCE
+    timeout = PATIENCE_SECONDS
 
     def do_GET(self) -> None:
         if not self._allowed():
@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
                 headers={"Content-Type": "application/json"},
                 private={"Authorization": f"Bearer {self.model.key}"} if self.model.key else {},
                 body=msgspec.json.encode(self._request(messages)),
-                timeout=PATIENCE,
+                timeout=PATIENCE_SECONDS,
                 environ={},
                 redirects=0,
             )
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _head(self, status: int, kind: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Content-Security-Policy", CONTENT_POLICY)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cache-Control", "no-store")
 

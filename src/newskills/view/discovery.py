@@ -15,17 +15,23 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.run.load_testing.result import SUMMARY as LOAD_TEST
-from newskills.run.reporting.results import NOT_BENCHMARKS, RESULTS, SEEDED, SEEDLESS, benchmark_name
+from newskills.run.reporting.results import (
+    NOT_BENCHMARKS,
+    RESULTS_FOLDER,
+    SEEDED_NAME,
+    SEEDLESS_NAMES,
+    benchmark_name,
+)
 from newskills.view.folders import Folders
 
-ASYNC = "-async"
-DEEPEST = 9
+ASYNC_SUFFIX = "-async"
+MAX_DEPTH = 9
 MOST_FOLDERS = 50_000
 """Folders that are walked through; what lies beyond is left out, and said."""
 METRICS_LINES = "metrics.jsonl"
 RUN_STATE = ".run.json"
-FACTS = ("metrics.json", "metrics_extended.json", "benchmark.json")
-SKIPPED = ("checkpoint-", "global_step", "wandb", "tensorboard", "__pycache__", "node_modules")
+FACT_FILES = ("metrics.json", "metrics_extended.json", "benchmark.json")
+SKIPPED_PREFIXES = ("checkpoint-", "global_step", "wandb", "tensorboard", "__pycache__", "node_modules")
 
 
 class OutputFile(Struct, frozen=True, kw_only=True):
@@ -41,7 +47,7 @@ class OutputFile(Struct, frozen=True, kw_only=True):
     @property
     def output(self) -> Path:
         """The file that the run makes in the end."""
-        return self.path.with_name(self.path.name.removesuffix(ASYNC))
+        return self.path.with_name(self.path.name.removesuffix(ASYNC_SUFFIX))
 
 
 class BenchmarkFiles(Struct, frozen=True, kw_only=True):
@@ -129,12 +135,12 @@ class _Walk:
             self.trainings.append(folder)
         if LOAD_TEST in files:
             self.load_tests.append(folder)
-        outputs = tuple(_outputs(folder, files))
+        outputs = tuple(_output_files(folder, files))
         if not outputs:
             return
         parts = folder.parts
-        if RESULTS in parts[:-1]:
-            run = Path(*parts[: len(parts) - 1 - parts[::-1].index(RESULTS)])
+        if RESULTS_FOLDER in parts[:-1]:
+            run = Path(*parts[: len(parts) - 1 - parts[::-1].index(RESULTS_FOLDER)])
         else:
             run = folder if folder in self.folders.roots else folder.parent
         if not any(run.is_relative_to(root) for root in self.folders.roots):
@@ -148,7 +154,7 @@ def discover_all(folders: Folders) -> Catalog:
     """Discover everything in the given folders, by name. Never raises for what lies in them."""
     walk = _Walk(folders)
     for root in folders.roots:
-        walk.folder(root, DEEPEST)
+        walk.folder(root, MAX_DEPTH)
     if walk.seen > MOST_FOLDERS:
         walk.notes.append(f"Only the first {MOST_FOLDERS:,} folders were looked at: name a folder further down.")
     runs = {}
@@ -168,32 +174,32 @@ def discover_all(folders: Folders) -> Catalog:
 
 def _is_worth(entry: os.DirEntry[str]) -> bool:
     name = entry.name
-    return not (name.startswith((".", *SKIPPED)) or "-logs" in name or name in NOT_BENCHMARKS)
+    return not (name.startswith((".", *SKIPPED_PREFIXES)) or "-logs" in name or name in NOT_BENCHMARKS)
 
 
 def _is_output(name: str) -> bool:
     if not name.startswith("output"):
         return False
-    stem = name.removesuffix(ASYNC)
-    return stem.endswith(".jsonl") and (stem in SEEDLESS or "-rs" in stem or "chunk" in stem)
+    stem = name.removesuffix(ASYNC_SUFFIX)
+    return stem.endswith(".jsonl") and (stem in SEEDLESS_NAMES or "-rs" in stem or "chunk" in stem)
 
 
 def _is_about_outputs(name: str) -> bool:
-    return name in (METRICS_LINES, LOAD_TEST, "samples.jsonl", *FACTS) or name.endswith(RUN_STATE)
+    return name in (METRICS_LINES, LOAD_TEST, "samples.jsonl", *FACT_FILES) or name.endswith(RUN_STATE)
 
 
-def _outputs(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:
+def _output_files(folder: Path, files: dict[str, os.stat_result]) -> Iterator[OutputFile]:
     """Yield the outputs: of a finished file and its log, the file; chunks only where the merged file does not
     exist."""
     outputs = []
     for name, status in files.items():
-        stem = name.removesuffix(ASYNC)
+        stem = name.removesuffix(ASYNC_SUFFIX)
         if not _is_output(name) or (name != stem and stem in files):
             continue
         merged = stem.partition("_chunk_")[0].partition("-chunk")[0].removesuffix(".jsonl") + ".jsonl"
         if merged != stem and merged in files:
             continue
-        seeded = SEEDED.fullmatch(merged)
+        seeded = SEEDED_NAME.fullmatch(merged)
         outputs.append(
             OutputFile(
                 path=folder / name,

@@ -21,29 +21,29 @@ from msgspec import Struct
 from newskills.base.errors import DataError, NewskillsError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import atomic_folder
-from newskills.view.assets import LIBRARIES, asset, bundle
+from newskills.view.assets import LIBRARIES, read_asset, script_bundle
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.load_tests import load_tests_page
-from newskills.view.pages.matrix import matrix
-from newskills.view.pages.overview import overview
+from newskills.view.pages.matrix import score_matrix
+from newskills.view.pages.overview import overview_page
 from newskills.view.pages.sample import media_bytes, sample_page
-from newskills.view.pages.training import rollouts, training_page
-from newskills.view.records import brief
-from newskills.view.tables import encoded, samples_of
+from newskills.view.pages.training import step_rollouts, training_page
+from newskills.view.records import brief_row
+from newskills.view.tables import encode_samples, samples_of
 
-CHUNK = 50
+CHUNK_RECORDS = 50
 """Samples of one script."""
 MOST_COMPARED = 8
 """Runs of a benchmark of which every pair is compared; of more, each with the first one."""
 MOST_STEPS = 20
 """Steps of a training whose samples are exported."""
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; "
     "media-src 'self' file:; base-uri 'none'; form-action 'none'"
 )
-ENDINGS = {
+MEDIA_SUFFIXES = {
     "image/png": "png",
     "image/jpeg": "jpg",
     "image/gif": "gif",
@@ -93,27 +93,27 @@ class _Writer:
         (self._folder / "data").mkdir()
         (self._folder / "media").mkdir()
         (self._folder / "static").mkdir()
-        page = overview(self._library)
+        page = overview_page(self._library)
         self._answer("overview", {}, page)
-        self._answer("matrix", {}, matrix(self._library))
+        self._answer("matrix", {}, score_matrix(self._library))
         for run in page["runs"]:
-            self._answer("overview", {"run": run["id"]}, overview(self._library, run=run["id"]))
+            self._answer("overview", {"run": run["id"]}, overview_page(self._library, run=run["id"]))
             for benchmark in run["benchmarks"]:
                 self._benchmark(run["id"], benchmark)
         for benchmark in page["benchmarks"]:
             at = {"benchmark": benchmark}
-            self._answer("overview", at, overview(self._library, benchmark=benchmark))
+            self._answer("overview", at, overview_page(self._library, benchmark=benchmark))
             self._comparisons(benchmark, [run["id"] for run in page["runs"] if benchmark in run["benchmarks"]])
         self._trainings(page["trainings"])
         self._answer("load_tests", {}, load_tests_page(self._library))
-        self._script("manifest", {"answers": self._answers, "samples": self._sets, "chunk": CHUNK})
+        self._script("manifest", {"answers": self._answers, "samples": self._sets, "chunk": CHUNK_RECORDS})
         self._page()
 
     def _benchmark(self, run: str, benchmark: str) -> None:
         at = {"run": run, "benchmark": benchmark}
         indexed = self._library.indexed(run, benchmark)
         self._answer("benchmark", at, benchmark_page(self._library, run, benchmark))
-        data = base64.b64encode(encoded(self._library.folders, indexed, samples_of(indexed))).decode()
+        data = base64.b64encode(encode_samples(self._library.folders, indexed, samples_of(indexed))).decode()
         self._answer("columns", at, data)
         total = sum(index.rows for index in indexed.indexes)
         each = -(-self._most // len(indexed.indexes)) if indexed.indexes else 0
@@ -129,14 +129,14 @@ class _Writer:
             )
 
     def _samples(self, at: dict[str, str], indexed: IndexedBenchmark, file: int, count: int) -> list[str]:
-        """Write scripts with `CHUNK` samples each; return their names."""
+        """Write scripts with `CHUNK_RECORDS` samples each; return their names."""
         names = []
-        for start in range(0, count, CHUNK):
+        for start in range(0, count, CHUNK_RECORDS):
             chunk = []
-            for number in range(start, min(start + CHUNK, count)):
+            for number in range(start, min(start + CHUNK_RECORDS, count)):
                 page = sample_page(self._library, at["run"], at["benchmark"], file, number)
                 self._media(page)
-                chunk.append({"brief": brief(indexed.indexes[file], number), "page": page})
+                chunk.append({"brief": brief_row(indexed.indexes[file], number), "page": page})
             names.append(self._script(self._next(), chunk))
         return names
 
@@ -149,7 +149,7 @@ class _Writer:
                 )
             except DataError:
                 continue
-            name = f"{hashlib.blake2b(content, digest_size=12).hexdigest()}.{ENDINGS[kind]}"
+            name = f"{hashlib.blake2b(content, digest_size=12).hexdigest()}.{MEDIA_SUFFIXES[kind]}"
             (self._folder / "media" / name).write_bytes(content)
             medium["file"] = name
 
@@ -173,7 +173,7 @@ class _Writer:
         for name in names:
             steps = training_page(self._library, [name])["trainings"][0]["sample_steps"]
             for step in steps[:: max(1, -(-len(steps) // MOST_STEPS))]:
-                self._answer("rollouts", {"id": name, "step": step}, rollouts(self._library, name, step))
+                self._answer("rollouts", {"id": name, "step": step}, step_rollouts(self._library, name, step))
 
     def _answer(self, name: str, parameters: Row, value: Any) -> None:
         key = f"{name}?{urlencode({key: str(item) for key, item in parameters.items()})}"
@@ -197,13 +197,13 @@ class _Writer:
         return name
 
     def _page(self) -> None:
-        page = (asset("index.html") or b"").decode()
+        page = (read_asset("index.html") or b"").decode()
         page = page.replace('<html lang="en">', '<html lang="en" data-exported="yes">')
-        policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'
         page = page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}')
         page = page.replace('<script type="module" src="static/app.js">', '<script defer src="static/app.js">')
         (self._folder / "index.html").write_text(page, encoding="utf-8")
         static = self._folder / "static"
-        (static / "app.js").write_bytes(bundle())
+        (static / "app.js").write_bytes(script_bundle())
         for name in ("style.css", "icon.svg", *LIBRARIES):
-            (static / name).write_bytes(asset(name) or b"")
+            (static / name).write_bytes(read_asset(name) or b"")

@@ -29,21 +29,21 @@ _HUNK = re.compile(r"^(?:diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
 def face_of(row: Row) -> list[Row]:
     """Return the blocks of a record."""
     makers = (
-        _program,
+        _program_blocks,
         _failed_test,
         _test_classes,
-        _instructions,
-        _options,
-        _calls,
-        _judgements,
-        _tests,
-        _patch,
-        _steps,
+        _instruction_blocks,
+        _option_blocks,
+        _call_blocks,
+        _judgement_blocks,
+        _test_blocks,
+        _patch_blocks,
+        _step_blocks,
     )
     return [block for make in makers for block in make(row)]
 
 
-def votes(answers: Sequence[str | None], gold: str | None) -> list[Row]:
+def vote_block(answers: Sequence[str | None], gold: str | None) -> list[Row]:
     """Return the block of the answers of several samples of a problem, those with most votes first; none for one
     sample or where none has an answer."""
     if len(answers) < 2 or not any(answers):
@@ -55,7 +55,7 @@ def votes(answers: Sequence[str | None], gold: str | None) -> list[Row]:
     return [{"kind": "votes", "title": "Answers of all seeds", "groups": groups, "total": len(answers)}]
 
 
-def _program(row: Row) -> Iterator[Row]:
+def _program_blocks(row: Row) -> Iterator[Row]:
     code = row.get("completion")
     if isinstance(code, str) and code.strip():
         suspicious = row.get("suspicious")
@@ -85,7 +85,7 @@ def _test_classes(row: Row) -> Iterator[Row]:
         yield {"kind": "checks", "title": "Tests", "items": items[:MOST_ITEMS]}
 
 
-def _instructions(row: Row) -> Iterator[Row]:
+def _instruction_blocks(row: Row) -> Iterator[Row]:
     """Yield the instructions of IFEval's kind, and which of them were followed."""
     names, strict = row.get("instruction_id_list"), row.get("strict_eval")
     followed = strict.get("follow_instruction_list") if isinstance(strict, dict) else None
@@ -108,7 +108,7 @@ def _instructions(row: Row) -> Iterator[Row]:
     yield {"kind": "checks", "title": "Instructions", "items": items[:MOST_ITEMS]}
 
 
-def _options(row: Row) -> Iterator[Row]:
+def _option_blocks(row: Row) -> Iterator[Row]:
     """Yield the options of a multiple-choice question, with the expected and the chosen one."""
     gold, chosen = row.get("expected_answer"), row.get("predicted_answer")
     if not isinstance(gold, str) or not re.fullmatch(r"[A-Z]", gold.strip()):
@@ -140,7 +140,7 @@ def _listed_options(value: Any) -> list[tuple[str, str]]:
     return []
 
 
-def _calls(row: Row) -> Iterator[Row]:
+def _call_blocks(row: Row) -> Iterator[Row]:
     """Yield the calls that were expected beside those that were made, argument by argument."""
     wanted = row.get("ground_truth")
     if (
@@ -180,7 +180,7 @@ def _call_row(name: str | None, accepted: Any, call: Any) -> Row:
     return {"expected": name, "actual": None if call is None else call.name, "arguments": arguments}
 
 
-def _judgements(row: Row) -> Iterator[Row]:
+def _judgement_blocks(row: Row) -> Iterator[Row]:
     """Yield what judges wrote, with the verdict that was read of it; both orders of a comparison."""
     texts = {name: row[name] for name in row if name == "judgement" or name.startswith("judgement-")}
     items = [
@@ -203,7 +203,7 @@ def _read_verdict(row: Row) -> str:
     return ""
 
 
-def _tests(row: Row) -> Iterator[Row]:
+def _test_blocks(row: Row) -> Iterator[Row]:
     """Yield the report of a task's own tests, and the end of their output."""
     report = next((row[name] for name in _REPORTS if isinstance(row.get(name), dict)), None)
     if report is None:
@@ -221,13 +221,13 @@ def _tests(row: Row) -> Iterator[Row]:
         yield {"kind": "output", "title": "Output of the tests", "text": output[-LONGEST_OUTPUT:]}
 
 
-def _patch(row: Row) -> Iterator[Row]:
+def _patch_blocks(row: Row) -> Iterator[Row]:
     patch = row.get("model_patch")
     if isinstance(patch, str) and _HUNK.search(patch):
         yield {"kind": "diff", "title": "Patch", "text": patch[: 10 * LONGEST_OUTPUT]}
 
 
-def _steps(row: Row) -> Iterator[Row]:
+def _step_blocks(row: Row) -> Iterator[Row]:
     """Yield the steps of an agent: thought, command, output, exit code, seconds."""
     steps = row.get("steps")
     if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):

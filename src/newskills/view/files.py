@@ -16,7 +16,7 @@ from newskills.run.reporting.summarize import BENCHMARK_FILE, EXTENDED_FILE, MET
 from newskills.view.discovery import BenchmarkFiles, OutputFile
 from newskills.view.folders import Folders
 
-LARGEST = 64 << 20
+MAX_FILE_BYTES = 64 << 20
 """Bytes of a JSON file that is read."""
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -24,12 +24,12 @@ _decoder = msgspec.json.Decoder(dict[str, Any])
 def read_json(folders: Folders, path: Path) -> Row:
     """Return the object in the file; an empty one where there is none."""
     try:
-        return _decoder.decode(folders.read(path, LARGEST))
+        return _decoder.decode(folders.read(path, MAX_FILE_BYTES))
     except (DataError, OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
 
 
-def table(value: Any) -> Row:
+def table_or_empty(value: Any) -> Row:
     """Return `value` where it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
@@ -41,10 +41,10 @@ def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
     metrics = read_json(folders, folder / METRICS_FILE)
     extended = read_json(folders, folder / EXTENDED_FILE)
     name = results.name if results.name in metrics else next(iter(metrics), results.name)
-    return table(metrics.get(name)), table(extended.get(name))
+    return table_or_empty(metrics.get(name)), table_or_empty(extended.get(name))
 
 
-def described(folders: Folders, results: BenchmarkFiles) -> Row:
+def read_description(folders: Folders, results: BenchmarkFiles) -> Row:
     """Read benchmark.json: version, prompt, grader, data."""
     return read_json(folders, results.folder / BENCHMARK_FILE)
 
@@ -54,7 +54,7 @@ def state_of(folders: Folders, file: OutputFile) -> Row:
     return read_json(folders, OutputPaths(file.output).state)
 
 
-def number(value: Any) -> float | None:
+def finite_number(value: Any) -> float | None:
     """Return `value` where it is a finite number, else None."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     return value if fine else None
@@ -62,8 +62,8 @@ def number(value: Any) -> float | None:
 
 def is_newer(version: str) -> bool:
     """Return whether `version`, as `0.2.0`, is later than that of this newskills; false where it is empty."""
-    return _release(version) > _release(__version__)
+    return _release_numbers(version) > _release_numbers(__version__)
 
 
-def _release(version: str) -> tuple[int, ...]:
+def _release_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())

@@ -14,13 +14,13 @@ from newskills.base.store import LONGEST_LINE
 from newskills.run.reporting.predictions import Decoder, decoder_of
 from newskills.view.filters.columns import UNGRADED, SampleFacts
 from newskills.view.filters.matching import OUTCOMES as FILTER_OUTCOMES
-from newskills.view.filters.matching import fields_of_filter, predicate, sample_filter
+from newskills.view.filters.matching import fields_of_filter, filter_predicate, sample_filter
 from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark
 from newskills.view.pages.graded import GradedScores, graded_scores
 from newskills.view.records import read_record
-from newskills.view.rows import DAMAGED, NO_TOKENS, OUTCOMES
+from newskills.view.rows import DAMAGED_CODE, NO_TOKENS, OUTCOME_NAMES
 from newskills.view.scans.viewed import filter_columns, label_columns
 
 TURN_SECONDS = 0.25
@@ -54,13 +54,13 @@ def filter_records(folders: Folders, indexed: IndexedBenchmark, text: str, file:
     """
     columns = filter_columns(folders, indexed)
     tree = sample_filter(text, columns)
-    fits, fields = predicate(tree, columns), fields_of_filter(tree, columns)
+    fits, fields = filter_predicate(tree, columns), fields_of_filter(tree, columns)
     until = time.monotonic() + TURN_SECONDS
     hits: list[list[int]] = []
     next_place: list[int] | None = None
     for place in range(file, len(indexed.indexes)):
         start = number if place == file else 0
-        for record, facts in enumerate(_facts(indexed, place, start, fields), start):
+        for record, facts in enumerate(_sample_facts(indexed, place, start, fields), start):
             if facts is not None and fits(facts):
                 hits.append([place, record])
             if record % LOOK_AT_CLOCK_EVERY == 0 and record > start and time.monotonic() > until:
@@ -74,22 +74,24 @@ def filter_records(folders: Folders, indexed: IndexedBenchmark, text: str, file:
     return {"hits": hits, "next": next_place, "done": done, "total": total}
 
 
-def _facts(indexed: IndexedBenchmark, place: int, start: int, fields: set[str]) -> Iterator[SampleFacts | None]:
+def _sample_facts(
+    indexed: IndexedBenchmark, place: int, start: int, fields: set[str]
+) -> Iterator[SampleFacts | None]:
     """Yield what a filter may ask of each record of a file from `start` on; None for a line that is no record."""
     index = indexed.indexes[place]
     graded = graded_scores(indexed.results)
     outcomes, causes, identities = (column[start:] for column in index.columns("outcome", "cause", "id"))
     seed = indexed.results.files[place].seed
-    rows = _rows(index, start, fields)
+    rows = _record_rows(index, start, fields)
     for number, (code, cause, identity, row) in enumerate(
         zip(outcomes, causes, identities, rows, strict=False), start + 1
     ):
-        if code == DAMAGED or row is None:
+        if code == DAMAGED_CODE or row is None:
             yield None
             continue
         if "id" in fields and row.get("id") in (None, ""):
             row["id"] = f"line {number}"
-        outcome = OUTCOMES[code] or UNGRADED
+        outcome = OUTCOME_NAMES[code] or UNGRADED
         if graded is None:
             score = _SCORES.get(outcome)
         else:
@@ -98,7 +100,7 @@ def _facts(indexed: IndexedBenchmark, place: int, start: int, fields: set[str]) 
         yield SampleFacts(indexed.run.id, indexed.results.name, seed, outcome, cause_name, score, row)
 
 
-def _rows(index: FileIndex, start: int, fields: set[str]) -> Iterator[Row | None]:
+def _record_rows(index: FileIndex, start: int, fields: set[str]) -> Iterator[Row | None]:
     """Yield the `fields` of each record from `start` on, out of the index where it has them."""
     if index.file.unfinished:
         for number in range(start, index.rows):
@@ -113,10 +115,10 @@ def _rows(index: FileIndex, start: int, fields: set[str]) -> Iterator[Row | None
     else:
         decoder = decoder_of(dict.fromkeys(fields, Any))
         for line in index.lines(range(start, index.rows), LONGEST_LINE):
-            yield None if line is None else _decoded(decoder, line)
+            yield None if line is None else _decode_row(decoder, line)
 
 
-def _decoded(decoder: Decoder, line: bytes) -> Row | None:
+def _decode_row(decoder: Decoder, line: bytes) -> Row | None:
     try:
         return decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

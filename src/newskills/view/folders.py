@@ -11,7 +11,7 @@ from typing import IO
 from newskills.base.errors import DataError
 from newskills.base.store import no_folder
 
-KEPT = ".view"
+KEPT_FOLDER = ".view"
 """Beside the records: what the viewer keeps of them."""
 
 

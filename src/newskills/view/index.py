@@ -21,28 +21,28 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
-from newskills.base.store import LONGEST_LINE, locked, write_json
-from newskills.view.discovery import ASYNC, OutputFile
-from newskills.view.folders import KEPT, Folders
+from newskills.base.store import LONGEST_LINE, hold_lock, write_json
+from newskills.view.discovery import ASYNC_SUFFIX, OutputFile
+from newskills.view.folders import KEPT_FOLDER, Folders
 from newskills.view.rows import (
-    DAMAGED,
+    DAMAGED_CODE,
     NO_TOKENS,
-    OUTCOMES,
-    ROW,
+    OUTCOME_NAMES,
+    ROW_STRUCT,
     Head,
-    column,
+    column_values,
     decoder,
-    identity,
     outcome_of,
+    sample_identity,
     subset_of,
     tokens_of,
 )
 
-FORMAT = 1
+FORMAT_VERSION = 1
 SAVE_EVERY = 10_000
 """Records between two times that the index is brought to disk, and is there for readers."""
-_ENDING = 4096
-_READ = 1 << 20
+_ENDING_BYTES = 4096
+_READ_BYTES = 1 << 20
 
 
 class IndexHead(Struct, kw_only=True):
@@ -54,7 +54,7 @@ class IndexHead(Struct, kw_only=True):
     damaged   lines that are no record, or are too long to be read
     """
 
-    format: int = FORMAT
+    format: int = FORMAT_VERSION
     file: int = 0
     changed: int = 0
     size: int = 0
@@ -98,7 +98,7 @@ class FileIndex:
         self.head = IndexHead()
         self.target = file.size
         self._folders, self._cache = folders, cache
-        self._kept = file.path.parent / KEPT
+        self._kept = file.path.parent / KEPT_FOLDER
         self._busy = threading.Lock()
         self._grades: dict[int, tuple[int, str, int]] = {}
         self._graded = 0
@@ -135,10 +135,10 @@ class FileIndex:
         """Return the columns of all records that are indexed; verdicts of a run at work come from its log of
         verdicts."""
         rows = self._rows(0, self.head.rows)
-        columns = [column(rows, name) for name in names]
+        columns = [column_values(rows, name) for name in names]
         if self._grades and "outcome" in names:
             outcomes = columns[names.index("outcome")]
-            for number, position in enumerate(column(rows, "position")):
+            for number, position in enumerate(column_values(rows, "position")):
                 if position in self._grades:
                     outcomes[number] = self._grades[position][0]
         return columns
@@ -148,7 +148,7 @@ class FileIndex:
         if not 0 <= number < self.head.rows:
             name = self.file.path.name
             raise DataError(f"{name} has {self.head.rows:,} records; there is none with number {number}.")
-        offset, length, *_ = ROW.unpack(self._rows(number, 1))
+        offset, length, *_ = ROW_STRUCT.unpack(self._rows(number, 1))
         with self._folders.open(self.file.path) as source:
             source.seek(offset)
             return source.read(min(length, most)), length
@@ -167,7 +167,7 @@ class FileIndex:
 
     def verdict(self, number: int) -> bytes | None:
         """Return the line of the log of verdicts that is about a record of a run at work; None where there is none."""
-        position = ROW.unpack(self._rows(number, 1))[4]
+        position = ROW_STRUCT.unpack(self._rows(number, 1))[4]
         if position not in self._grades:
             return None
         with self._folders.open(_grades_of(self.file)) as source:
@@ -177,8 +177,8 @@ class FileIndex:
     def _rows(self, first: int, count: int) -> bytes:
         try:
             with self._path(".rows").open("rb") as rows:
-                rows.seek(first * ROW.size)
-                return rows.read(count * ROW.size)
+                rows.seek(first * ROW_STRUCT.size)
+                return rows.read(count * ROW_STRUCT.size)
         except FileNotFoundError:
             return b""
 
@@ -191,16 +191,16 @@ class FileIndex:
             head = _heads.decode(self._path(".json").read_bytes())
             status = self.file.path.stat()
             if (
-                head.format == FORMAT
+                head.format == FORMAT_VERSION
                 and head.file == status.st_ino
                 and head.size <= status.st_size
-                and self._path(".rows").stat().st_size >= head.rows * ROW.size
+                and self._path(".rows").stat().st_size >= head.rows * ROW_STRUCT.size
             ):
                 self.head = head
 
     def _update(self, source: IO[bytes]) -> None:
         try:
-            with locked(self._path(".lock"), f"The index of {self.file.path.name}"):
+            with hold_lock(self._path(".lock"), f"The index of {self.file.path.name}"):
                 self._load()
                 self._bring_up_to_date(source)
         except LockedError:
@@ -210,8 +210,8 @@ class FileIndex:
         status = os.fstat(source.fileno())
         if not self._continues(source, status):
             self.head = IndexHead(file=status.st_ino)
-            self._path(f"{ASYNC}.rows").unlink(missing_ok=True)
-            self._path(f"{ASYNC}.json").unlink(missing_ok=True)
+            self._path(f"{ASYNC_SUFFIX}.rows").unlink(missing_ok=True)
+            self._path(f"{ASYNC_SUFFIX}.json").unlink(missing_ok=True)
         if status.st_mtime_ns != self.head.changed:
             try:
                 self._read_on(source)
@@ -227,18 +227,18 @@ class FileIndex:
             return False
         if status.st_size == head.size:
             return status.st_mtime_ns == head.changed
-        return not head.size or _ending(source, head.size) == head.ending
+        return not head.size or _ending_digest(source, head.size) == head.ending
 
     def _save(self, source: IO[bytes]) -> None:
-        self.head.ending = _ending(source, self.head.size)
+        self.head.ending = _ending_digest(source, self.head.size)
         write_json(self._path(".json"), self.head)
 
     def _read_on(self, source: IO[bytes]) -> None:
         """Index the lines behind those that are indexed. A last line that is cut off waits for the rest of it."""
         with self._path(".rows").open("ab") as rows, self._folders.open(self.file.path) as beside:
-            rows.truncate(self.head.rows * ROW.size)
+            rows.truncate(self.head.rows * ROW_STRUCT.size)
             packed, upto, number = [], self.head.size, self.head.rows
-            for line in _lines(source, self.head.size):
+            for line in _index_lines(source, self.head.size):
                 if line.text is None or not line.text.isspace():
                     row = self._row(number, line)
                     if row is None and not line.ended:
@@ -268,21 +268,23 @@ class FileIndex:
             return None
         has_position = isinstance(head.position, int) and 0 <= head.position < NO_TOKENS
         position = head.position if has_position else number
-        return ROW.pack(
+        return ROW_STRUCT.pack(
             line.offset,
             line.length,
-            identity(head.id, position),
+            sample_identity(head.id, position),
             tokens_of(head.num_generated_tokens),
             position,
-            _number(self.head.subsets, subset_of(head.subset_for_metrics), 0xFFFF),
+            _name_number(self.head.subsets, subset_of(head.subset_for_metrics), 0xFFFF),
             outcome_of(head),
-            _number(self.head.causes, str(head.outcome_cause or "")[:40], 0xFF),
-            _number(self.head.finishes, str(head.finish_reason or "")[:40], 0xFF),
+            _name_number(self.head.causes, str(head.outcome_cause or "")[:40], 0xFF),
+            _name_number(self.head.finishes, str(head.finish_reason or "")[:40], 0xFF),
         )
 
     def _damage(self, number: int, line: Line) -> bytes:
         self.head.damaged += 1
-        return ROW.pack(line.offset, line.length, identity(None, number), NO_TOKENS, number, 0, DAMAGED, 0, 0)
+        return ROW_STRUCT.pack(
+            line.offset, line.length, sample_identity(None, number), NO_TOKENS, number, 0, DAMAGED_CODE, 0, 0
+        )
 
     def _read_grades(self) -> None:
         """Read verdicts of a run at work, which stand in a log of their own; a torn last line is read when it is
@@ -291,14 +293,14 @@ class FileIndex:
         if not path.is_file():
             return
         with self._folders.open(path) as source:
-            for line in _lines(source, self._graded):
+            for line in _index_lines(source, self._graded):
                 if not line.ended:
                     break
                 self._graded = line.offset + line.length
                 with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
                     grade = _verdicts.decode(line.text or b"")
-                    if grade.score.outcome in OUTCOMES:
-                        outcome = OUTCOMES.index(grade.score.outcome)
+                    if grade.score.outcome in OUTCOME_NAMES:
+                        outcome = OUTCOME_NAMES.index(grade.score.outcome)
                         self._grades[grade.position] = (outcome, grade.score.cause or "", line.offset)
 
 
@@ -306,20 +308,20 @@ def _grades_of(file: OutputFile) -> Path:
     return file.output.with_name(f"{file.output.name}-grades")
 
 
-def _ending(source: IO[bytes], size: int) -> str:
-    start = max(0, size - _ENDING)
+def _ending_digest(source: IO[bytes], size: int) -> str:
+    start = max(0, size - _ENDING_BYTES)
     source.seek(start)
     return hashlib.blake2b(source.read(size - start), digest_size=8).hexdigest()
 
 
-def _lines(source: IO[bytes], start: int) -> Iterator[Line]:
+def _index_lines(source: IO[bytes], start: int) -> Iterator[Line]:
     """Yield the lines from byte `start` on; of one that is too long nothing is held."""
     source.seek(start)
     offset = start
     while text := source.readline(LONGEST_LINE):
         length, ended = len(text), text.endswith(b"\n")
         if not ended and length == LONGEST_LINE:
-            while piece := source.readline(_READ):
+            while piece := source.readline(_READ_BYTES):
                 length += len(piece)
                 if ended := piece.endswith(b"\n"):
                     break
@@ -329,7 +331,7 @@ def _lines(source: IO[bytes], start: int) -> Iterator[Line]:
         offset += length
 
 
-def _number(table: list[str], name: str, most: int) -> int:
+def _name_number(table: list[str], name: str, most: int) -> int:
     """Return the name's number in the table, which grows; 0, no name, where it is full."""
     try:
         return table.index(name)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from newskills.base.errors import DataError
-from newskills.base.judgement import PANEL as JUDGES_OF_PANEL
+from newskills.base.judgement import PANEL_FIELD as JUDGES_OF_PANEL
 from newskills.base.records import Number, Row
-from newskills.base.stats import Z95, wilson
+from newskills.base.stats import Z95, wilson_interval
 from newskills.base.terminal import counted
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
@@ -25,7 +25,7 @@ from newskills.view.labels import LabelledSample, kappa_of, share_of
 YES = frozenset({"yes", "true", "correct", "right", "1"})
 NO = frozenset({"no", "false", "incorrect", "wrong", "0"})
 PANEL = "panel"
-_FEWEST = 10
+_MIN_SAMPLES = 10
 """Labelled samples on each side of a comparison of biases."""
 
 
@@ -76,17 +76,17 @@ def judge_agreements(
     Raises DataError: a label is neither yes nor no, two labels of a sample differ, or no label belongs to a judged
     sample.
     """
-    labels = [(sample, _label(sample)) for sample in labelled]
+    labels = [(sample, _label_verdict(sample)) for sample in labelled]
     replies: dict[LabelledSample, set[str]] = {}
     judged: dict[tuple[str, str], list[_Judged]] = {}
     for folder in folders:
         for item in discover(folder):
-            for judge, sample in _samples(item, labels, replies):
+            for judge, sample in _judged_samples(item, labels, replies):
                 judged.setdefault((item.benchmark, judge), []).append(sample)
     agreements, notes = [], []
     for (benchmark, judge), samples in judged.items():
         if any(sample.label is not None and sample.verdict is not None for sample in samples):
-            agreements.append(_agreement(benchmark, judge, samples))
+            agreements.append(_judge_agreement(benchmark, judge, samples))
         else:
             notes.append(f"{benchmark}: no labelled sample has a verdict of {judge}.")
     several = [sample for sample, texts in replies.items() if len(texts) > 1]
@@ -103,7 +103,7 @@ def judge_agreements(
     return agreements, notes
 
 
-def _label(sample: LabelledSample) -> bool:
+def _label_verdict(sample: LabelledSample) -> bool:
     text = sample.label.strip().lower()
     if text not in YES | NO:
         raise DataError(
@@ -112,7 +112,7 @@ def _label(sample: LabelledSample) -> bool:
     return text in YES
 
 
-def _samples(
+def _judged_samples(
     item: BenchmarkResults, labels: Sequence[tuple[LabelledSample, bool]], replies: dict[LabelledSample, set[str]]
 ) -> Iterator[tuple[str, _Judged]]:
     """Yield each sample of a benchmark once for each judge that was asked about it. `replies`: label → the different
@@ -138,12 +138,12 @@ def _samples(
             for sample, _ in matching:
                 replies.setdefault(sample, set()).add(str(row.get("generation")))
             wanted = matching[0][1] if matching else None
-            for judge, verdict in _verdicts(row).items():
+            for judge, verdict in _judge_verdicts(row).items():
                 length = len(str(row.get("generation") or ""))
                 yield judge, _Judged(str(row.get("id")), verdict, wanted, length, judge == model)
 
 
-def _verdicts(row: Row) -> dict[str, bool | None]:
+def _judge_verdicts(row: Row) -> dict[str, bool | None]:
     """Return judge → verdict; of a panel, all its judges and the panel itself. Empty for a row that none was asked
     about."""
     if "judge_correct" not in row:
@@ -161,17 +161,17 @@ def _verdicts(row: Row) -> dict[str, bool | None]:
     return verdicts
 
 
-def _agreement(benchmark: str, judge: str, samples: Sequence[_Judged]) -> JudgeAgreement:
+def _judge_agreement(benchmark: str, judge: str, samples: Sequence[_Judged]) -> JudgeAgreement:
     decided = [sample for sample in samples if sample.verdict is not None]
     both = [sample for sample in decided if sample.label is not None]
     by_problem: dict[str, list[tuple[str, str]]] = {}
     for sample in both:
         by_problem.setdefault(sample.problem, []).append((str(sample.label), str(sample.verdict)))
     kappa = kappa_of(list(by_problem.values()))
-    sensitivity = _share([sample.verdict is True for sample in both if sample.label])
-    specificity = _share([sample.verdict is False for sample in both if not sample.label])
-    raw = _share([sample.verdict is True for sample in decided])
-    accuracy = _share([sample.verdict == sample.label for sample in both])
+    sensitivity = _hit_share([sample.verdict is True for sample in both if sample.label])
+    specificity = _hit_share([sample.verdict is False for sample in both if not sample.label])
+    raw = _hit_share([sample.verdict is True for sample in decided])
+    accuracy = _hit_share([sample.verdict == sample.label for sample in both])
     if raw is None or accuracy is None or kappa is None:
         raise DataError(f"{benchmark}: {judge} has no verdict.")
     middle = median(sample.length for sample in both)
@@ -189,8 +189,8 @@ def _agreement(benchmark: str, judge: str, samples: Sequence[_Judged]) -> JudgeA
         sensitivity=sensitivity,
         specificity=specificity,
         kappa=kappa,
-        length_bias=_bias(longer, shorter),
-        own_bias=_bias(
+        length_bias=_bias_difference(longer, shorter),
+        own_bias=_bias_difference(
             [sample for sample in both if sample.is_own], [sample for sample in both if not sample.is_own]
         ),
         raw=raw,
@@ -199,22 +199,24 @@ def _agreement(benchmark: str, judge: str, samples: Sequence[_Judged]) -> JudgeA
     )
 
 
-def _share(hits: Sequence[bool]) -> Number | None:
+def _hit_share(hits: Sequence[bool]) -> Number | None:
     return share_of(sum(hits), len(hits))
 
 
-def _errors(samples: Sequence[_Judged]) -> list[float]:
+def _verdict_errors(samples: Sequence[_Judged]) -> list[float]:
     """Return 1 where a wrong answer was accepted, -1 where a correct one was not, else 0."""
     return [float(bool(sample.verdict)) - float(bool(sample.label)) for sample in samples]
 
 
-def _bias(first: Sequence[_Judged], second: Sequence[_Judged]) -> Number | None:
+def _bias_difference(first: Sequence[_Judged], second: Sequence[_Judged]) -> Number | None:
     """Return the difference of mean errors in points; None where a side has too few samples."""
-    if min(len(first), len(second)) < _FEWEST:
+    if min(len(first), len(second)) < _MIN_SAMPLES:
         return None
-    first_errors, second_errors = _errors(first), _errors(second)
+    first_errors, second_errors = _verdict_errors(first), _verdict_errors(second)
     value = fmean(first_errors) - fmean(second_errors)
-    half = Z95 * math.sqrt(_variance(first_errors) / len(first) + _variance(second_errors) / len(second))
+    half = Z95 * math.sqrt(
+        _score_variance(first_errors) / len(first) + _score_variance(second_errors) / len(second)
+    )
     return Number(
         value=100 * value,
         low=100 * (value - half),
@@ -255,12 +257,12 @@ def _prediction_powered(decided: Sequence[_Judged]) -> Number:
     both = [sample for sample in decided if sample.label is not None]
     rest = [float(bool(sample.verdict)) for sample in decided if sample.label is None]
     if not rest:
-        share = _share([bool(sample.label) for sample in both])
+        share = _hit_share([bool(sample.label) for sample in both])
         assert share is not None  # somebody has labelled a sample
         return share
-    errors = _errors(both)
+    errors = _verdict_errors(both)
     value = min(1.0, max(0.0, fmean(rest) - fmean(errors)))
-    half = Z95 * math.sqrt(_variance(rest) / len(rest) + _variance(errors) / len(errors))
+    half = Z95 * math.sqrt(_score_variance(rest) / len(rest) + _score_variance(errors) / len(errors))
     return Number(
         value=100 * value,
         low=100 * max(0.0, value - half),
@@ -270,9 +272,9 @@ def _prediction_powered(decided: Sequence[_Judged]) -> Number:
     )
 
 
-def _variance(values: Sequence[float]) -> float:
+def _score_variance(values: Sequence[float]) -> float:
     """Return the variance; of values that are all equal, one whose interval is as wide as that of a share of 0."""
     if len(set(values)) < 2:
-        return len(values) * (wilson(0.0, len(values))[1] / Z95) ** 2
+        return len(values) * (wilson_interval(0.0, len(values))[1] / Z95) ** 2
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Number
-from newskills.base.stats import bootstrap, cohen_kappa, wilson
+from newskills.base.stats import bootstrap_interval, cohen_kappa, wilson_interval
 from newskills.base.store import read_rows
 
 
@@ -31,7 +31,7 @@ def read_labelled(path: Path) -> list[LabelledSample]:
     """Read labelled samples. Raises DataError for a file without any, or a line that is none."""
     samples = []
     for number, row in enumerate(read_rows(path), 1):
-        texts = {name: _text(row[name]) for name in ("id", "label") if row.get(name) is not None}
+        texts = {name: _label_text(row[name]) for name in ("id", "label") if row.get(name) is not None}
         try:
             samples.append(msgspec.convert({**row, **texts}, LabelledSample))
         except msgspec.ValidationError as error:
@@ -43,7 +43,7 @@ def read_labelled(path: Path) -> list[LabelledSample]:
     return samples
 
 
-def _text(value: object) -> str:
+def _label_text(value: object) -> str:
     if isinstance(value, bool):
         if value:
             return "yes"
@@ -62,7 +62,7 @@ def kappa_of(problems: Sequence[Sequence[tuple[str, str]]]) -> Number | None:
 
     if not problems:
         return None
-    low, high = bootstrap(problems, kappa)
+    low, high = bootstrap_interval(problems, kappa)
     return Number(value=kappa(problems), low=low, high=high, n=len(problems), method="bootstrap")
 
 
@@ -70,5 +70,5 @@ def share_of(hits: int, of: int) -> Number | None:
     """Return a share in percent with Wilson's interval; None of nothing."""
     if not of:
         return None
-    low, high = wilson(hits / of, of)
+    low, high = wilson_interval(hits / of, of)
     return Number(value=100 * hits / of, low=100 * low, high=100 * high, n=of, method="wilson")

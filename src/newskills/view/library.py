@@ -23,11 +23,11 @@ LOOK_EVERY = 2.0
 LOOK_SHARE = 10
 """Times that a look took must pass before the next one: large folders, and those behind a network, are looked at less
 often."""
-PATIENCE = 0.3
+PATIENCE_SECONDS = 0.3
 """Seconds that a page waits for records to be indexed; then it shows what there is."""
 QUICK_LOOK = 0.3
 """Seconds of a look at the folders that a page waits for."""
-WHOLE = 86_400.0
+EXPORT_PATIENCE_SECONDS = 86_400.0
 """Seconds that an export waits."""
 MOST_INDEXES = 256
 """Of files that were asked for last; others are loaded again when they are asked for."""
@@ -102,8 +102,8 @@ class Library:
     def patience(self) -> float:
         """Seconds that a page waits for what is being read."""
         if self._wait:
-            return WHOLE
-        return PATIENCE
+            return EXPORT_PATIENCE_SECONDS
+        return PATIENCE_SECONDS
 
     def run(self, name: str) -> Run:
         """Return the run of this name. Raises UnknownNameError."""
@@ -119,7 +119,7 @@ class Library:
             raise UnknownNameError("training", name, trainings)
         return trainings[name]
 
-    def indexed(self, run: str, benchmark: str, *, patience: float = PATIENCE) -> IndexedBenchmark:
+    def indexed(self, run: str, benchmark: str, *, patience: float = PATIENCE_SECONDS) -> IndexedBenchmark:
         """Return what is indexed of the benchmark so far; the rest is being indexed from now on, and waited for at most
         `patience` seconds.
 

@@ -16,12 +16,12 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.view.folders import Folders
 
-LARGEST = 64 << 20
+MAX_MEDIA_BYTES = 64 << 20
 """Bytes."""
-MOST = 50
-IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-SOUNDS = (".wav", ".flac", ".mp3", ".ogg", ".opus")
-_DEEPEST = 6
+MAX_MEDIA_PARTS = 50
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+SOUND_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus")
+_MAX_DEPTH = 6
 
 
 class MediaPart(NamedTuple):
@@ -40,7 +40,7 @@ class MediaPart(NamedTuple):
                 raise DataError(f"This {self.kind} is not base64: {error}.") from error
         else:
             content = self._read(folders, beside)
-        kind = sniffed(content)
+        kind = sniff_type(content)
         if kind is None:
             raise DataError(f"This is no {self.kind} of a kind that is shown.")
         return content, kind
@@ -49,7 +49,7 @@ class MediaPart(NamedTuple):
         path = Path(self.source.removeprefix("file://"))
         for candidate in (path, beside / path, *(root / path for root in folders.roots)):
             if folders.holds(candidate):
-                return folders.read(candidate, LARGEST)
+                return folders.read(candidate, MAX_MEDIA_BYTES)
         raise DataError(f"{self.source} is not in the folders that are shown: name its folder as well.")
 
     def summary(self) -> Row:
@@ -58,13 +58,13 @@ class MediaPart(NamedTuple):
 
 def media_in(messages: list[Row], row: Row) -> list[MediaPart]:
     """Return images and sound of the prompt, and of the record where the prompt does not carry them."""
-    media = list(dict.fromkeys([*_carried(messages, 0), *_carried(row, 0)]))
+    media = list(dict.fromkeys([*_carried_parts(messages, 0), *_carried_parts(row, 0)]))
     if not media:
-        media = list(dict.fromkeys(_named(row, 0)))
-    return media[:MOST]
+        media = list(dict.fromkeys(_named_files(row, 0)))
+    return media[:MAX_MEDIA_PARTS]
 
 
-def sniffed(data: bytes) -> str | None:
+def sniff_type(data: bytes) -> str | None:
     """Return the type of an image or a sound, by its first bytes; None for anything else."""
     heads = (
         (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -81,13 +81,13 @@ def sniffed(data: bytes) -> str | None:
     return next((kind for head, kind in heads if data.startswith(head)), None)
 
 
-def _carried(value: Any, depth: int) -> Iterator[MediaPart]:
+def _carried_parts(value: Any, depth: int) -> Iterator[MediaPart]:
     """Yield content parts with base64 data."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
         for item in value:
-            yield from _carried(item, depth + 1)
+            yield from _carried_parts(item, depth + 1)
     elif isinstance(value, dict):
         for kind, prefix, key in (("image", "data:image/", "image_url"), ("sound", "data:audio/", "audio_url")):
             part = value.get(key)
@@ -99,18 +99,18 @@ def _carried(value: Any, depth: int) -> Iterator[MediaPart]:
             yield MediaPart("sound", "in the record", sound["data"])
         for item in value.values():
             if isinstance(item, list | dict):
-                yield from _carried(item, depth + 1)
+                yield from _carried_parts(item, depth + 1)
 
 
-def _named(value: Any, depth: int) -> Iterator[MediaPart]:
+def _named_files(value: Any, depth: int) -> Iterator[MediaPart]:
     """Yield files that the record names."""
     if isinstance(value, str):
         name = value.lower()
         if len(value) < 1000 and "\n" not in value and "://" not in value.removeprefix("file://"):
-            if name.endswith(IMAGES):
+            if name.endswith(IMAGE_SUFFIXES):
                 yield MediaPart("image", value)
-            elif name.endswith(SOUNDS):
+            elif name.endswith(SOUND_SUFFIXES):
                 yield MediaPart("sound", value)
-    elif depth < _DEEPEST and isinstance(value, list | dict):
+    elif depth < _MAX_DEPTH and isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _named(item, depth + 1)
+            yield from _named_files(item, depth + 1)

@@ -13,14 +13,14 @@ from newskills.base.records import Row
 from newskills.base.store import LONGEST_LINE
 from newskills.view.index import FileIndex
 
-RAW = 20_000
+MAX_RAW_CHARS = 20_000
 """Bytes shown of a line that is no record."""
 LONGEST_TEXT = 200_000
 """Characters of one text; `cut` says how many are missing."""
 MOST_RAW = 32 << 20
 """Bytes of records of one answer, beside the last of them."""
-SNIPPET = 200
-QUESTIONS = (
+MAX_SNIPPET_CHARS = 200
+QUESTION_FIELDS = (
     "problem",
     "question",
     "prompt",
@@ -32,7 +32,15 @@ QUESTIONS = (
     "turns",
 )
 """Fields that hold what is asked, the usual ones first."""
-GOLDS = ("expected_answer", "answer", "gold", "target", "reference", "expected_judgement", "canonical_solution")
+GOLD_FIELDS = (
+    "expected_answer",
+    "answer",
+    "gold",
+    "target",
+    "reference",
+    "expected_judgement",
+    "canonical_solution",
+)
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -51,16 +59,16 @@ def read_record(index: FileIndex, number: int) -> Record:
     line, length = index.line(number, LONGEST_LINE)
     if length > LONGEST_LINE:
         problem = f"This line has {length:,} bytes, more than the {LONGEST_LINE:,} that are read. It begins:"
-        return Record(row=None, bytes=length, raw=_text(line[:RAW]), problem=problem)
+        return Record(row=None, bytes=length, raw=_line_text(line[:MAX_RAW_CHARS]), problem=problem)
     try:
         row = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         problem = f"This line is no record ({error}). It begins:"
-        return Record(row=None, bytes=length, raw=_text(line[:RAW]), problem=problem)
+        return Record(row=None, bytes=length, raw=_line_text(line[:MAX_RAW_CHARS]), problem=problem)
     for name in ("_async_position", "_async_key", "_async_settings"):
         row.pop(name, None)
     if verdict := index.verdict(number):
-        row |= _verdict(verdict)
+        row |= _verdict_fields(verdict)
     return Record(row=row, bytes=length)
 
 
@@ -77,31 +85,31 @@ def raw_records(indexes: list[FileIndex], places: list[list[int]]) -> list[str |
         elif index.file.unfinished:
             texts.append(as_text(record.row))
         else:
-            texts.append(_text(index.line(number, LONGEST_LINE)[0]).strip())
+            texts.append(_line_text(index.line(number, LONGEST_LINE)[0]).strip())
         size += record.bytes
         if size > MOST_RAW:
             break
     return texts
 
 
-def _text(line: bytes) -> str:
+def _line_text(line: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-def _verdict(line: bytes) -> Row:
+def _verdict_fields(line: bytes) -> Row:
     score = _decoder.decode(line).get("score", {})
     fields = {**score.get("fields", {}), "outcome": score.get("outcome"), "grader": score.get("grader")}
     return fields | {"why": score.get("why", ""), "outcome_cause": score.get("cause")}
 
 
-def shortened(value: Any, most: int = LONGEST_TEXT) -> Any:
+def shorten_texts(value: Any, most: int = LONGEST_TEXT) -> Any:
     """Return `value` with long texts cut: each ends with how many characters are missing."""
     if isinstance(value, str) and len(value) > most:
         return f"{value[:most]}\n… {len(value) - most:,} more characters are not shown."
     if isinstance(value, list):
-        return [shortened(item, most) for item in value[:2_000]]
+        return [shorten_texts(item, most) for item in value[:2_000]]
     if isinstance(value, dict):
-        return {name: shortened(item, most) for name, item in list(value.items())[:2_000]}
+        return {name: shorten_texts(item, most) for name, item in list(value.items())[:2_000]}
     return value
 
 
@@ -116,7 +124,7 @@ def as_text(value: Any) -> str:
 
 def question_of(row: Row) -> str:
     """Return the question of a record; empty where it has none."""
-    for name in QUESTIONS:
+    for name in QUESTION_FIELDS:
         if row.get(name):
             return as_text(row[name])
     for message in messages_in(row):
@@ -127,7 +135,7 @@ def question_of(row: Row) -> str:
 
 def gold_of(row: Row) -> tuple[str, str] | None:
     """Return (field, text) of the right answer, where the record has one."""
-    return next(((name, as_text(row[name])) for name in GOLDS if row.get(name) not in (None, "")), None)
+    return next(((name, as_text(row[name])) for name in GOLD_FIELDS if row.get(name) not in (None, "")), None)
 
 
 def messages_in(row: Row) -> list[Row]:
@@ -150,19 +158,19 @@ def turns_of(row: Row) -> tuple[list[Row], bool]:
     return [{"role": "user", "content": question or None}, reply], isinstance(prompt, str)
 
 
-def brief(index: FileIndex, number: int) -> Row:
+def brief_row(index: FileIndex, number: int) -> Row:
     """Return a line of a list: id, question, answer, gold, and why the grader judged so."""
     record = read_record(index, number)
     if record.row is None:
-        return {"id": f"line {number + 1}", "question": record.raw[:SNIPPET], "problem": record.problem}
+        return {"id": f"line {number + 1}", "question": record.raw[:MAX_SNIPPET_CHARS], "problem": record.problem}
     row = record.row
     gold = gold_of(row)
     return {
-        "id": as_text(row.get("id", f"#{number}"))[:SNIPPET],
-        "question": question_of(row)[:SNIPPET],
-        "answer": as_text(row.get("predicted_answer"))[:SNIPPET],
-        "gold": gold[1][:SNIPPET] if gold else "",
-        "why": as_text(row.get("why"))[:SNIPPET],
+        "id": as_text(row.get("id", f"#{number}"))[:MAX_SNIPPET_CHARS],
+        "question": question_of(row)[:MAX_SNIPPET_CHARS],
+        "answer": as_text(row.get("predicted_answer"))[:MAX_SNIPPET_CHARS],
+        "gold": gold[1][:MAX_SNIPPET_CHARS] if gold else "",
+        "why": as_text(row.get("why"))[:MAX_SNIPPET_CHARS],
     }
 
 

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-ROW = struct.Struct("<QQQIIHBBB3x")
+ROW_STRUCT = struct.Struct("<QQQIIHBBB3x")
 NO_TOKENS = 0xFFFFFFFF
 """The record does not say."""
-OUTCOMES = ("", "correct", "wrong", "no_answer", "unscored", "damaged")
+OUTCOME_NAMES = ("", "correct", "wrong", "no_answer", "unscored", "damaged")
 """What the index tells apart. Empty: not graded (yet); damaged: a line that is no record, or too long to be read."""
-DAMAGED = OUTCOMES.index("damaged")
-PLACES = {
+DAMAGED_CODE = OUTCOME_NAMES.index("damaged")
+COLUMN_PLACES = {
     "offset": (0, "Q"),
     "length": (8, "Q"),
     "id": (16, "Q"),
@@ -56,7 +56,7 @@ class Head(Struct):
 decoder = msgspec.json.Decoder(Head)
 
 
-def identity(value: object, number: int) -> int:
+def sample_identity(value: object, number: int) -> int:
     """Return 64 bits that samples of one problem share: a hash of its id, or of its place in the file where it has
     none."""
     text = f"#{number}" if value is None else str(value)
@@ -66,8 +66,8 @@ def identity(value: object, number: int) -> int:
 def outcome_of(head: Head) -> int:
     """Return the number of the outcome; for records of other systems, from their verdict."""
     if isinstance(head.outcome, str):
-        if head.outcome in OUTCOMES:
-            return OUTCOMES.index(head.outcome)
+        if head.outcome in OUTCOME_NAMES:
+            return OUTCOME_NAMES.index(head.outcome)
         return 0
     verdict = head.symbolic_correct if head.symbolic_correct is not None else head.is_correct
     if verdict is None and isinstance(head.judgement, str):
@@ -75,8 +75,8 @@ def outcome_of(head: Head) -> int:
         verdict = words[0].startswith("yes") if words else None
     if isinstance(verdict, bool | int | float):
         if not verdict and head.predicted_answer is None:
-            return OUTCOMES.index("no_answer")
-        return OUTCOMES.index("correct" if verdict else "wrong")
+            return OUTCOME_NAMES.index("no_answer")
+        return OUTCOME_NAMES.index("correct" if verdict else "wrong")
     return 0
 
 
@@ -95,15 +95,15 @@ def subset_of(value: object) -> str:
     return str(value)[:200]
 
 
-def column(rows: bytes, name: str) -> array[int]:
+def column_values(rows: bytes, name: str) -> array[int]:
     """Return the values of a column, of rows that lie one after the other."""
-    place, code = PLACES[name]
+    place, code = COLUMN_PLACES[name]
     width = array(code).itemsize
     if width == 1:
-        return array(code, rows[place :: ROW.size])
-    mixed = bytearray(len(rows) // ROW.size * width)
+        return array(code, rows[place :: ROW_STRUCT.size])
+    mixed = bytearray(len(rows) // ROW_STRUCT.size * width)
     for number in range(width):
-        mixed[number::width] = rows[place + number :: ROW.size]
+        mixed[number::width] = rows[place + number :: ROW_STRUCT.size]
     values = array(code, bytes(mixed))
     if sys.byteorder == "big":
         values.byteswap()

@@ -21,13 +21,13 @@ from newskills.run.reporting.results import BenchmarkResults, discover, seed_of
 from newskills.run.reporting.summarize import UngradedError
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
 from newskills.view.filters.columns import SampleFacts
-from newskills.view.filters.matching import SamplePredicate, predicate, sample_filter
+from newskills.view.filters.matching import SamplePredicate, filter_predicate, sample_filter
 from newskills.view.scans.files import ScannedFile, scan_columns
 
-CUT = 4000
+MAX_TEXT_CHARS = 4000
 """Characters of a text that are shown, unless all are asked for."""
-_LABEL = 11
-_TEXTS: Mapping[str, tuple[str, ...]] = {
+_LABEL_WIDTH = 11
+_TEXT_FIELDS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "problem", "prompt", "input", "messages"),
     "reasoning": ("reasoning_content", "_full_generation"),
     "reply": ("generation",),
@@ -72,7 +72,7 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
         raise DataError(
             f"{folder} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
         )
-    chosen = _where(folder, items, selection.where) if selection.where is not None else None
+    chosen = _filter_predicate(folder, items, selection.where) if selection.where is not None else None
     names = [item.benchmark for item in items]
     for name in selection.benchmarks:
         if name not in names:
@@ -80,20 +80,20 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
     for item in items:
         if not selection.benchmarks or item.benchmark in selection.benchmarks:
             for sample, score in _of_benchmark(item, selection, notes):
-                if chosen is None or chosen(_facts(folder, sample, score)):
+                if chosen is None or chosen(_sample_facts(folder, sample, score)):
                     yield sample
 
 
-def _where(folder: Path, items: Sequence[BenchmarkResults], text: str) -> SamplePredicate:
+def _filter_predicate(folder: Path, items: Sequence[BenchmarkResults], text: str) -> SamplePredicate:
     """Return the function of a filter. Raises ConfigError, UnknownNameError."""
     run = folder.resolve().name
     columns = scan_columns(
         ScannedFile(run, item.benchmark, seed_of(file), file) for item in items for file in item.files
     )
-    return predicate(sample_filter(text, columns), columns)
+    return filter_predicate(sample_filter(text, columns), columns)
 
 
-def _facts(folder: Path, sample: SelectedSample, score: float | None) -> SampleFacts:
+def _sample_facts(folder: Path, sample: SelectedSample, score: float | None) -> SampleFacts:
     run = folder.resolve().name
     return SampleFacts(run, sample.benchmark, sample.seed, sample.outcome, sample.cause, score, sample.record)
 
@@ -107,7 +107,7 @@ def _of_benchmark(
         return
     try:
         for judged in read_rows_with_verdicts(item, notes):
-            if _fits(judged, selection):
+            if _is_selected(judged, selection):
                 sample = SelectedSample(
                     benchmark=item.benchmark,
                     seed=judged.seed,
@@ -118,77 +118,77 @@ def _of_benchmark(
                 yield sample, judged.sample.score
     except UngradedError:
         if selection.outcome is None and selection.cause is None:
-            yield from ((sample, None) for sample in _ungraded(item, selection))
+            yield from ((sample, None) for sample in _ungraded_samples(item, selection))
     except UserError as error:
         notes.append(f"{item.benchmark}: {error.message}")
 
 
-def _ungraded(item: BenchmarkResults, selection: SampleFilter) -> Iterator[SelectedSample]:
+def _ungraded_samples(item: BenchmarkResults, selection: SampleFilter) -> Iterator[SelectedSample]:
     """Yield the samples of files that nobody has graded, such as those of a gateway."""
     for file in item.files:
         seed = seed_of(file)
         for row in read_whole_rows(item, file):
-            if _wanted(row, seed, selection):
+            if _is_wanted_row(row, seed, selection):
                 yield SelectedSample(
                     benchmark=item.benchmark, seed=seed, outcome="ungraded", cause=None, record=row
                 )
 
 
-def _fits(judged: JudgedRow, selection: SampleFilter) -> bool:
+def _is_selected(judged: JudgedRow, selection: SampleFilter) -> bool:
     sample = judged.sample
     if selection.outcome not in (None, sample.outcome) or selection.cause not in (None, sample.cause):
         return False
-    return _wanted(judged.row, judged.seed, selection)
+    return _is_wanted_row(judged.row, judged.seed, selection)
 
 
-def _wanted(row: Row, seed: int | None, selection: SampleFilter) -> bool:
+def _is_wanted_row(row: Row, seed: int | None, selection: SampleFilter) -> bool:
     if selection.seed not in (None, seed) or selection.id not in (None, str(row.get("id"))):
         return False
     if selection.subset is not None and selection.subset not in subsets_of(row):
         return False
-    return selection.search is None or _holds(row, selection.search.casefold())
+    return selection.search is None or _holds_text(row, selection.search.casefold())
 
 
-def _holds(row: Row, text: str) -> bool:
-    fields = [name for names in _TEXTS.values() for name in names]
-    return any(text in _text(row[name]).casefold() for name in fields if row.get(name) is not None)
+def _holds_text(row: Row, text: str) -> bool:
+    fields = [name for names in _TEXT_FIELDS.values() for name in names]
+    return any(text in _field_text(row[name]).casefold() for name in fields if row.get(name) is not None)
 
 
 def as_text(sample: SelectedSample, *, full: bool = False) -> str:
     """Render a sample in lines of at most 80 columns; what a terminal would obey is shown as escapes."""
-    return "\n".join(_lines(sample, full)) + "\n"
+    return "\n".join(_sample_lines(sample, full)) + "\n"
 
 
-def _lines(sample: SelectedSample, full: bool) -> Iterator[str]:
+def _sample_lines(sample: SelectedSample, full: bool) -> Iterator[str]:
     row = sample.record
     ending = sample.outcome if sample.cause is None else f"{sample.outcome} ({sample.cause})"
     seed = "" if sample.seed is None else f" · seed {sample.seed}"
     title = printable(f"{sample.benchmark} · {row.get('id')}{seed} · {ending}").replace("\n", "\\n")
     yield from textwrap.wrap(title, WIDTH)
     yield "─" * WIDTH
-    for label, names in _TEXTS.items():
+    for label, names in _TEXT_FIELDS.items():
         value = next((row[name] for name in names if row.get(name) not in (None, "")), None)
         if value is not None:
-            yield from _labelled(label, _text(value), full)
+            yield from _labelled_lines(label, _field_text(value), full)
     facts = [str(row[name]) for name in ("grader", "finish_reason") if row.get(name)]
     if (tokens := row.get("num_generated_tokens")) is not None:
         facts.append(f"{tokens} tokens")
     if facts:
-        yield from _labelled("", ", ".join(facts), full)
+        yield from _labelled_lines("", ", ".join(facts), full)
 
 
-def _labelled(label: str, text: str, full: bool) -> Iterator[str]:
-    hidden = 0 if full else max(0, len(text) - CUT)
+def _labelled_lines(label: str, text: str, full: bool) -> Iterator[str]:
+    hidden = 0 if full else max(0, len(text) - MAX_TEXT_CHARS)
     if hidden:
-        text = text[:CUT]
-    lines = _wrapped(printable(text).expandtabs(4), WIDTH - _LABEL)
+        text = text[:MAX_TEXT_CHARS]
+    lines = _wrap_lines(printable(text).expandtabs(4), WIDTH - _LABEL_WIDTH)
     if hidden:
         lines.append(f"… {hidden:,} more characters; --full shows them")
     for number, line in enumerate(lines):
-        yield f"{label if number == 0 else '':<{_LABEL}}{line}".rstrip()
+        yield f"{label if number == 0 else '':<{_LABEL_WIDTH}}{line}".rstrip()
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap_lines(text: str, width: int) -> list[str]:
     """Wrap every line of `text` at `width` columns, broken at blanks where all characters are narrow."""
     lines: list[str] = []
     for line in text.split("\n"):
@@ -215,16 +215,16 @@ def _in_columns(line: str, width: int) -> Iterator[str]:
     yield piece
 
 
-def _text(value: Any) -> str:
+def _field_text(value: Any) -> str:
     """Return the text of a field; messages as their texts with the role before each."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(part, dict) and "role" in part for part in value):
-        return "\n".join(f"[{part['role']}] {_text(part.get('content'))}" for part in value)
+        return "\n".join(f"[{part['role']}] {_field_text(part.get('content'))}" for part in value)
     return msgspec.json.encode(value).decode("utf-8", "replace")
 
 
-def counts(samples: Sequence[SelectedSample], most: int) -> str:
+def counts_line(samples: Sequence[SelectedSample], most: int) -> str:
     """Return the last line: how many were shown, and how to see others."""
     if not samples:
         return "No sample fits."

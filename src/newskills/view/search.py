@@ -15,9 +15,9 @@ from newskills.view.folders import Folders
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark
 
-TURN = 0.25
+TURN_SECONDS = 0.25
 """Seconds that one turn may take, and one block longer."""
-BLOCK = 8 << 20
+BLOCK_BYTES = 8 << 20
 MOST_HITS = 2_000
 LONGEST_QUERY = 500
 
@@ -27,15 +27,15 @@ def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, o
 
     `next` is where to go on ([file, byte]), or None at the end; `done` and `total` are bytes. Raises ConfigError.
     """
-    needles = _needles(query)
-    until = time.monotonic() + TURN
+    needles = _needle_forms(query)
+    until = time.monotonic() + TURN_SECONDS
     hits: list[list[int]] = []
     at: list[int] | None = None
     for place in range(max(0, file), len(indexed.indexes)):
         index = indexed.indexes[place]
         offsets = list(index.columns("offset")[0])
         start = offset if place == file else 0
-        for number, end in _matches(folders, index, needles, offsets, start):
+        for number, end in _record_hits(folders, index, needles, offsets, start):
             if number is not None and hits[-1:] != [[place, number]]:
                 hits.append([place, number])
             if time.monotonic() > until or len(hits) >= MOST_HITS:
@@ -48,24 +48,25 @@ def search(folders: Folders, indexed: IndexedBenchmark, query: str, file: int, o
     return {"hits": hits, "next": at, "done": done, "total": sum(sizes)}
 
 
-def _needles(query: str) -> list[bytes]:
+def _needle_forms(query: str) -> list[bytes]:
     """Return the forms that the text may have in JSON: as UTF-8, and with escapes for what is not ASCII. Raises
     ConfigError for an empty or too long text."""
     if not query or len(query) > LONGEST_QUERY:
         raise ConfigError(f"A search has 1 to {LONGEST_QUERY} characters.")
     plain = msgspec.json.encode(query.encode("utf-8", "replace").decode())[1:-1].lower()
     escaped = "".join(
-        char if ord(char) < 128 else "".join(f"\\u{unit:04x}" for unit in _units(char)) for char in plain.decode()
+        char if ord(char) < 128 else "".join(f"\\u{unit:04x}" for unit in _utf16_units(char))
+        for char in plain.decode()
     ).encode()
     return list(dict.fromkeys([plain, escaped]))
 
 
-def _units(char: str) -> list[int]:
+def _utf16_units(char: str) -> list[int]:
     data = char.encode("utf-16-be", "surrogatepass")
     return [int.from_bytes(data[place : place + 2], "big") for place in range(0, len(data), 2)]
 
 
-def _matches(
+def _record_hits(
     folders: Folders, index: FileIndex, needles: list[bytes], offsets: list[int], start: int
 ) -> Iterator[tuple[int | None, int]]:
     """Yield (record, byte from which to go on) of each hit, and (None, byte) after each block without one."""
@@ -73,10 +74,10 @@ def _matches(
     with folders.open(index.file.path) as source:
         while start < index.head.size:
             source.seek(start)
-            block = source.read(min(BLOCK, index.head.size - start)).lower()
+            block = source.read(min(BLOCK_BYTES, index.head.size - start)).lower()
             if not block:
                 return
-            places = sorted({place for needle in needles for place in _places(block, needle)})
+            places = sorted({place for needle in needles for place in _line_hits(block, needle)})
             for place in places:
                 number = bisect.bisect_right(offsets, start + place) - 1
                 if number >= 0:
@@ -85,7 +86,7 @@ def _matches(
             yield None, start
 
 
-def _places(block: bytes, needle: bytes) -> Iterator[int]:
+def _line_hits(block: bytes, needle: bytes) -> Iterator[int]:
     """Yield the hits, at most one for each line of the block."""
     place = block.find(needle)
     while place >= 0:

@@ -19,7 +19,7 @@ from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.run.planning.spec import RUN_FILE
 from newskills.view.discovery import OutputFile, Run
-from newskills.view.files import read_json, state_of, table
+from newskills.view.files import read_json, state_of, table_or_empty
 from newskills.view.folders import Folders
 from newskills.view.records import messages_in
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RECORDED = "The record holds the conversation."
 _INFERENCE, _OF_REQUEST = "inference.", ("server.model", "solver", "stop_phrase")
-_KEPT = 64
+_MAX_KEPT_PROMPTS = 64
 _LONGEST_PATH = 4096
 _prompts: OrderedDict[str, _PromptOfRun] = OrderedDict()
 _lock = threading.Lock()
@@ -51,16 +51,16 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentP
     """Return the prompt that was sent, with a note; what cannot be shown is said in the note, and nothing is
     raised."""
     if messages := messages_in(row):
-        return SentPrompt(_asked(messages), True, RECORDED)
+        return SentPrompt(_asked_messages(messages), True, RECORDED)
     if "_prompt" in row or isinstance(row.get("rendered_prompt"), str):
         text = row.get("_prompt", row.get("rendered_prompt"))
         return SentPrompt([{"role": "user", "content": text}], True, "The record holds the prompt.")
-    settings = table(state_of(folders, file).get("settings"))
-    unit = _unit(folders, run, file) or _named(settings)
+    settings = table_or_empty(state_of(folders, file).get("settings"))
+    unit = _file_settings(folders, run, file) or _recorded_prompt(settings)
     if unit is None:
         return SentPrompt([], False, "The run left no settings from which the prompt could be rendered again.")
     try:
-        rendering = _prompt(folders, unit)
+        rendering = _prompt_of_run(folders, unit)
         _check_files(folders, rendering, row)
         messages = [msgspec.to_builtins(message) for message in rendering.prompt.messages(row)]
     except (NewskillsError, msgspec.MsgspecError, TypeError, ValueError) as error:
@@ -76,7 +76,7 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentP
 def settings_sent(folders: Folders, file: OutputFile) -> Row:
     """Return the model and the settings that went with every request of a file, as its run recorded them; empty where
     it recorded none."""
-    settings = table(state_of(folders, file).get("settings"))
+    settings = table_or_empty(state_of(folders, file).get("settings"))
     return {
         name.removeprefix(_INFERENCE).removeprefix("server."): value
         for name, value in settings.items()
@@ -84,7 +84,7 @@ def settings_sent(folders: Folders, file: OutputFile) -> Row:
     }
 
 
-def _asked(messages: list[Row]) -> list[Row]:
+def _asked_messages(messages: list[Row]) -> list[Row]:
     """Return the messages before the first answer."""
     for number, message in enumerate(messages):
         if message.get("role") == "assistant" or message.get("type") in ("function_call", "message", "reasoning"):
@@ -92,7 +92,7 @@ def _asked(messages: list[Row]) -> list[Row]:
     return messages
 
 
-def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
+def _file_settings(folders: Folders, run: Run, file: OutputFile) -> Row | None:
     """Return the settings of a file in run.json; paths may have changed since, so the end of the name decides. None:
     there are none."""
     units = read_json(folders, run.folder / RUN_FILE).get("units")
@@ -101,13 +101,13 @@ def _unit(folders: Folders, run: Run, file: OutputFile) -> Row | None:
     else:
         wanted = ()
     for unit in units if isinstance(units, list) else ():
-        config = table(table(unit).get("config"))
+        config = table_or_empty(table_or_empty(unit).get("config"))
         if Path(str(config.get("output_file", ""))).parts[-2:] == wanted:
             return config
     return None
 
 
-def _named(settings: Row) -> Row | None:
+def _recorded_prompt(settings: Row) -> Row | None:
     """Return what the record of a file says of its prompt, where its run has left no run.json, as jobs on clusters do;
     None where it names no prompt.
 
@@ -120,15 +120,15 @@ def _named(settings: Row) -> Row | None:
     return None
 
 
-def _prompt(folders: Folders, config: Row) -> _PromptOfRun:
-    """Return the prompt of these settings; the latest `_KEPT` are kept. Raises NewskillsError,
+def _prompt_of_run(folders: Folders, config: Row) -> _PromptOfRun:
+    """Return the prompt of these settings; the latest `_MAX_KEPT_PROMPTS` are kept. Raises NewskillsError,
     msgspec.ValidationError."""
     key = msgspec.json.encode({name: value for name, value in config.items() if name != "output_file"}).decode()
     with _lock:
         if key not in _prompts:
             _prompts[key] = _load(folders, config)
         _prompts.move_to_end(key)
-        while len(_prompts) > _KEPT:
+        while len(_prompts) > _MAX_KEPT_PROMPTS:
             _prompts.popitem(last=False)
         return _prompts[key]
 
@@ -150,7 +150,7 @@ def _load(folders: Folders, config: Row) -> _PromptOfRun:
 
 def _check_files(folders: Folders, rendering: _PromptOfRun, row: Row) -> None:
     """Raise DataError where the record names a file, as for an image, that may not be read."""
-    for text in _texts(row):
+    for text in _text_values(row):
         if len(text) > _LONGEST_PATH or "\n" in text or "\0" in text:
             continue
         try:
@@ -162,12 +162,12 @@ def _check_files(folders: Folders, rendering: _PromptOfRun, row: Row) -> None:
             raise DataError(f"it has the file {path}, which is not in the folders that are shown.")
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _text_values(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _texts(item)
+            yield from _text_values(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            yield from _text_values(item)

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from newskills.base.cache import cache_folder
 from newskills.base.errors import DataError, NewskillsError, ServerStartError, UnknownNameError
 from newskills.base.records import Row
-from newskills.view.assets import KINDS, asset
+from newskills.view.assets import CONTENT_TYPES, read_asset
 from newskills.view.filtering import filter_names, filter_records
 from newskills.view.folders import Folders
 from newskills.view.library import IndexedBenchmark, Library
@@ -35,22 +35,22 @@ from newskills.view.pages.benchmark import benchmark_page
 from newskills.view.pages.comparison import comparison_page
 from newskills.view.pages.jobs import experiment_page, jobs_page, log_page
 from newskills.view.pages.load_tests import load_tests_page
-from newskills.view.pages.matrix import differences_to, matrix
-from newskills.view.pages.overview import overview
+from newskills.view.pages.matrix import differences_to, score_matrix
+from newskills.view.pages.overview import overview_page
 from newskills.view.pages.sample import media_bytes, sample_page
-from newskills.view.pages.training import rollouts, training_page
-from newskills.view.records import brief, raw_records, require
+from newskills.view.pages.training import step_rollouts, training_page
+from newskills.view.records import brief_row, raw_records, require
 from newskills.view.search import search
-from newskills.view.tables import encoded, samples_of
+from newskills.view.tables import encode_samples, samples_of
 from newskills.view.token import token_of_user
 
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
 MEDIA_POLICY = "default-src 'none'; sandbox"
-HEADERS = {
+SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -107,21 +107,21 @@ class Query:
         return [[int(part) for part in group] for group in groups]
 
 
-def _state(library: Library, query: Query) -> Row:
+def _state_answer(library: Library, query: Query) -> Row:
     return {"state": library.catalog().state, "indexing": library.indexing}
 
 
-def _indexed(library: Library, query: Query) -> IndexedBenchmark:
+def _indexed_benchmark(library: Library, query: Query) -> IndexedBenchmark:
     return library.indexed(query.text("run"), query.text("benchmark"))
 
 
-def _rows(library: Library, query: Query) -> list[Row]:
-    indexes = _indexed(library, query).indexes
-    return [brief(require(indexes, file), number) for file, number in query.pairs("rows")]
+def _row_briefs(library: Library, query: Query) -> list[Row]:
+    indexes = _indexed_benchmark(library, query).indexes
+    return [brief_row(require(indexes, file), number) for file, number in query.pairs("rows")]
 
 
-def _records(library: Library, query: Query) -> list[str | None]:
-    return raw_records(_indexed(library, query).indexes, query.pairs("rows"))
+def _raw_answer(library: Library, query: Query) -> list[str | None]:
+    return raw_records(_indexed_benchmark(library, query).indexes, query.pairs("rows"))
 
 
 def _in_turns(answer: Callable[[Folders, IndexedBenchmark, str, int, int], Row]) -> Answer:
@@ -129,16 +129,16 @@ def _in_turns(answer: Callable[[Folders, IndexedBenchmark, str, int, int], Row])
 
     def page(library: Library, query: Query) -> Row:
         where = query.number("file"), query.number("offset")
-        return answer(library.folders, _indexed(library, query), query.text("q"), *where)
+        return answer(library.folders, _indexed_benchmark(library, query), query.text("q"), *where)
 
     return page
 
 
 def _filter_names(library: Library, query: Query) -> list[Row]:
-    return filter_names(library.folders, _indexed(library, query))
+    return filter_names(library.folders, _indexed_benchmark(library, query))
 
 
-def _sample(library: Library, query: Query) -> Row:
+def _sample_answer(library: Library, query: Query) -> Row:
     where = (
         query.text("run"),
         query.text("benchmark"),
@@ -148,33 +148,33 @@ def _sample(library: Library, query: Query) -> Row:
     return sample_page(library, *where)
 
 
-def _columns(library: Library, query: Query) -> bytes:
-    indexed = _indexed(library, query)
-    return encoded(library.folders, indexed, samples_of(indexed))
+def _columns_answer(library: Library, query: Query) -> bytes:
+    indexed = _indexed_benchmark(library, query)
+    return encode_samples(library.folders, indexed, samples_of(indexed))
 
 
 PAGES: dict[str, Answer] = {
-    "state": _state,
-    "matrix": lambda library, query: matrix(library),
+    "state": _state_answer,
+    "matrix": lambda library, query: score_matrix(library),
     "differences": lambda library, query: differences_to(
         library, query.text("baseline"), query.text("runs").split("|")[:MOST_ROWS]
     ),
-    "overview": lambda library, query: overview(
+    "overview": lambda library, query: overview_page(
         library, run=query.optional("run"), benchmark=query.optional("benchmark")
     ),
     "benchmark": lambda library, query: benchmark_page(library, query.text("run"), query.text("benchmark")),
-    "columns": _columns,
-    "rows": _rows,
-    "records": _records,
+    "columns": _columns_answer,
+    "rows": _row_briefs,
+    "records": _raw_answer,
     "search": _in_turns(search),
     "filter": _in_turns(filter_records),
     "filter_names": _filter_names,
-    "sample": _sample,
+    "sample": _sample_answer,
     "comparison": lambda library, query: comparison_page(
         library, query.text("first"), query.text("second"), query.text("benchmark")
     ),
     "training": lambda library, query: training_page(library, query.text("ids").split("|")),
-    "rollouts": lambda library, query: rollouts(library, query.text("id"), query.number("step")),
+    "rollouts": lambda library, query: step_rollouts(library, query.text("id"), query.number("step")),
     "load_tests": lambda library, query: load_tests_page(library),
     "jobs": lambda library, query: jobs_page(),
     "experiment": lambda library, query: experiment_page(query.text("name")),
@@ -182,50 +182,52 @@ PAGES: dict[str, Answer] = {
 }
 
 
-def application(library: Library, token: str, host: str) -> Starlette:
+def make_application(library: Library, token: str, host: str) -> Starlette:
     """Make the application; all addresses begin with `/<token>/`, and nothing else is answered."""
     endpoints: dict[str, Endpoint] = {
-        "": _file("index.html"),
-        "static/{name:path}": _static,
-        "api/media": _media(library),
-        **{f"api/{name}": _page(library, page) for name, page in PAGES.items()},
+        "": _file_endpoint("index.html"),
+        "static/{name:path}": _static_response,
+        "api/media": _media_endpoint(library),
+        **{f"api/{name}": _page_endpoint(library, page) for name, page in PAGES.items()},
     }
     routes = [
-        Route(f"/{token}/{path}", _guarded(endpoint, host), methods=["GET"])
+        Route(f"/{token}/{path}", _guard_endpoint(endpoint, host), methods=["GET"])
         for path, endpoint in endpoints.items()
     ]
-    return Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
+    return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_found})
 
 
-def _guarded(endpoint: Endpoint, host: str) -> Endpoint:
+def _guard_endpoint(endpoint: Endpoint, host: str) -> Endpoint:
     """Guard an endpoint: other sites that a browser has open cannot reach it by another name for this machine."""
 
     async def answer(request: Request) -> Response:
         name = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").lower()
         open_to_all = host in ("", "0.0.0.0", "::")  # noqa: S104 - compared
         if not open_to_all and name not in {"localhost", "127.0.0.1", "::1", host}:
-            return _json({"error": "This page is for the machine that it runs on."}, 403)
+            return _json_response({"error": "This page is for the machine that it runs on."}, 403)
         return await endpoint(request)
 
     return answer
 
 
-def _page(library: Library, page: Answer) -> Endpoint:
+def _page_endpoint(library: Library, page: Answer) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             result = await run_in_threadpool(page, library, Query(request))
         except NewskillsError as error:
-            return _json({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
+            return _json_response({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
         except OSError as error:
-            return _json({"error": f"The files cannot be read: {error.strerror}."}, 400)
+            return _json_response({"error": f"The files cannot be read: {error.strerror}."}, 400)
         if isinstance(result, bytes):
-            return Response(result, media_type="application/octet-stream", headers=_headers(POLICY))
-        return _json(result)
+            return Response(
+                result, media_type="application/octet-stream", headers=_response_headers(CONTENT_POLICY)
+            )
+        return _json_response(result)
 
     return answer
 
 
-def _media(library: Library) -> Endpoint:
+def _media_endpoint(library: Library) -> Endpoint:
     def find(query: Query) -> tuple[bytes, str]:
         where = (
             query.text("run"),
@@ -239,47 +241,51 @@ def _media(library: Library) -> Endpoint:
         try:
             content, kind = await run_in_threadpool(find, Query(request))
         except NewskillsError as error:
-            return _json({"error": str(error)}, 404)
-        return Response(content, media_type=kind, headers=_headers(MEDIA_POLICY))
+            return _json_response({"error": str(error)}, 404)
+        return Response(content, media_type=kind, headers=_response_headers(MEDIA_POLICY))
 
     return answer
 
 
-def _file(name: str) -> Endpoint:
+def _file_endpoint(name: str) -> Endpoint:
     async def answer(request: Request) -> Response:
-        content = asset(name)
+        content = read_asset(name)
         if content is None:
-            return await _nothing(request, None)
-        return Response(content, media_type=KINDS[name.rpartition(".")[2]], headers=_headers(POLICY))
+            return await _not_found(request, None)
+        return Response(
+            content, media_type=CONTENT_TYPES[name.rpartition(".")[2]], headers=_response_headers(CONTENT_POLICY)
+        )
 
     return answer
 
 
-async def _static(request: Request) -> Response:
-    return await _file(request.path_params["name"])(request)
+async def _static_response(request: Request) -> Response:
+    return await _file_endpoint(request.path_params["name"])(request)
 
 
-async def _nothing(request: Request, error: Exception | None) -> Response:
-    return _json({"error": "There is nothing at this address. `ns view` prints the one that is meant."}, 404)
+async def _not_found(request: Request, error: Exception | None) -> Response:
+    return _json_response(
+        {"error": "There is nothing at this address. `ns view` prints the one that is meant."}, 404
+    )
 
 
-def _json(value: object, status: int = 200) -> Response:
+def _json_response(value: object, status: int = 200) -> Response:
     content = msgspec.json.encode(value)
-    return Response(content, status, media_type="application/json", headers=_headers(POLICY))
+    return Response(content, status, media_type="application/json", headers=_response_headers(CONTENT_POLICY))
 
 
-def _headers(policy: str) -> dict[str, str]:
-    return {**HEADERS, "Content-Security-Policy": policy}
+def _response_headers(policy: str) -> dict[str, str]:
+    return {**SECURITY_HEADERS, "Content-Security-Policy": policy}
 
 
 @contextlib.contextmanager
-def viewer(options: ViewOptions) -> Iterator[str]:
+def serve_viewer(options: ViewOptions) -> Iterator[str]:
     """Serve the viewer inside the `with`, at the address that is yielded. Raises DataError, ServerStartError."""
     library = Library(options.folders)
     token = token_of_user(cache_folder() / "view", new=options.new_token)
-    listening = _listening(options)
+    listening = _open_listener(options)
     config = uvicorn.Config(
-        application(library, token, options.host),
+        make_application(library, token, options.host),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -300,7 +306,7 @@ def viewer(options: ViewOptions) -> Iterator[str]:
         library.close()
 
 
-def _listening(options: ViewOptions) -> socket.socket:
+def _open_listener(options: ViewOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

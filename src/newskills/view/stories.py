@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from newskills.base.records import INSTRUMENT, Row
-from newskills.view.records import GOLDS, as_text, gold_of
+from newskills.view.records import GOLD_FIELDS, as_text, gold_of
 from newskills.view.verdicts import answer_span
 
 Story = Literal["truncation", "tool", "instrument", "format", "no_answer", "content"]
@@ -33,7 +33,7 @@ STORY_FIELDS: Mapping[str, Any] = {
     "num_code_timeouts": Any,
     "tool_metrics": Any,
     "finish_reason": Any,
-    **dict.fromkeys(GOLDS, Any),
+    **dict.fromkeys(GOLD_FIELDS, Any),
 }
 """What of a record tells its story."""
 LONGEST_GOLD = 2_000

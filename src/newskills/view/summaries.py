@@ -20,7 +20,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.store import write_json
 from newskills.view.discovery import BenchmarkFiles, Catalog, Run
 
-FORMAT = 2
+FORMAT_VERSION = 2
 SAVE_EVERY = 5.0
 """Seconds between two times that summaries are brought to disk, while they are made."""
 
@@ -45,7 +45,7 @@ class CellSummary(Struct, array_like=True, frozen=True):
 
 
 class _Kept(Struct):
-    format: int = FORMAT
+    format: int = FORMAT_VERSION
     version: str = ""
     texts: list[str] = []
     summaries: dict[str, CellSummary] = {}
@@ -130,7 +130,7 @@ class Summaries:
             kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return _Kept(version=self._version)
-        if (kept.format, kept.version) != (FORMAT, self._version):
+        if (kept.format, kept.version) != (FORMAT_VERSION, self._version):
             return _Kept(version=self._version)
         return kept
 
@@ -149,7 +149,7 @@ class Summaries:
             try:
                 summary = self._numbered(self._reader(run, results))
             except (NewskillsError, OSError):
-                summary = _unreadable(results)
+                summary = _unreadable_summary(results)
             with self._work:
                 self._kept.summaries[key] = summary
                 self._changed = True
@@ -178,5 +178,5 @@ class Summaries:
                 return
 
 
-def _unreadable(results: BenchmarkFiles) -> CellSummary:
+def _unreadable_summary(results: BenchmarkFiles) -> CellSummary:
     return CellSummary(results.fingerprint, "", None, None, None, 0, 0, 0, None, "unreadable", ())

@@ -13,13 +13,13 @@ import msgspec
 from newskills.base.records import Row
 from newskills.view.folders import Folders
 from newskills.view.library import IndexedBenchmark
-from newskills.view.rows import OUTCOMES
+from newskills.view.rows import OUTCOME_NAMES
 from newskills.view.scans.viewed import label_columns
 
-CORRECT = OUTCOMES.index("correct")
-SCORED = tuple(OUTCOMES.index(name) for name in ("correct", "wrong", "no_answer"))
-_ONE = bytes(code == CORRECT for code in range(256))
-_MASK_SCORED = bytes(code in SCORED for code in range(256))
+CORRECT_CODE = OUTCOME_NAMES.index("correct")
+SCORED_CODES = tuple(OUTCOME_NAMES.index(name) for name in ("correct", "wrong", "no_answer"))
+_ONE = bytes(code == CORRECT_CODE for code in range(256))
+_MASK_SCORED = bytes(code in SCORED_CODES for code in range(256))
 
 
 class Samples(NamedTuple):
@@ -54,15 +54,15 @@ def samples_of(indexed: IndexedBenchmark) -> Samples:
         lists = [getattr(head, kind) for head in heads]
         table = list(dict.fromkeys(name for names in lists for name in names)) or [""]
         tables.append(table)
-        joined.append(_renumbered([columns[place] for columns in each], lists, table))
-    problem, ids = _problems([columns[0] for columns in each])
+        joined.append(_renumber_column([columns[place] for columns in each], lists, table))
+    problem, ids = _problem_numbers([columns[0] for columns in each])
     return Samples(
         sizes=[len(columns[0]) for columns in each],
         problem=problem,
         ids=ids,
-        tokens=_join([columns[1] for columns in each], "I"),
+        tokens=_join_columns([columns[1] for columns in each], "I"),
         subset=joined[0],
-        outcome=_join([columns[3] for columns in each], "B"),
+        outcome=_join_columns([columns[3] for columns in each], "B"),
         cause=joined[1],
         finish=joined[2],
         subsets=tables[0],
@@ -76,8 +76,8 @@ def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | ar
     right = bytes(samples.outcome).translate(_ONE)
     scored = bytes(samples.outcome).translate(_MASK_SCORED)
     size = len(samples.ids)
-    if len(samples.sizes) < 256 and all(count == size for count in samples.sizes) and _aligned(samples, size):
-        return _added(right, size, len(samples.sizes)), _added(scored, size, len(samples.sizes))
+    if len(samples.sizes) < 256 and all(count == size for count in samples.sizes) and _is_aligned(samples, size):
+        return _add_flags(right, size, len(samples.sizes)), _add_flags(scored, size, len(samples.sizes))
     corrects, totals = array("I", bytes(4 * size)), array("I", bytes(4 * size))
     for number, problem in enumerate(samples.problem):
         corrects[problem] += right[number]
@@ -85,14 +85,14 @@ def by_problem(samples: Samples) -> tuple[bytearray | array[int], bytearray | ar
     return corrects, totals
 
 
-def encoded(folders: Folders, indexed: IndexedBenchmark, samples: Samples) -> bytes:
+def encode_samples(folders: Folders, indexed: IndexedBenchmark, samples: Samples) -> bytes:
     """Encode samples for the page: length of a JSON head (4 bytes, little-endian), the head, padding to 4, then
     the columns, those of scanners last."""
     scans = label_columns(folders, indexed, samples.sizes)
     head: Row = {
         "rows": len(samples.outcome),
         "problems": len(samples.ids),
-        "outcomes": OUTCOMES,
+        "outcomes": OUTCOME_NAMES,
         "subsets": samples.subsets,
         "causes": samples.causes,
         "finishes": samples.finishes,
@@ -121,14 +121,14 @@ def encoded(folders: Folders, indexed: IndexedBenchmark, samples: Samples) -> by
     return b"".join([len(text).to_bytes(4, "little"), text, *codes])
 
 
-def _problems(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:
+def _problem_numbers(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:
     """Return (number of the problem of each sample, id of each problem). Files in the same order need no search."""
     if not ids:
         return array("I"), array("Q")
     first = max(ids, key=len)
     if all(column == first[: len(column)] for column in ids) and len(set(first)) == len(first):
         numbers = array("I", range(len(first)))
-        return _join([numbers[: len(column)] for column in ids], "I"), first
+        return _join_columns([numbers[: len(column)] for column in ids], "I"), first
     numbers_by_id: dict[int, int] = {}
     problem = array(
         "I", (numbers_by_id.setdefault(identity, len(numbers_by_id)) for column in ids for identity in column)
@@ -136,17 +136,17 @@ def _problems(ids: Sequence[array[int]]) -> tuple[array[int], array[int]]:
     return problem, array("Q", numbers_by_id)
 
 
-def _aligned(samples: Samples, size: int) -> bool:
+def _is_aligned(samples: Samples, size: int) -> bool:
     return samples.problem[:size].tobytes() * len(samples.sizes) == samples.problem.tobytes()
 
 
-def _added(flags: bytes, size: int, files: int) -> bytearray:
+def _add_flags(flags: bytes, size: int, files: int) -> bytearray:
     """Return the sums of bytes that lie `size` apart: large integers are added, which needs no loop over samples."""
     total = sum(int.from_bytes(flags[number * size : (number + 1) * size], "little") for number in range(files))
     return bytearray(total.to_bytes(size, "little"))
 
 
-def _renumbered(columns: Sequence[array[int]], lists: Sequence[list[str]], table: list[str]) -> array[int]:
+def _renumber_column(columns: Sequence[array[int]], lists: Sequence[list[str]], table: list[str]) -> array[int]:
     code = columns[0].typecode if columns else "B"
     made = []
     for column, names in zip(columns, lists, strict=True):
@@ -155,10 +155,10 @@ def _renumbered(columns: Sequence[array[int]], lists: Sequence[list[str]], table
         else:
             new = [table.index(name) for name in names]
             made.append(array(code, (new[value] for value in column)))
-    return _join(made, code)
+    return _join_columns(made, code)
 
 
-def _join(columns: Sequence[array[int]], code: str) -> array[int]:
+def _join_columns(columns: Sequence[array[int]], code: str) -> array[int]:
     joined = array(code)
     for column in columns:
         joined.extend(column)

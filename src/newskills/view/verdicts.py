@@ -80,7 +80,7 @@ def answer_span(reply: str, answer: str) -> list[int] | None:
     place = answer_place(reply, answer)
     if place < 0:
         return None
-    return _units(reply, place, len(answer))
+    return _utf16_span(reply, place, len(answer))
 
 
 def answer_place(reply: str, answer: str) -> int:
@@ -91,17 +91,17 @@ def answer_place(reply: str, answer: str) -> int:
         return start + len("\\boxed{")
     last = reply.rfind(answer)
     for _ in range(_MOST_PLACES):
-        if last < 0 or not _continues(reply, last, last + len(answer)):
+        if last < 0 or not _word_continues(reply, last, last + len(answer)):
             return last
         last = reply.rfind(answer, 0, last + len(answer) - 1)
     return -1
 
 
-def _continues(text: str, start: int, end: int) -> bool:
+def _word_continues(text: str, start: int, end: int) -> bool:
     """Return whether a word goes on beyond either end."""
     return any(char.isalnum() or char == "_" for char in text[max(0, start - 1) : start] + text[end : end + 1])
 
 
-def _units(text: str, start: int, length: int) -> list[int]:
+def _utf16_span(text: str, start: int, length: int) -> list[int]:
     before = len(text[:start].encode("utf-16-le", "surrogatepass")) // 2
     return [before, before + len(text[start : start + length].encode("utf-16-le", "surrogatepass")) // 2]

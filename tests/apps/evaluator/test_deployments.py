@@ -22,7 +22,7 @@ from newskills.base.records import Row
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.job_script import render
 from newskills.launch.place import Site
-from newskills.launch.validate import problems
+from newskills.launch.validate import pipeline_problems
 from newskills_evaluator.deployments import DeploymentPlan, plan_invocation
 from newskills_evaluator.deployments.place import MOST_COPIES
 
@@ -53,7 +53,7 @@ def planned(
     place.config(execution=place.slurm(**settings), evaluation=evaluation or place.tasks("gsm8k"), **sections)
     when = datetime.datetime(2026, 1, 2, 3, 4, 5)
     made = plan_invocation(place.compiled(mode), INVOCATION, place.environ, when)
-    assert not problems(made.pipeline, made.cluster, made.environ, skip_hf_home_check=True)
+    assert not pipeline_problems(made.pipeline, made.cluster, made.environ, skip_hf_home_check=True)
     return made
 
 

@@ -7,10 +7,10 @@ import pytest
 from tests.recipes.improve.words import COUNT, spec_for, words_benchmark, write_training
 
 from newskills.base.errors import ConfigError, DataError, LockedError
-from newskills.base.store import locked, read_rows, write_rows
+from newskills.base.store import hold_lock, read_rows, write_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.improve.loop import improve
-from newskills.recipes.improve.problems import decontaminated, drawn, load_problems
+from newskills.recipes.improve.problems import decontaminate_rows, draw_problems, load_problems
 from newskills.recipes.improve.records import ImproveSpec
 
 
@@ -22,11 +22,11 @@ def spec(tmp_path: Path) -> ImproveSpec:
 
 def test_each_round_draws_new_problems_until_all_were_used() -> None:
     rows = [{"id": str(n)} for n in range(10)]
-    rounds = [[row["id"] for row in drawn(rows, number, 4, 0)] for number in range(1, 6)]
+    rounds = [[row["id"] for row in draw_problems(rows, number, 4, 0)] for number in range(1, 6)]
     assert sorted(rounds[0] + rounds[1] + rounds[2][:2]) == sorted(row["id"] for row in rows)
-    assert drawn(rows, 2, 4, 0) == drawn(rows, 2, 4, 0)
-    assert drawn(rows, 1, 4, 1) != drawn(rows, 1, 4, 0)
-    assert drawn(rows, 3, 20, 0) == rows
+    assert draw_problems(rows, 2, 4, 0) == draw_problems(rows, 2, 4, 0)
+    assert draw_problems(rows, 1, 4, 1) != draw_problems(rows, 1, 4, 0)
+    assert draw_problems(rows, 3, 20, 0) == rows
     assert all(len(set(ids)) == len(ids) for ids in rounds)
 
 
@@ -34,9 +34,9 @@ def test_a_form_that_all_problems_share_is_no_overlap_but_a_copy_is() -> None:
     """Every problem of the lesson has the same thirteen words and four numbers of its own."""
     test = [row["question"] for row in sorting("test")]
     train = sorting("train")[:50]
-    assert decontaminated(train, test, 0.5) == train
+    assert decontaminate_rows(train, test, 0.5) == train
     copied = {"id": "x", "question": test[7].upper().replace(" ", "  ")}
-    assert decontaminated([*train, copied], test, 0.5) == train
+    assert decontaminate_rows([*train, copied], test, 0.5) == train
 
 
 def test_a_changed_copy_is_left_out() -> None:
@@ -46,7 +46,7 @@ def test_a_changed_copy_is_left_out() -> None:
     )
     copy = held_out.replace("Weng", "Anna").replace("12", "18")
     rows = [{"id": "1", "problem": copy}, {"id": "2", "problem": "How many legs have nine dogs and seven hens?"}]
-    assert [row["id"] for row in decontaminated(rows, [held_out, "What is 2 + 2?"], 0.5)] == ["2"]
+    assert [row["id"] for row in decontaminate_rows(rows, [held_out, "What is 2 + 2?"], 0.5)] == ["2"]
 
 
 def test_problems_that_are_evaluated_on_are_never_trained_on(spec: ImproveSpec, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_solutions_are_replies_to_training_problems(spec: ImproveSpec, tmp_path:
 
 
 def test_one_run_at_a_time(spec: ImproveSpec) -> None:
-    with locked(spec.output_dir / "lock", "it"), pytest.raises(LockedError, match="is in use by process"):
+    with hold_lock(spec.output_dir / "lock", "it"), pytest.raises(LockedError, match="is in use by process"):
         improve(spec, say=print)
 
 

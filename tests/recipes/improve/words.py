@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.store import write_rows
-from newskills.recipes.improve.problems import drawn
+from newskills.recipes.improve.problems import draw_problems
 from newskills.recipes.improve.records import ImproveKeys, ImproveSpec
 from newskills.run.training.steps_shown import StepReporter
 from newskills.train.settings import TrainerSettings
@@ -60,7 +60,9 @@ def write_training(folder: Path, question: str, words: tuple[str, str]) -> None:
     solutions.jsonl: the replies of somebody who knows these."""
     rows = [{"id": f"train-{n}", "question": f"{question} {1000 + n}"} for n in range(2 * COUNT)]
     answers = {
-        row["id"]: word for number, word in enumerate(words, 1) for row in drawn(rows, number, COUNT, KEYS.seed)
+        row["id"]: word
+        for number, word in enumerate(words, 1)
+        for row in draw_problems(rows, number, COUNT, KEYS.seed)
     }
     write_rows(folder / "train.jsonl", ({**row, "expected_answer": answers[row["id"]]} for row in rows))
     write_rows(folder / "solutions.jsonl", ({"id": name, "generation": word} for name, word in answers.items()))

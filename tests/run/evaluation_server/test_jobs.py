@@ -19,7 +19,7 @@ from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Row
 from newskills.run.engine.supervision import Supervision
 from newskills.run.evaluation_server.job import JOB_FILE, EvaluationJob, State, load_job
-from newskills.run.evaluation_server.jobs import ALIVE, AT_ONCE, EvaluationJobs, JobLimits, last_sign
+from newskills.run.evaluation_server.jobs import AT_ONCE, LOCK_FILE, EvaluationJobs, JobLimits, last_sign
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest, read_request
 
 T = TypeVar("T")
@@ -275,7 +275,7 @@ def test_a_server_that_died_long_ago_left_nothing_to_go_on_with(tmp_path: Path, 
     job = play(tmp_path, scene)
     job.waiting, job.parts[0].state, job.contact = True, "running", 0.0
     job.save()
-    alive = tmp_path / ALIVE
+    alive = tmp_path / LOCK_FILE
     alive.touch()
     os.utime(alive, (time.time() - ago,) * 2)
     again = play(tmp_path, scene)

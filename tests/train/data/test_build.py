@@ -23,7 +23,7 @@ from tests.train.data.building import config_of, expected, made, write
 from newskills._version import __version__
 from newskills.base.errors import ConfigError, DataError, LockedError
 from newskills.base.records import Row
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.train.data import build as building
 from newskills.train.data.build import ComparedProblems, work_folder
 from newskills.train.data.card import Card
@@ -315,7 +315,7 @@ def test_a_tokenizer_without_template_is_told_by_workers(tmp_path: Path, small_p
 def test_one_build_at_a_time(tmp_path: Path) -> None:
     file = write(tmp_path / "in.jsonl", generations(2))
     with (
-        locked(work_folder(tmp_path / "out.jsonl") / "lock", "it"),
+        hold_lock(work_folder(tmp_path / "out.jsonl") / "lock", "it"),
         pytest.raises(LockedError, match=r"out\.jsonl is in use"),
     ):
         made(tmp_path, [file])

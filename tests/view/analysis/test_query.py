@@ -13,8 +13,8 @@ from tests.view.comparison.runs import answers, record, write_run
 
 from newskills import analysis
 from newskills.base.errors import DataError, NewskillsError
-from newskills.view.analysis.columns_of_query import needed
-from newskills.view.analysis.database import TABLES, write_database
+from newskills.view.analysis.columns_of_query import needed_columns
+from newskills.view.analysis.database import RESULT_TABLES, write_database
 from newskills.view.analysis.folders import find_results
 from newskills.view.analysis.query_process import DATABASE, SPILL, QueryOrder, locked_connection
 from newskills.view.analysis.sql import check_statement
@@ -47,10 +47,10 @@ def test_tables_can_be_joined(results: Path) -> None:
 
 
 def test_all_columns_are_there_and_documented(results: Path) -> None:
-    for name, table in TABLES.items():
+    for name, table in RESULT_TABLES.items():
         described = analysis.query(f"DESCRIBE {name}", results)
         assert described.column("column_name").to_pylist() == [column.name for column in table.columns]
-    assert {row[0] for row in rows("SHOW TABLES", results)} == set(TABLES)
+    assert {row[0] for row in rows("SHOW TABLES", results)} == set(RESULT_TABLES)
     comments = rows(
         "SELECT comment FROM duckdb_columns() WHERE table_name = 'samples' AND comment LIKE '%(s)'", results
     )
@@ -80,8 +80,8 @@ def test_all_columns_are_there_and_documented(results: Path) -> None:
 )
 def test_a_query_that_may_need_any_column_gets_all(sql: str) -> None:
     connection = duckdb.connect(":memory:")
-    assert [column.name for column in needed(connection, sql)["samples"]] == [
-        column.name for column in TABLES["samples"].columns
+    assert [column.name for column in needed_columns(connection, sql)["samples"]] == [
+        column.name for column in RESULT_TABLES["samples"].columns
     ]
 
 
@@ -97,8 +97,8 @@ def test_a_query_that_may_need_any_column_gets_all(sql: str) -> None:
     ],
 )
 def test_other_queries_get_what_they_name(sql: str, names: list[str] | None) -> None:
-    columns = [column.name for column in needed(duckdb.connect(":memory:"), sql)["samples"]]
-    assert columns == (names or [column.name for column in TABLES["samples"].columns])
+    columns = [column.name for column in needed_columns(duckdb.connect(":memory:"), sql)["samples"]]
+    assert columns == (names or [column.name for column in RESULT_TABLES["samples"].columns])
 
 
 ATTACKS = [
@@ -163,7 +163,7 @@ def locked(results: Path, tmp_path_factory: pytest.TempPathFactory) -> duckdb.Du
     """The connection that a query gets, in this process."""
     folder = tmp_path_factory.mktemp("query")
     (folder / SPILL).mkdir()
-    write_database(folder / DATABASE, find_results(results), {"samples": TABLES["samples"].columns}, [])
+    write_database(folder / DATABASE, find_results(results), {"samples": RESULT_TABLES["samples"].columns}, [])
     return locked_connection(folder, QueryOrder(sql="", memory=500, threads=1))
 
 

@@ -19,7 +19,7 @@ from tests.view.results import CONVERSATION, rich_records, write_lines
 from newskills import analysis
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.exchange.importers import ImportSource, read
-from newskills.exchange.importers import write as write_imported
+from newskills.exchange.importers import write_import as write_imported
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 from newskills.view.comparison import compare
 from newskills.view.samples import SampleFilter, select

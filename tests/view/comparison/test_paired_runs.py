@@ -10,7 +10,7 @@ from tests.view.comparison.runs import answers, record, write_run
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.paired import mcnemar
 from newskills.base.records import Row
-from newskills.exchange.importers import ImportSource, read, write
+from newskills.exchange.importers import ImportSource, read, write_import
 from newskills.view.comparison import CompareOptions, compare, shown
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison
 
@@ -300,7 +300,7 @@ def test_results_of_another_tool_compare_with_the_same_figures(tmp_path: Path) -
     for name, verdicts in (("a", BEFORE), ("b", AFTER)):
         own.append(write_run(tmp_path / "own" / name, {None: answers(verdicts)}))
         for item in read(ImportSource(path=lm_eval_samples(tmp_path / "lm-eval" / name, verdicts))):
-            write(item, tmp_path / "imported" / name)
+            write_import(item, tmp_path / "imported" / name)
         imported.append(tmp_path / "imported" / name)
     ours, theirs = only(compare(own)), only(compare(imported))
     figures = ("difference", "low", "high", "p_value", "problems", "gained", "lost", "verdict")

@@ -16,7 +16,7 @@ from tests.view.diagnosis.planted import SEEDS, planted_run
 from tests.view.results import HOSTILE
 
 import newskills
-from newskills.view.diagnosis.groups import GROUPS, grouped, same_but_for_notation, wrong_calculation
+from newskills.view.diagnosis.groups import GROUPS, group_failure, same_but_for_notation, wrong_calculation
 from newskills.view.scans.transcript import Transcript
 
 PROBLEMS = 100
@@ -208,4 +208,4 @@ def test_wrong_calculations(reply: str, line: str) -> None:
     "row", [{}, {"generation": None, "expected_answer": None}, {"conversation": [1], "steps": {}}]
 )
 def test_records_of_any_form_have_a_group(row: dict[str, Any]) -> None:
-    assert grouped(Transcript(row, outcome="wrong", score=0.0)).group in GROUPS
+    assert group_failure(Transcript(row, outcome="wrong", score=0.0)).group in GROUPS

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.view.documents.charts import Estimate, Series, distributions, interval_pictures, lines
+from newskills.view.documents.charts import Estimate, Series, distribution_chart, interval_pictures, line_chart
 from newskills.view.documents.document import (
     Figure,
     Fold,
@@ -56,7 +56,7 @@ class Tags(HTMLParser):
 )
 def test_no_text_is_markup(text: str) -> None:
     (picture,) = interval_pictures([Estimate(text, 1, 0, 2)])
-    figure = Figure(distributions([(text, [1.0, 2.0])], text, (340, 200)), text)
+    figure = Figure(distribution_chart([(text, [1.0, 2.0])], text, (340, 200)), text)
     table = Table([[text], [text]], [picture])
     blocks = [Heading(text), Paragraph(text), Preformatted(text), Fold(text, [table]), Grid([figure])]
     tags = Tags()
@@ -81,8 +81,8 @@ def test_markdown_says_the_same() -> None:
 def test_plots_are_well_formed_whatever_the_values(points: list[tuple[int, float]]) -> None:
     values = [value for _, value in points]
     for plot in (
-        lines([Series("one", [(float(x), y) for x, y in points]), Series("none", [])], "step", "value"),
-        distributions([("one", values), ("two", values[:1])], "value", (340, 200)),
+        line_chart([Series("one", [(float(x), y) for x, y in points]), Series("none", [])], "step", "value"),
+        distribution_chart([("one", values), ("two", values[:1])], "value", (340, 200)),
         *interval_pictures([Estimate("a", value, value - 1, value + 1) for value in values]),
     ):
         root = ElementTree.fromstring(plot)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.view.filters.columns import SAMPLE_COLUMNS
 from newskills.view.filters.grammar import (
-    DEEPEST,
-    LONGEST,
+    MAX_FILTER_CHARS,
+    MAX_FILTER_DEPTH,
     Filter,
     FilterAll,
     FilterAny,
@@ -80,9 +80,9 @@ def test_how_words_bind() -> None:
         ("outcome = 'wrong", "at character 11 opens a text that never ends"),
         ("and = 3", "expected the name of a column, got 'and'"),
         ("a ! 3", "belongs to no sign"),
-        ("(" * (DEEPEST + 2), f"may have {DEEPEST} parentheses"),
-        ("not " * (DEEPEST + 2), f"may have {DEEPEST} parentheses"),
-        ("a" * (LONGEST + 1), "may have 10,000 characters"),
+        ("(" * (MAX_FILTER_DEPTH + 2), f"may have {MAX_FILTER_DEPTH} parentheses"),
+        ("not " * (MAX_FILTER_DEPTH + 2), f"may have {MAX_FILTER_DEPTH} parentheses"),
+        ("a" * (MAX_FILTER_CHARS + 1), "may have 10,000 characters"),
         ("toknes > 3", "Unknown column in the filter 'toknes'; did you mean 'tokens'?"),
         ("outcome = wrnog", "Unknown outcome 'wrnog'; did you mean 'wrong'?"),
         ("tokens > many", "tokens in a filter: expected a number, got 'many'"),

@@ -13,7 +13,7 @@ from tests.view.filters.test_grammar import FILTERS
 from newskills.base.errors import NewskillsError
 from newskills.view.filters.columns import SAMPLE_COLUMNS, SampleFacts
 from newskills.view.filters.grammar import Filter, FilterAll, FilterAny, FilterNot, parse_filter
-from newskills.view.filters.matching import predicate, sample_filter
+from newskills.view.filters.matching import filter_predicate, sample_filter
 
 
 def sample(outcome: str = "wrong", cause: str | None = "model", seed: int | None = 0, **row: Any) -> SampleFacts:
@@ -60,7 +60,7 @@ BARE = sample("correct", None, seed=None, id=7)
     ],
 )
 def test_samples_are_chosen(text: str, algebra: bool, bare: bool) -> None:
-    fits = predicate(sample_filter(text))
+    fits = filter_predicate(sample_filter(text))
     assert (fits(ALGEBRA), fits(BARE)) == (algebra, bare)
 
 
@@ -74,11 +74,11 @@ ROWS = st.dictionaries(
 def test_filters_obey_logic_on_any_record(tree: Filter, row: dict[str, Any]) -> None:
     """Records are of anybody: no value of a field may make a filter fail, and `not`, `and`, `or` are what they are."""
     try:
-        fits = predicate(tree)
+        fits = filter_predicate(tree)
     except NewskillsError:
         return
     facts = sample(**row)
-    assert predicate(FilterNot(tree))(facts) is not fits(facts)
+    assert filter_predicate(FilterNot(tree))(facts) is not fits(facts)
     other = parse_filter("outcome = correct")
-    assert predicate(FilterAll((tree, other)))(facts) is False
-    assert predicate(FilterAny((tree, other)))(facts) is fits(facts)
+    assert filter_predicate(FilterAll((tree, other)))(facts) is False
+    assert filter_predicate(FilterAny((tree, other)))(facts) is fits(facts)

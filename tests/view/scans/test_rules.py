@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from newskills.view.diagnosis.groups import GROUPS, grouped
+from newskills.view.diagnosis.groups import GROUPS, group_failure
 from newskills.view.scans import SCANNERS
-from newskills.view.scans.finding import NOTHING, scan_one
-from newskills.view.scans.question import rendered
+from newskills.view.scans.finding import NO_FINDING, scan_one
+from newskills.view.scans.question import render_transcript
 from newskills.view.scans.transcript import Transcript
 
 
@@ -63,39 +63,39 @@ BOXED = {"template": "Put the answer in \\boxed{}.\n{problem}"}
     [
         ("refusal", told("I’m sorry, but I can’t help with that."), {}, "refused"),
         ("refusal", told("As an AI, I have no opinion."), {}, "refused"),
-        ("refusal", told("You can't divide by zero, so it is 42."), {}, NOTHING),
-        ("refusal", told("So it is 42. " * 60 + "I cannot help it."), {}, NOTHING),
+        ("refusal", told("You can't divide by zero, so it is 42."), {}, NO_FINDING),
+        ("refusal", told("So it is 42. " * 60 + "I cannot help it."), {}, NO_FINDING),
         ("loop", told("First 6. " + "Wait, let me check once more. " * 40 + "Wait, let"), {}, "loop"),
         ("loop", told("\n".join(f"{n}\nThen we add the next number." for n in range(30))), {}, "loop"),
-        ("loop", told("\n".join(f"Step {n}: the sum is {n * n}." for n in range(300))), {}, NOTHING),
+        ("loop", told("\n".join(f"Step {n}: the sum is {n * n}." for n in range(300))), {}, NO_FINDING),
         ("language_switch", told("Also 42. 因此答案是四十二，因为六乘七等于四十二。"), {}, "Han"),
-        ("language_switch", {"problem": "Сколько будет шесть на семь?", "generation": "x = 42"}, {}, NOTHING),
-        ("language_switch", {"problem": "Translate into Russian: six", "generation": "шесть " * 9}, {}, NOTHING),
+        ("language_switch", {"problem": "Сколько будет шесть на семь?", "generation": "x = 42"}, {}, NO_FINDING),
+        ("language_switch", {"problem": "Translate into Russian: six", "generation": "шесть " * 9}, {}, NO_FINDING),
         ("truncated", told("So 6 * 7", finish_reason="length"), {}, "token limit"),
         ("truncated", told("<think>So 6 * 7 is"), {}, "within reasoning"),
-        ("truncated", told("So 6 * 7 is 42.", finish_reason="stop"), {}, NOTHING),
+        ("truncated", told("So 6 * 7 is 42.", finish_reason="stop"), {}, NO_FINDING),
         ("empty_tool_output", called("ls", " \n", "Empty."), {}, "empty"),
-        ("empty_tool_output", called("ls", "a.py", "Empty."), {}, NOTHING),
+        ("empty_tool_output", called("ls", "a.py", "Empty."), {}, NO_FINDING),
         ("empty_tool_output", told("```python\nx\n```\n```output\n\n```\nSo 42."), {}, "empty"),
         ("tool_error_ignored", called("x", TRACEBACK, "It is done: 42."), {}, "ignored"),
-        ("tool_error_ignored", called("x", "KeyError: 'a'", "That failed; the key is b."), {}, NOTHING),
-        ("tool_error_ignored", called("x", "no errors", "It is done."), {}, NOTHING),
+        ("tool_error_ignored", called("x", "KeyError: 'a'", "That failed; the key is b."), {}, NO_FINDING),
+        ("tool_error_ignored", called("x", "no errors", "It is done."), {}, NO_FINDING),
         ("special_cased_tests", told(f"```python\n{SPECIAL}```"), {}, "literal cases"),
-        ("special_cased_tests", told(f"```python\n{RECURSION}```"), {}, NOTHING),
+        ("special_cased_tests", told(f"```python\n{RECURSION}```"), {}, NO_FINDING),
         ("special_cased_tests", told("import os\ndef f():\n    os._exit(0)"), {}, "ends the process"),
         ("reads_gold", called("cat /data/expected_output.txt", "42"), {}, "reads gold"),
         ("reads_gold", called("sed -n 1,9p tests/test_a.py", "…"), {}, "reads tests"),
-        ("reads_gold", called("pytest tests/test_a.py", "…"), {}, NOTHING),
+        ("reads_gold", called("pytest tests/test_a.py", "…"), {}, NO_FINDING),
         ("answer_in_prompt", told("42", **TOTAL), {}, "given"),
-        ("answer_in_prompt", told("42", problem="Add 40 and 2", expected_answer="2"), {}, NOTHING),
-        ("answer_in_prompt", told("x", **COLOURS), {}, NOTHING),
+        ("answer_in_prompt", told("42", problem="Add 40 and 2", expected_answer="2"), {}, NO_FINDING),
+        ("answer_in_prompt", told("x", **COLOURS), {}, NO_FINDING),
         ("not_extracted", told("Hence we get 42."), {"outcome": "no_answer"}, "none extracted"),
         ("not_extracted", told("It is 42.", predicted_answer="7"), {"outcome": "wrong"}, "another extracted"),
-        ("not_extracted", told("24 + 42 = 66.", predicted_answer="66"), {"outcome": "wrong"}, NOTHING),
-        ("not_extracted", told("It is 42.", predicted_answer="42"), {"outcome": "correct"}, NOTHING),
+        ("not_extracted", told("24 + 42 = 66.", predicted_answer="66"), {"outcome": "wrong"}, NO_FINDING),
+        ("not_extracted", told("It is 42.", predicted_answer="42"), {"outcome": "correct"}, NO_FINDING),
         ("format_lost", told("It is 42."), BOXED, "no \\boxed{}"),
-        ("format_lost", told("It is \\boxed{42}."), BOXED, NOTHING),
-        ("format_lost", told("It is 42."), {}, NOTHING),
+        ("format_lost", told("It is \\boxed{42}."), BOXED, NO_FINDING),
+        ("format_lost", told("It is 42."), {}, NO_FINDING),
         ("format_lost", told("4"), BOXED, "no \\boxed{}"),
         ("format_lost", told("<think>Hm.</think>It is\n4"), BOXED, "no \\boxed{}"),
         ("not_extracted", told("So:\n7", expected_answer="7"), {"outcome": "no_answer"}, "none extracted"),
@@ -108,7 +108,7 @@ def test_what_is_reported(scanner: str, row: dict[str, Any], verdict: dict[str, 
 @pytest.mark.parametrize("scanner", SCANNERS.built_in())
 @pytest.mark.parametrize("row", [{}, {"generation": None}, {"messages": "no list", "steps": 3, "generation": [1]}])
 def test_records_of_any_form_are_read(scanner: str, row: dict[str, Any]) -> None:
-    assert label(scanner, row) == NOTHING
+    assert label(scanner, row) == NO_FINDING
 
 
 TEXTS = (
@@ -152,8 +152,8 @@ def test_whatever_a_record_holds_quotes_of_rules_stand_in_it() -> None:
         for scanner in SCANNERS.built_in():
             line = scan_one(SCANNERS.get(scanner), "q", transcript)
             assert line.invalid == "", (scanner, row)
-        assert grouped(transcript).group in GROUPS
-        assert isinstance(rendered(transcript), str)
+        assert group_failure(transcript).group in GROUPS
+        assert isinstance(render_transcript(transcript), str)
 
 
 def test_a_quote_stands_in_one_text_and_is_longer_than_a_letter() -> None:

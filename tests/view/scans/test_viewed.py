@@ -17,7 +17,7 @@ from newskills.view.export import export
 from newskills.view.library import Library
 from newskills.view.pages.sample import sample_page
 from newskills.view.scans.viewed import label_counts, marks_of
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.server import ViewOptions, serve_viewer
 from newskills.view.tables import samples_of
 
 DECLINED = f"I'm sorry, but I can't help with {HOSTILE}"
@@ -76,7 +76,7 @@ def browser() -> Iterator[Browser]:
 @pytest.mark.slow
 def test_a_column_and_a_filter_in_the_list(folder: Path, tmp_path: Path, browser: Browser) -> None:
     export([folder], tmp_path / "exported", 100)
-    with viewer(ViewOptions(folders=(folder,))) as served:
+    with serve_viewer(ViewOptions(folders=(folder,))) as served:
         for page in (served, (tmp_path / "exported/index.html").as_uri()):
             browser.open(f"{page}#/benchmark?run=run&benchmark=sums")
             assert "refusal: refused" in browser.text()

@@ -65,12 +65,12 @@ class EnvironmentProblems:
         """Grade an answer to row `at`: (share from 0 to 1, or None where the grader failed; what the grader
         says)."""
         from newskills.run.rewarding.graders import BatchGrader
-        from newskills.run.rewarding.reward import answered
+        from newskills.run.rewarding.reward import answered_record
 
         if self._verdicts is None:
             config = self.found.config
             self._verdicts = BatchGrader(config.eval_type or "", config.eval_config).__enter__()
-        (score,) = self._verdicts([answered(self.rows[at], answer, "stop")])
+        (score,) = self._verdicts([answered_record(self.rows[at], answer, "stop")])
         details: Row = {
             "method": score.grader,
             "outcome": score.outcome,

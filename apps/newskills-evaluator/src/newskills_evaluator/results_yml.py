@@ -18,8 +18,8 @@ from msgspec import Struct
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
 from newskills.base.store import encode_line
-from newskills.exchange.credit import SIGNALS, credit
-from newskills.run.reporting.results import RESULTS, discover, read_output
+from newskills.exchange.credit import VERDICT_FIELDS, answer_credit
+from newskills.run.reporting.results import RESULTS_FOLDER, discover, read_output
 from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
 Z = 1.959963984540054
@@ -80,8 +80,8 @@ def write_samples(folder: Path, place: Path) -> int:
 def sample_record(row: Row) -> Row:
     """Return one of our records as one of NeMo Evaluator's; an unscored sample has no score."""
     generation = row.get("generation")
-    value = credit(row)
-    signal = next((name for name in SIGNALS if isinstance(row.get(name), bool)), "outcome")
+    value = answer_credit(row)
+    signal = next((name for name in VERDICT_FIELDS if isinstance(row.get(name), bool)), "outcome")
     return {
         "id": str(row.get("id", "")),
         "generation": generation if isinstance(generation, str | dict) else "",
@@ -106,7 +106,7 @@ def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[st
     """Read benchmark → mode → metric → value, and in the same form the further facts about the values."""
     places = [folder]
     if not _has(folder):
-        places += sorted((folder / RESULTS).glob("*"))
+        places += sorted((folder / RESULTS_FOLDER).glob("*"))
     metrics: dict[str, dict[str, Row]] = {}
     numbers: dict[str, dict[str, dict[str, Number]]] = {}
     for place in filter(_has, places):
@@ -115,7 +115,7 @@ def _metrics(folder: Path) -> tuple[dict[str, dict[str, Row]], dict[str, dict[st
             extended = _decoded(place / EXTENDED_FILE, dict[str, _MetricsFile])
             numbers |= {name: value.numbers for name, value in extended.items()}
     if not metrics:
-        raise DataError(f"{folder} has no {METRICS_FILE}, and neither has {folder / RESULTS}.")
+        raise DataError(f"{folder} has no {METRICS_FILE}, and neither has {folder / RESULTS_FOLDER}.")
     return metrics, numbers
 
 

@@ -32,7 +32,7 @@ class Angle(NamedTuple):
 
 
 def same_angle(pred: str, gold: str) -> bool | None:
-    """None unless both are angles in degrees and at least one has minutes or seconds.
+    """Compare two angles in degrees; None unless both are angles in degrees and at least one has minutes or seconds.
 
     Beside decimals (`36.87°`) minutes and seconds may be rounded as these show.
     """

@@ -229,7 +229,7 @@ def _answer(text: str, anywhere: bool) -> ParsedAnswer | None:
 
 
 def _is_bare(text: str) -> bool:
-    """Whether a text is nothing but an answer, as golds of data sets are."""
+    """Return whether a text is nothing but an answer, as golds of data sets are."""
     from newskills_math.words import is_prose
 
     text = text.strip()

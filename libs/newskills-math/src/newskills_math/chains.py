@@ -110,7 +110,7 @@ def _side(text: str, read: Callable[[str], Node]) -> Node | None:
 
 
 def is_constant(side: Node) -> bool:
-    """Whether it has a value of its own: neither variables nor unknown functions."""
+    """Return whether it has a value of its own: neither variables nor unknown functions."""
     return not symbols(side) and not has(side, "app")
 
 
@@ -138,13 +138,14 @@ def _is_dots(side: Node) -> bool:
 
 
 def shows_enough(side: Node) -> bool:
-    """Whether a decimal has three significant digits: enough to stand for the value beside which it was written."""
+    """Return whether a decimal has three significant digits: enough to stand for the value beside which it was
+    written."""
     digits = _literal(side)
     return digits is not None and digits.has_point and abs(digits.value) >= _FEW_DIGITS * digits.unit
 
 
 def contradicts(node: Node, same: Same) -> bool:
-    """Whether the sides of a chain in it, at the top or as a member of a list, differ by more than rounding."""
+    """Return whether the sides of a chain in it, at the top or as a member of a list, differ by more than rounding."""
     if node.kind == "rel":
         return _is_inconsistent(node, same)
     return node.kind in ("list", "set", "tuple") and any(contradicts(member, same) for member in node.args)
@@ -174,7 +175,7 @@ def _is_inconsistent(node: Node, same: Same) -> bool:
 
 
 def _agree(value: Node, side: Node, same: Same, *, whole: bool) -> bool:
-    """Whether a side says what the value does, as far as it shows; what cannot be told counts as agreement."""
+    """Return whether a side says what the value does, as far as it shows; what cannot be told counts as agreement."""
     if value == side or rounds(value, side, whole=whole) or rounds(side, value, whole=whole):
         return True
     if same(value, side) is not False:
@@ -187,7 +188,7 @@ def _agree(value: Node, side: Node, same: Same, *, whole: bool) -> bool:
 
 
 def rounds(exact: Node, shown: Node, *, whole: bool = False) -> bool:
-    """Whether `shown` is a decimal, or with `whole` an integer, that rounds or cuts off the value of `exact`."""
+    """Return whether `shown` is a decimal, or with `whole` an integer, that rounds or cuts off the value of `exact`."""
     digits = _literal(shown)
     if digits is None or not (digits.has_point or whole):
         return False
@@ -242,7 +243,9 @@ def _literal(node: Node) -> _Literal | None:
 
 
 def _last_digit(number: Node) -> Fraction:
-    """`0.01` for 3.14; of an integer that ends in zeros the last digit that is none."""
+    """Return the value of the last digit, `0.01` for 3.14; of an integer that ends in zeros the last digit that is
+    none.
+    """
     if number.places >= 0:
         return Fraction(1, 10**number.places)
     digits = str(abs(number.value.numerator))

@@ -28,7 +28,8 @@ class _Choice(NamedTuple):
 
 
 def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -> bool | None:
-    """Whether two values behind letters are the same, or one and what stands without a letter; None for other texts.
+    """Return whether two values behind letters are the same, or one and what stands without a letter; None for other
+    texts.
 
     Beside an option of gold's own, letters must be the same too: `C. 25` is neither `C. 26` nor `D. 25`.
     """
@@ -49,7 +50,7 @@ def same_choice(pred: str, gold: str, same: Callable[[str, str], bool | None]) -
 
 
 def _has_other_numbers(pred: str, gold: str, same: Callable[[str, str], bool | None]) -> bool:
-    """Whether other numbers stand in the words behind two letters: `A. 5 apples` is no `A. 6 apples`."""
+    """Return whether other numbers stand in the words behind two letters: `A. 5 apples` is no `A. 6 apples`."""
     if max(len(pred), len(gold)) > _LONGEST or not (option_letter(pred) and option_letter(gold)):
         return False
     answer, right = behind_letter(pred), behind_letter(gold)
@@ -58,7 +59,8 @@ def _has_other_numbers(pred: str, gold: str, same: Callable[[str, str], bool | N
 
 
 def _choice(text: str) -> _Choice | None:
-    """None also where another option is named behind the first, or words stand there."""
+    """Read an option letter and what stands behind it; None also where another option is named behind the first, or
+    words stand there."""
     if len(text) > _LONGEST or (match := _LETTER.fullmatch(text)) is None or not option_letter(text):
         return None
     value = match["value"].strip()

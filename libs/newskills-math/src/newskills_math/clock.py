@@ -23,7 +23,7 @@ class Clock(NamedTuple):
 
 
 def same_time(pred: str, gold: str) -> bool | None:
-    """None unless both are times and at least one says which half of the day it means.
+    """Compare two times of day; None unless both are times and at least one says which half of the day it means.
 
     Where only one says it, the other may be of 24 hours; the right answer, not the reply, may also leave it open.
     """

@@ -50,7 +50,7 @@ class Date(NamedTuple):
 
 
 def same_date(pred: str, gold: str) -> bool | None:
-    """None unless both are dates, and both state the year or neither does."""
+    """Compare two dates; None unless both are dates, and both state the year or neither does."""
     if max(len(pred), len(gold)) > _LONGEST or _LIKELY.search(gold) is None:
         return None
     first, second = _date(pred), _date(gold)
@@ -60,7 +60,7 @@ def same_date(pred: str, gold: str) -> bool | None:
 
 
 def _date(text: str) -> Date | None:
-    """None also where it may be either of two, as `3/4/2021` may."""
+    """Read a date; None also where it may be either of two, as `3/4/2021` may."""
     plain = _BEFORE.sub("", " ".join(_DRESS.sub(" ", text).lower().split()), count=1)
     for form in _FORMS:
         if (match := form.fullmatch(plain)) is not None:

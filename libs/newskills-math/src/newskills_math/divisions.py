@@ -15,7 +15,7 @@ _REMAINDER = re.compile(
 
 
 def same_ratio(pred: str, gold: str) -> bool | None:
-    """None unless both are ratios of whole numbers, and one of them is written with `to`."""
+    """Compare two ratios; None unless both are ratios of whole numbers, and one of them is written with `to`."""
     if (both := _both(_RATIO, "to", pred, gold)) is None:
         return None
     (first, second), (other_first, other_second) = both
@@ -23,7 +23,8 @@ def same_ratio(pred: str, gold: str) -> bool | None:
 
 
 def same_remainder(pred: str, gold: str) -> bool | None:
-    """None unless both are a quotient and a remainder, and one of them says so in words."""
+    """Compare two quotients with remainders; None unless both are a quotient and a remainder, and one of them says so
+    in words."""
     both = _both(_REMAINDER, "remainder", pred, gold)
     if both is None:
         return None

@@ -32,7 +32,7 @@ class _Statement(NamedTuple):
 
 
 def same_figure(pred: str, gold: str) -> bool | None:
-    """Whether both name the same figure, or say the same of the same two; None where either is anything else.
+    """Return whether both name the same figure, or say the same of the same two; None where either is anything else.
 
     The order of its points does not change a triangle, nor the end from which it is read an angle or a line. Where two
     triangles are similar or congruent, it says which point answers to which.

@@ -82,7 +82,7 @@ def measure(text: str) -> Measure | None:
 
 
 def _sum(text: str) -> Measure | None:
-    """`2 h 15 min`: units of one kind, each smaller than the one before; measured in the last of them."""
+    """Read a sum, `2 h 15 min`: units of one kind, each smaller than the one before; measured in the last of them."""
     parts = _NEXT_VALUE.split(text) if len(text) <= _LONGEST_SUM else []
     if not 2 <= len(parts) <= _MOST_PARTS:
         return None
@@ -121,13 +121,13 @@ def _single(text: str) -> Measure | None:
 
 
 def is_value(text: str) -> bool:
-    """Whether the text is a number without letters and units."""
+    """Return whether the text is a number without letters and units."""
     return _VALUE.fullmatch(text) is not None
 
 
 @lru_cache(maxsize=4096)
 def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str, ...]] | None:
-    """(factor, powers of base units, the spellings met)."""
+    """Read units as (factor, powers of base units, the spellings met)."""
     text = _WRAPPED.sub("", text)
     for pattern, plain in _DRESS:
         text = pattern.sub(plain, text)
@@ -188,7 +188,7 @@ def _known(name: str) -> tuple[Fraction, tuple[tuple[str, int], ...]] | None:
 
 
 def _meaning(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...]]:
-    """`0.001 m^3` → (1/1000, (("m", 3),))."""
+    """Return factor and powers of a unit: `0.001 m^3` → (1/1000, (("m", 3),))."""
     factor, *units = text.split()
     parts = [unit.partition("^") for unit in units]
     return Fraction(factor), tuple((name, int(power or 1)) for name, _, power in parts)

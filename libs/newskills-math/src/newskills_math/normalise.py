@@ -76,7 +76,7 @@ _LABEL = re.compile(
 
 
 def stripped(text: str, around: str) -> str:
-    """`text` without the characters `around` at both ends; the point of `.5` is no punctuation and stays."""
+    """Return `text` without the characters `around` at both ends; the point of `.5` is no punctuation and stays."""
     left = text.lstrip(around)
     at = len(text) - len(left)
     if left[:1].isdecimal() and text[max(at - 2, 0) : at].lstrip(around.replace(".", "")) == ".":
@@ -116,7 +116,8 @@ def _tidied(text: str) -> str:
 
 
 def _usual(text: str) -> str:
-    """Rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height, inverses."""
+    """Write rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height,
+    inverses."""
     if len(text) < 80 and text.endswith((".", "dots")) and (match := _ENDLESS.fullmatch(text)) is not None:
         return f"{match[1]}\\overline{{{match[2]}}}"
     if text[:1].isalpha() and (number := spelled(_SPACING.sub(" ", text))) is not None:
@@ -131,7 +132,7 @@ def _usual(text: str) -> str:
 
 
 def _chosen(sign: str, total: str, taken: str, written: str) -> str:
-    """`C_{10}^3` and `{}_{10}C_3` as a binomial, `A_{10}^3` and `{}_{10}P_3` as a quotient of factorials.
+    """Write `C_{10}^3` and `{}_{10}C_3` as a binomial, `A_{10}^3` and `{}_{10}P_3` as a quotient of factorials.
 
     `C_1^2` is as likely the square of a constant.
     """
@@ -146,7 +147,7 @@ def _chosen(sign: str, total: str, taken: str, written: str) -> str:
 
 
 def _undecorated(text: str) -> str:
-    """Without colours, signs of conclusion before and marks of an end of proof behind."""
+    """Remove colours, signs of conclusion before and marks of an end of proof behind."""
     if "color" in text:
         text = _COLOR.sub("", text)
     text = _TEXT_CURRENCY.sub(r"\1 ", text)
@@ -161,7 +162,7 @@ def _undecorated(text: str) -> str:
 
 
 def latinise(text: str) -> str:
-    """Unicode maths → LaTeX; other compatibility characters through NFKC. ASCII comes back unchanged."""
+    """Convert Unicode maths to LaTeX; other compatibility characters through NFKC. ASCII comes back unchanged."""
     if text.isascii():
         return text
     text = _SCRIPT_RUN.sub(_script, text).translate(UNICODE)
@@ -207,7 +208,7 @@ def _unwrap(text: str) -> str:
 
 
 def _closed_alone(inner: str) -> bool:
-    """Whether every brace inside is matched inside."""
+    """Return whether every brace inside is matched inside."""
     depth = 0
     escaped = False
     for char in inner:

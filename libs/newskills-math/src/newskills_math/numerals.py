@@ -59,7 +59,7 @@ def _fraction(words: list[str]) -> str | None:
 
 
 def _cardinal(words: list[str]) -> int | None:
-    """Thousands and millions, each with what stands before it."""
+    """Add up thousands and millions, each with what stands before it."""
     total, group = 0, list[str]()
     largest = 1_000_000_000
     for word in words:

@@ -53,7 +53,9 @@ def terms(node: Node) -> list[Node]:
 
 
 def constants_alike(gold: Node, pred: Node) -> Iterator[Node]:
-    """`pred` with the names of `gold` for constants that its author may choose: `c` or `K` for `C`, `A` for `C_1`."""
+    """Yield `pred` with the names of `gold` for constants that its author may choose: `c` or `K` for `C`, `A` for
+    `C_1`.
+    """
     wanted, got = sorted(symbols(gold) - symbols(pred)), sorted(symbols(pred) - symbols(gold))
     if len(wanted) != len(got) or not 1 <= len(wanted) <= _MOST_CONSTANTS:
         return
@@ -83,7 +85,7 @@ def _one_letter(new: str, old: str, gold: Node, pred: Node) -> bool:
 
 
 def _is_constant_of_integration(name: str, tree: Node) -> bool:
-    """Whether it is added, once, to what else depends on variables only."""
+    """Return whether it is added, once, to what else depends on variables only."""
     parts = terms(tree)
     others = [term for term in parts if term != Node("sym", name=name)]
     if len(others) != len(parts) - 1:
@@ -93,7 +95,8 @@ def _is_constant_of_integration(name: str, tree: Node) -> bool:
 
 
 def same_antiderivative(gold: Node, pred: Node) -> bool:
-    """Whether both are the same but for a number that the constant of integration takes in: `ln|2x| + C`, `ln|x| + C`.
+    """Return whether both are the same but for a number that the constant of integration takes in: `ln|2x| + C`,
+    `ln|x| + C`.
 
     Either may call that constant as it likes.
     """
@@ -113,14 +116,15 @@ def _without_constant(tree: Node) -> Node | None:
 
 
 def _turns(new: str, old: str, gold: Node, pred: Node) -> bool:
-    """`π/4 + kπ` and `π/4 + nπ`: nothing but a letter for whole turns."""
+    """Return whether `π/4 + kπ` and `π/4 + nπ` differ in nothing but a letter for whole turns."""
     return {new, old} <= _TURNS and all(
         tree.kind == "add" and len(symbols(tree)) == 1 and has(tree, "const") for tree in (gold, pred)
     )
 
 
 def _general_solution(wanted: list[str], got: list[str], gold: Node) -> bool:
-    """Of a differential equation, as an exponential or another function in it shows."""
+    """Return whether it is the solution of a differential equation, as an exponential or another function in it
+    shows."""
     variables = symbols(gold) - set(wanted)
     arbitrary = all(map(_ARBITRARY.fullmatch, wanted)) and all(map(_CHOSEN.fullmatch, got))
     arbitrary = arbitrary or (all(map(_GIVEN.fullmatch, wanted)) and all(map(_ARBITRARY.fullmatch, got)))
@@ -133,7 +137,8 @@ def _general_solution(wanted: list[str], got: list[str], gold: Node) -> bool:
 
 
 def same_conditions(pred: str, gold: str) -> tuple[str, str]:
-    """Both with the letter of the gold answer and without `k ∈ ℤ`, which one of them may leave to the reader.
+    """Return both answers with the letter of the gold answer and without `k ∈ ℤ`, which one of them may leave to the
+    reader.
 
     So with a constant that the reply says to be any, if the right answer has one such letter that the reply has not.
     """
@@ -153,7 +158,7 @@ def same_conditions(pred: str, gold: str) -> tuple[str, str]:
 
 
 def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
-    """With the letter of the other answer for the one of this, where each has one."""
+    """Write a text with the letter of the other answer for the one of this, where each has one."""
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs:
         return text
     (old,), (new,) = ours, theirs
@@ -175,7 +180,7 @@ def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
 
 
 def _occurrences(letter: str) -> re.Pattern[str]:
-    """Of a letter as a variable, also before another (`kx`)."""
+    """Find a letter as a variable, also before another (`kx`)."""
     return re.compile(rf"(?<![a-zA-Z\\]){letter}(?![a-zA-Z]{{2}})")
 
 
@@ -190,7 +195,7 @@ def with_bound_name(gold: Node, pred: Node) -> Node:
 
 
 def with_primes(pred: str, gold: str) -> tuple[str, str]:
-    """`dy/dx` as `y'`, where only one of them writes derivatives as quotients and the other with primes."""
+    """Write `dy/dx` as `y'`, where only one of them writes derivatives as quotients and the other with primes."""
     if "'" in gold and "'" not in pred:
         return _QUOTIENT.sub(_primed, pred), gold
     if "'" in pred and "'" not in gold:

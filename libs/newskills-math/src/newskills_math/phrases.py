@@ -62,26 +62,26 @@ _LONGEST_STATEMENT = 200
 
 
 def is_lead_in(text: str) -> bool:
-    """Whether words before a value only say what it is the value of: `the probability is`, `there are`."""
+    """Return whether words before a value only say what it is the value of: `the probability is`, `there are`."""
     if len(text) > _LONGEST_STATEMENT or _STATEMENT.fullmatch(text) is None:
         return False
     return not set(text.split()) & _NO_LEAD_IN
 
 
 def is_approval(text: str) -> bool:
-    """Whether words behind a value only say that it is the answer: `is the final answer`."""
+    """Return whether words behind a value only say that it is the answer: `is the final answer`."""
     return _APPROVAL.fullmatch(text) is not None and not set(text.split()) & (DENYING | _CHANGING | _NUMBERS)
 
 
 def is_denial(text: str) -> bool:
-    """Whether words behind a value deny it, or say of the value itself what only an approval may."""
+    """Return whether words behind a value deny it, or say of the value itself what only an approval may."""
     if any(word.strip(_SIGNS) in DENYING or word.endswith("n't") for word in text.split()):
         return True
     return _VERB.match(text) is not None and not is_approval(text)
 
 
 def changes_value(before: str, behind: str) -> bool:
-    """Whether plain words around a value speak of another one, or deny it: `half of 5`, `5 is too big`."""
+    """Return whether plain words around a value speak of another one, or deny it: `half of 5`, `5 is too big`."""
     leading, trailing = (text.lower().replace("\\text", " ").strip(" .,:;{}()") for text in (before, behind))
     if _OF_ANOTHER.search(leading) or set(leading.split()) & (DENYING | _CHANGING | _NEAR | _NUMBERS):
         return True
@@ -90,7 +90,7 @@ def changes_value(before: str, behind: str) -> bool:
 
 
 def is_hedge(words: list[str]) -> bool:
-    """Whether words behind a value make it another statement: `or more`, `to`, `less than`.
+    """Return whether words behind a value make it another statement: `or more`, `to`, `less than`.
 
     `more apples` and `ways to choose` do not.
     """
@@ -101,14 +101,14 @@ def is_hedge(words: list[str]) -> bool:
 
 
 def same_phrase(gold: str, pred: str) -> bool:
-    """Whether two texts in plain words say the same but for what stands around one of them."""
+    """Return whether two texts in plain words say the same but for what stands around one of them."""
     if (behaviour := _behaviour(gold)) and behaviour == _behaviour(pred):
         return True
     return any(short in _shorter(long) for short, long in ((gold, pred), (pred, gold)))
 
 
 def _behaviour(text: str) -> str:
-    """How a series behaves, in one form of many; '' for anything else."""
+    """Tell how a series behaves, in one form of many; '' for anything else."""
     match = _LIMIT.fullmatch(_without_lead(text)) or _LIMIT.fullmatch(text)
     if match is None or (match["before"] and match["behind"]):
         return ""
@@ -126,7 +126,7 @@ def _without_lead(text: str) -> str:
 
 
 def _weekday(text: str) -> str:
-    """`monday` of `on Mondays` and `Mon`; '' for anything else."""
+    """Return `monday` for `on Mondays` and `Mon`; '' for anything else."""
     if (match := _WEEKDAY.fullmatch(text)) is None:
         return ""
     day = _DAYS[match[1][:3]]

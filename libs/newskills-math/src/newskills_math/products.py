@@ -36,7 +36,8 @@ class _NoWords(Exception):
 
 
 def same_order(gold: Node, pred: Node) -> bool | None:
-    """Whether both have the same factors in the same order; None where the order means nothing, or is not known."""
+    """Return whether both have the same factors in the same order; None where the order means nothing, or is not
+    known."""
     if gold.kind == "unit" or pred.kind == "unit":
         is_same = same_order(*(node.args[0] if node.kind == "unit" else node for node in (gold, pred)))
         return False if is_same is False else None  # the units are still to be compared
@@ -49,14 +50,14 @@ def same_order(gold: Node, pred: Node) -> bool | None:
 
 
 def is_ranking(items: Sequence[Node]) -> bool:
-    """Whether capital letters are listed in another order than that of the alphabet: then it was meant."""
+    """Return whether capital letters are listed in another order than that of the alphabet: then it was meant."""
     names = [item.name for item in items]
     capitals = all(item.kind == "sym" and len(item.name) == 1 and item.name.isupper() for item in items)
     return capitals and len(names) >= _FEWEST_RANKED and names != sorted(names)
 
 
 def _is_run(node: Node) -> bool:
-    """Letters written one after another, of a word or a sequence."""
+    """Return whether it is letters written one after another, of a word or a sequence."""
     letters = _letters(node)
     if len(letters) < 2 or any(len(letter) > 1 for letter in letters):
         return False
@@ -116,7 +117,7 @@ def _mark(exponent: Node) -> str:
 
 
 def _goes_both_ways(node: Node) -> bool:
-    """Whether two terms have the same capitals in another order."""
+    """Return whether two terms have the same capitals in another order."""
     try:
         words = [tuple(name for name, _, _ in word) for word in _expanded(node)]
     except _NoWords:
@@ -167,7 +168,7 @@ def _product(left: _Terms, right: _Terms) -> _Terms:
 
 
 def _reduced(word: tuple[_Factor, ...]) -> tuple[_Factor, ...]:
-    """Without factors beside their own inverses."""
+    """Remove factors beside their own inverses."""
     if len(word) > _MOST_FACTORS:
         raise _NoWords
     for at, (first, second) in enumerate(pairwise(word)):

@@ -50,7 +50,7 @@ def quantity(node: Node) -> Quantity:
 
 
 def compound(node: Node) -> Node | None:
-    """`2 hours and 30 minutes` as one quantity: units of one kind, each smaller than the one before; else None."""
+    """Read `2 hours and 30 minutes` as one quantity: units of one kind, each smaller than the one before; else None."""
     if any(a.kind != "unit" for a in node.args) or node.name == "or":
         return None
     units = [unit(a.name) for a in node.args]
@@ -61,17 +61,17 @@ def compound(node: Node) -> Node | None:
 
 
 def is_sum(node: Node) -> bool:
-    """Whether the terms of a sum are all of one known kind (`5 ft + 3 in`), so that they add up."""
+    """Return whether the terms of a sum are all of one known kind (`5 ft + 3 in`), so that they add up."""
     return quantity(node).dimension != ""
 
 
 def is_counted(node: Node) -> bool:
-    """Whether it is a number with words behind it, which our own reader has understood."""
+    """Return whether it is a number with words behind it, which our own reader has understood."""
     return node.kind == "unit" and node.args[0].kind == "num"
 
 
 def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
-    """Both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
+    """Read both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
     g, p = quantity(gold), quantity(_multiplied(pred) if gold.kind == "num" else pred)
     if g.dimension and not p.dimension:
         p = _letter_as_unit(p, g)
@@ -81,7 +81,7 @@ def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
 
 
 def _multiplied(node: Node) -> Node:
-    """`1.5M` beside a number: no product with a variable."""
+    """Read `1.5M` beside a number: no product with a variable."""
     if node.kind == "mul" and node.args[0].kind == "num" and node.args[1].kind == "sym":
         factor = JOINED_MULTIPLIERS.get(node.args[1].name)
         if factor is None:
@@ -100,7 +100,7 @@ def _letter_as_unit(loose: Quantity, other: Quantity) -> Quantity:
 
 
 def unit(text: str) -> tuple[str, Fraction]:
-    """(dimension, factor to its base) of a unit's name; for any other words they themselves behind a `?`."""
+    """Return (dimension, factor to its base) of a unit's name; for any other words they themselves behind a `?`."""
     name = text.lower().strip(" .").replace(" per ", "/")
     for candidate in (name.replace(" ", ""), name):
         if (unit_and_factor := _lookup(candidate)) is not None:
@@ -122,7 +122,8 @@ def _lookup(name: str) -> tuple[str, str] | None:
 
 
 def comparable(gold: Quantity, pred: Quantity) -> bool:
-    """Two known units must measure the same thing; other words must be the same, or say nothing about the value.
+    """Return whether two units fit: known ones must measure the same thing; other words must be the same, or say
+    nothing about the value.
 
     A right answer may be of five pairs where the reply only says five, not the other way round.
     """
@@ -141,12 +142,12 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
 
 
 def _takes(mark: str, dimension: str) -> bool:
-    """Whether what is marked as a percentage or as degrees may have that unit, or be what has it."""
+    """Return whether what is marked as a percentage or as degrees may have that unit, or be what has it."""
     return not mark or not dimension or (mark == "deg" and dimension in _OF_DEGREES)
 
 
 def _is_another_number(word: str) -> bool:
-    """`5 for each of the 3 days` is not 5."""
+    """Return whether a word speaks of another number: `5 for each of the 3 days` is not 5."""
     return word[:1].isdigit() or NUMBER_WORDS.get(word, 1) != 1
 
 
@@ -163,7 +164,7 @@ def _content(words: str) -> frozenset[str]:
 
 
 def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
-    """Pairs of plain values of which one must agree.
+    """Yield pairs of plain values of which one must agree.
 
     A percentage is its number or a hundredth of it, an angle in degrees its number or its value in radians, a
     quantity its number in its own unit, or in the other's.

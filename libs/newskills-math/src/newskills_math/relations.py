@@ -59,7 +59,8 @@ def labelled(node: Node) -> LabelledValue | None:
 
 
 def _named_expression(node: Node) -> LabelledValue | None:
-    """`y = 2x+1`, `f(x) = (x+1)^2 = x^2+2x+1`: the last side, where the first is a name that does not come again.
+    """Return the value that is named: of `y = 2x+1`, `f(x) = (x+1)^2 = x^2+2x+1`: the last side, where the first is a
+    name that does not come again.
 
     Of several names (`f(x) = g(x) = x^2`) the label tells all.
     """
@@ -91,7 +92,7 @@ def _required(sides_of_chain: Chain) -> tuple[Node, ...]:
 
 
 def _is_multiple(side: Node) -> bool:
-    """`-y`, `2x`, `\\frac{a}{3}`: a variable times a number."""
+    """Return whether it is, as `-y`, `2x` and `\\frac{a}{3}` are, a variable times a number."""
     if side.kind == "neg":
         return side.args[0].kind == "sym"
     kinds = sorted(arg.kind for arg in side.args)
@@ -101,7 +102,7 @@ def _is_multiple(side: Node) -> bool:
 
 
 def statements(node: Node) -> tuple[Node, ...]:
-    """`x = y = 4` as `x = 4` and `y = 4`; empty where a relation names one thing or none."""
+    """Split `x = y = 4` as `x = 4` and `y = 4`; empty where a relation names one thing or none."""
     sides_of_chain = chain(node) if len(node.args) > 2 else None
     names = _required(sides_of_chain) if sides_of_chain is not None else ()
     if sides_of_chain is None or len(names) < 2:
@@ -130,14 +131,14 @@ def value_of(node: Node) -> LabelledValue | None:
 
 
 def _is_plain_sum(node: Node) -> bool:
-    """`x + y - z`."""
+    """Return whether it is a sum of variables, `x + y - z`."""
     if node.kind in ("add", "neg"):
         return all(map(_is_plain_sum, node.args))
     return node.kind == "sym"
 
 
 def with_every_name(node: Node) -> Node:
-    """`x = y = 4, z = 2` as `x = 4, y = 4, z = 2`."""
+    """Write `x = y = 4, z = 2` as `x = 4, y = 4, z = 2`."""
     if not any(member.kind == "rel" and len(member.args) > 2 for member in node.args):
         return node
     members = (statement for member in node.args for statement in statements(member) or (member,))
@@ -145,7 +146,7 @@ def with_every_name(node: Node) -> Node:
 
 
 def by_solution(node: Node) -> Node:
-    """`p=5, q=2; p=7, q=2` as a list of two solutions: the same names come round again and again."""
+    """Split `p=5, q=2; p=7, q=2` as a list of two solutions: the same names come round again and again."""
     labels = labels_of(node)
     size = len(set(labels))
     if size < 2 or len(labels) < 2 * size or len(labels) % size or not all(labels):
@@ -162,7 +163,7 @@ def labels_of(node: Node) -> list[str]:
 
 
 def without_label(node: Node, labels: Sequence[str]) -> Node:
-    """`x=1, x=2` and `x=1, 2` are 1, 2."""
+    """Remove the name: `x=1, x=2` and `x=1, 2` are 1, 2."""
     named = set(labels) - {""}
     if len(named) != 1 or (labels[0] == "") or has_equations(node, labels):
         return node
@@ -174,7 +175,7 @@ def without_label(node: Node, labels: Sequence[str]) -> Node:
 
 
 def has_equations(node: Node, labels: Sequence[str]) -> bool:
-    """Whether a relation that gives no name to a value (`2y = 6`) is among the members."""
+    """Return whether a relation that gives no name to a value (`2y = 6`) is among the members."""
     return any(member.kind == "rel" and not label for member, label in zip(node.args, labels, strict=True))
 
 
@@ -225,7 +226,7 @@ def _by_place(body: Node, args: tuple[Node, ...]) -> Node:
 
 
 def same_relation(gold: Node, pred: Node, same: Same) -> bool | None:
-    """Two relations, or one and something else (then they differ, or it cannot be told)."""
+    """Compare two relations, or one and something else (then they differ, or it cannot be told)."""
     if gold.kind != "rel" or pred.kind != "rel":
         return False
     if _same_chain(gold, pred, same) or _same_names(gold, pred):
@@ -249,7 +250,7 @@ def _linked(gold: Node, pred: Node) -> bool:
 
 
 def _same_chain(gold: Node, pred: Node, same: Same) -> bool:
-    """Side by side, read forwards or backwards."""
+    """Compare chains side by side, read forwards or backwards."""
     if len(gold.args) != len(pred.args):
         return False
     for name, sides in ((pred.name, pred.args), (_backwards(pred.name), pred.args[::-1])):
@@ -263,7 +264,8 @@ def _backwards(names: str) -> str:
 
 
 def _same_up_to_factor(gold: Node, pred: Node) -> bool | None:
-    """`lhs - rhs` of one is a constant times that of the other; the sign of an inequality turns with it."""
+    """Return whether `lhs - rhs` of one is a constant times that of the other; the sign of an inequality turns with
+    it."""
     first = Node("add", (gold.args[0], Node("neg", (gold.args[1],))))
     second = Node("add", (pred.args[0], Node("neg", (pred.args[1],))))
     if symbols(first) != symbols(second) or not symbols(first):
@@ -281,7 +283,8 @@ def _same_up_to_factor(gold: Node, pred: Node) -> bool | None:
 
 
 def _polynomial(first: Node, second: Node) -> bool:
-    """Both made of sums, products and whole powers: then equal zero sets need proportional sides (nearly always)."""
+    """Return whether both are made of sums, products and whole powers: then equal zero sets need proportional sides
+    (nearly always)."""
     return _is_polynomial(first) and _is_polynomial(second)
 
 

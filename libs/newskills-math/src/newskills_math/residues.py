@@ -34,8 +34,8 @@ class _Classes(NamedTuple):
 
 
 def same_residues(pred: str, gold: str) -> bool | None:
-    """Whether both are the same residue classes (`3, 10 (mod 14)` is `3 (mod 7)`); None where either is anything else,
-    or none of them names a modulus.
+    """Return whether both are the same residue classes (`3, 10 (mod 14)` is `3 (mod 7)`); None where either is
+    anything else, or none of them names a modulus.
 
     A name that only one of them states is forgiven; so is a modulus that is stated beside a bare number. A class that
     is named (`m \\equiv 3 \\pmod 7`) is more than its number.

@@ -12,7 +12,7 @@ _MIXED = re.compile(r"\d\s*\\frac")
 
 
 def spellings(answer: str) -> Iterator[str]:
-    """`answer` in blanks, dollars, a box, other brackets and fractions; integers also with commas and units.
+    """Yield `answer` in blanks, dollars, a box, other brackets and fractions; integers also with commas and units.
 
     >>> list(spellings("1234"))[-4:]
     ['1,234', 'x = 1234', '1234 \\\\text{ units}', '1234.0']

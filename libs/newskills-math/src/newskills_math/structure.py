@@ -79,7 +79,7 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _by_conjunction(gold: Node, pred: Node, options: Options) -> bool | None:
-    """`p and q` is not `p or q`; between values and `x = …` both words only list. `50% or 1/2` is one value."""
+    """Tell `p and q` from `p or q`; between values and `x = …` both words only list. `50% or 1/2` is one value."""
     if pred.kind != "list" or pred.name not in ("and", "or"):
         return None
     if gold.kind == "list":
@@ -93,7 +93,7 @@ def _by_conjunction(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _settle(node: Node) -> Node:
-    """Finite unions become one set, one-element collections their element, words that mean maths their meaning."""
+    """Make finite unions one set, one-element collections their element, words that mean maths their meaning."""
     if node.kind == "text":
         meaning = words(node.name)
         if meaning in ("∅", "ℝ"):
@@ -131,13 +131,13 @@ def _settle(node: Node) -> Node:
 
 
 def _is_set_of_sets(node: Node) -> bool:
-    """`\\{\\emptyset\\}`, `\\{\\{1\\}\\}`."""
+    """Return whether it has sets as members: `\\{\\emptyset\\}`, `\\{\\{1\\}\\}`."""
     member = node.args[0]
     return node.kind == "set" and (member.kind == "set" or member == Node("const", name="empty"))
 
 
 def _scaled(node: Node) -> Node:
-    """Multiply out a scalar times a matrix."""
+    """Expand a scalar times a matrix."""
     if node.kind == "neg":
         factor, matrix = number(-1), _settle(node.args[0])
     elif node.kind == "div":
@@ -164,7 +164,7 @@ def _same_text(gold: Node, pred: Node) -> bool | None:
 
 
 def _spread(node: Node) -> Node:
-    """Every ± becomes two answers; a list is spread item by item."""
+    """Split what stands for several answers: every ± becomes two answers; a list is spread item by item."""
     if node.kind in ("list", "set"):
         items: list[Node] = []
         for arg in node.args:
@@ -190,7 +190,8 @@ def _signed(node: Node, *, upper: bool) -> Node:
 
 
 def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
-    """Where one side gives a value to several names (`x = y = 4`) or letters (`m + n = 7`); None elsewhere.
+    """Compare values by name, where one side gives a value to several names (`x = y = 4`) or letters (`m + n = 7`);
+    None elsewhere.
 
     A reply must say all names of gold. It may say more, and where gold is a bare value none has to be the right one.
     """
@@ -212,7 +213,7 @@ def _by_names(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
-    """`x = 5` is 5, where only one side says what it is a value of; both saying it must name the same thing."""
+    """Compare `x = 5` with 5, where one side says what it is a value of; both saying it must name the same thing."""
     g, p = labelled(gold), labelled(pred)
     if g is None and p is None:
         return _same_as_identity(gold, pred, options)
@@ -230,7 +231,7 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _same_stated(gold: LabelledValue, pred: LabelledValue, options: Options) -> bool | None:
-    """By value; or by the decimal that one of them itself gives for its value, in a reply with three digits."""
+    """Compare by value; or by the decimal that one of them itself gives for its value, in a reply with three digits."""
     verdict = same(gold.value, pred.value, options)
     if verdict:
         return True
@@ -242,7 +243,7 @@ def _same_stated(gold: LabelledValue, pred: LabelledValue, options: Options) -> 
 
 
 def _is_graph(named: Node, graph: Node) -> bool:
-    """Whether one says what `f(x)` is, and the other `y`."""
+    """Return whether one says what `f(x)` is, and the other `y`."""
     function, height = named.args[0], graph.args[0]
     return (
         function.kind == "app" and all(a.kind == "sym" for a in function.args) and height == Node("sym", name="y")
@@ -250,7 +251,7 @@ def _is_graph(named: Node, graph: Node) -> bool:
 
 
 def _same_as_identity(gold: Node, pred: Node, options: Options) -> bool | None:
-    """`(x+1)(x-1) = x^2-1` beside `x^2-1`: an equation that always holds says what its last side is."""
+    """Read an equation that always holds as its last side: `(x+1)(x-1) = x^2-1` beside `x^2-1`."""
     for equation, other in ((pred, gold), (gold, pred)):
         if equation.kind == "rel" and set(equation.name) == {"="} and other.kind not in ("rel", *_COLLECTIONS):
             *sides, last = equation.args
@@ -317,7 +318,7 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _same_brackets(gold: str, pred: str, size: int) -> bool:
-    """Of a pair they say whether its ends belong to it; elsewhere only `(1,2,3]` is odd, and nothing but itself."""
+    """Compare brackets: of a pair they say whether its ends belong to it; elsewhere only `(1,2,3]` is odd."""
     if gold == pred:
         return True
     if size != 2:
@@ -345,7 +346,7 @@ def _same_matrix(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _same_ratio(gold: Node, pred: Node, options: Options) -> bool | None:
-    """`2:4:6` is `1:2:3`: every part in the same proportion to the first."""
+    """Compare ratios: `2:4:6` is `1:2:3`: every part in the same proportion to the first."""
     if len(gold.args) != len(pred.args):
         return False
     g, p = (tuple(Node("div", (part, node.args[0])) for part in node.args[1:]) for node in (gold, pred))
@@ -353,7 +354,7 @@ def _same_ratio(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _same_by_label(gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], options: Options) -> bool | None:
-    """`x=1, y=2` against the same in any order, or against the bare values in order; None = not that case."""
+    """Compare `x=1, y=2` against the same in any order, or against the bare values in order; None = not that case."""
     gold_named, pred_named = all_named(g), all_named(p)
     if not (gold_named or pred_named):
         return None
@@ -389,7 +390,7 @@ def _all_of(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
-    """Match the elements, those that are written alike first. Sameness is an equivalence: the first fit is enough."""
+    """Pair the elements, those that are written alike first. Sameness is an equivalence: the first fit is enough."""
     if len(gold) != len(pred):
         return False
     open_gold, open_pred = _without_twins(gold, pred)
@@ -409,7 +410,7 @@ def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) 
 
 
 def _same_member(gold: Node, pred: Node, options: Options) -> bool | None:
-    """As `same`, but `{1}` in a collection is not 1."""
+    """Compare two members as `same` does, but `{1}` in a collection is not 1."""
     return False if (gold.kind == "set") != (pred.kind == "set") else same(gold, pred, options)
 
 
@@ -429,7 +430,7 @@ def _without_twins(gold: Sequence[Node], pred: Sequence[Node]) -> tuple[list[Nod
 
 
 def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
-    """Without repetitions; those written differently are looked for in short collections only."""
+    """Remove repetitions; those written differently are looked for in short collections only."""
     kept = list(dict.fromkeys(items))
     if len(kept) > MAX_UNORDERED:
         return kept
@@ -441,7 +442,7 @@ def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
 
 
 def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
-    """Two values with their units, percent and degree signs."""
+    """Compare two values with their units, percent and degree signs."""
     if (in_order := same_order(gold, pred)) is not None:
         return in_order
     if gold.kind == "based" or pred.kind == "based":
@@ -471,7 +472,7 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _counted(node: Node) -> Node | None:
-    """`C(n, k)` as a binomial, `P(n, k)` as a quotient of factorials, where k may be chosen out of n."""
+    """Read `C(n, k)` as a binomial, `P(n, k)` as a quotient of factorials, where k may be chosen out of n."""
     if node.kind != "app" or node.name not in ("C", "P") or len(node.args) != 2:
         return None
     total, taken = node.args
@@ -484,7 +485,7 @@ def _counted(node: Node) -> Node | None:
 
 
 def _same_infinity(gold: Node, pred: Node) -> bool | None:
-    """None unless one of them is ±∞, a set of numbers or dots, which have no value to compare."""
+    """Compare two infinities; None unless one side is ±∞, a set of numbers or dots, which have no value to compare."""
     signs = []
     for node in (gold, pred):
         sign = 1

@@ -42,7 +42,7 @@ def _factor(text: str, *, first: bool) -> str | None:
 
 
 def _enclosed(value: str) -> bool:
-    """Whether all signs stand in brackets or braces."""
+    """Return whether all signs stand in brackets or braces."""
     depth = 0
     for character in value:
         depth += (character in "({[") - (character in ")}]")

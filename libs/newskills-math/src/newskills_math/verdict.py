@@ -122,7 +122,9 @@ def _worked_out(pred: str, gold: str, options: Options) -> Verdict:
 
 
 def _with_point(pred: str) -> str:
-    """`2,5 cm` as `2.5 cm`; empty where the comma cannot be that of a decimal, or may part groups of three digits."""
+    """Write `2,5 cm` as `2.5 cm`; empty where the comma cannot be that of a decimal, or may part groups of three
+    digits.
+    """
     if "," not in pred or "\\{" in pred or (match := _DECIMAL_COMMA.fullmatch(pred)) is None:
         return ""
     whole, part = match[1], match[2]
@@ -132,7 +134,7 @@ def _with_point(pred: str) -> str:
 
 
 def _at_sight(pred: str, gold: str, options: Options) -> Verdict | None:
-    """By the texts alone: the same number, text or option letter."""
+    """Compare by the texts alone: the same number, text or option letter."""
     a, b = plain(pred), plain(gold)
     if a is not None and b is not None:
         return _same_plain(a, b, options), "exact"
@@ -170,7 +172,7 @@ def _by_meaning(p: str, g: str, raw: str, options: Options) -> Verdict:
 
 
 def _by_notation(p: str, g: str, options: Options) -> Verdict | None:
-    """Of what is no expression: a time, a date, a figure, a residue class, a sum of unit vectors."""
+    """Compare what is no expression: a time, a date, a figure, a residue class, a sum of unit vectors."""
     for step, same_kind in _NO_EXPRESSIONS:
         if (verdict := same_kind(p, g)) is not None:
             return verdict, step
@@ -192,7 +194,8 @@ def _by_components(p: str, g: str, options: Options) -> Verdict | None:
 
 
 def _measured(p: str, g: str, options: Options) -> Verdict | None:
-    """Where units of measurement are known, they decide; a unit that only one side states is forgiven."""
+    """Compare measurements: where units of measurement are known, they decide; a unit that only one side states is
+    forgiven."""
     said_g, said_p = _VARIABLE.match(g), _VARIABLE.match(p)
     if said_g is not None and (said_p is None or said_p.group() == said_g.group()):
         g = g[said_g.end() :]
@@ -313,7 +316,7 @@ def _contradicts_itself(pred: Node, options: Options) -> bool:
 
 
 def _has_value(tree: Node | str) -> bool:
-    """Whether our own reader knows the value of everything in it."""
+    """Return whether our own reader knows the value of everything in it."""
     return isinstance(tree, Node) and all(n.kind in _VALUES for n in walk(tree))
 
 
@@ -325,7 +328,8 @@ def _compared(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _other_commas(p: str, g: str, options: Options) -> bool | None:
-    """`1,234` may also be a list: the reading under which both are the same counts, with as many elements."""
+    """Compare under the other reading of commas. `1,234` may also be a list: the reading under which both are the same
+    counts, with as many elements."""
     for gold_joined, pred_joined in ((True, False), (False, True), (False, False)):
         gold, pred = _tree(g, gold_joined), _tree(p, pred_joined)
         if isinstance(gold, Node) and isinstance(pred, Node) and _compared(gold, pred, options):

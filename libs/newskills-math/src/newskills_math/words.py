@@ -49,7 +49,7 @@ _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
 def words(text: str) -> str:
-    """Lower-case words and numbers without punctuation, articles or LaTeX wrappers, synonyms made one."""
+    """Return lower-case words and numbers without punctuation, articles or LaTeX wrappers, synonyms made one."""
     plain = _ARTICLE.sub(" ", _COMMAND.sub(" ", _BAR.sub("|", text)).strip())
     plain = _BARE_POINT.sub("0.", plain.casefold().replace("'", ""))
     plain = _BLANK.sub(" ", _SIGN.sub(r" \g<0> ", plain))
@@ -74,7 +74,7 @@ def same_words(gold: str, pred: str) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Whether at least two words of three letters stand in it."""
+    """Return whether at least two words of three letters stand in it."""
     return sum(len(w) > 2 for w in _LETTERS.findall(_COMMAND.sub(" ", re.sub(r"\\[a-zA-Z]+", " ", text)))) >= 2
 
 
@@ -89,7 +89,8 @@ def option(text: str) -> str:
 
 
 def same_letters(gold: str, pred: str) -> bool:
-    """Several letters, run together on one side and listed on the other: `AC` and `A, C`, `BDA` and `B → D → A`.
+    """Compare several letters, run together on one side and listed on the other: `AC` and `A, C`, `BDA` and `B → D →
+    A`.
 
     Their order counts, except of options that are run together in the order of the alphabet.
     """

@@ -31,7 +31,7 @@ class ControlGroup:
         self._events = [str(place) for place in places if place.exists()]
 
     def enter_fds(self) -> list[int]:
-        """Descriptors, open for writing and closed on exec: a process that writes b"0" to each is in the group.
+        """Open descriptors for writing and closed on exec: a process that writes b"0" to each is in the group.
 
         The right to do so goes with the descriptor (Linux >= 5.16), so a process that has dropped its own may still
         enter. What it allocated before stays charged to the group it came from. Raises OSError.
@@ -47,7 +47,7 @@ class ControlGroup:
         return opened
 
     def oom_kills(self) -> int:
-        """How many processes of the group the kernel has killed for want of memory."""
+        """Count how many processes of the group the kernel has killed for want of memory."""
         for place in self._events:
             with contextlib.suppress(OSError):
                 for line in _read(place).splitlines():
@@ -152,7 +152,7 @@ class Cgroups:
 
 
 def own_prefix() -> str:
-    """How the names of this process's groups begin, so that later ones can tell whether it is still there."""
+    """Return how the names of this process's groups begin, so that later ones can tell whether it is still there."""
     return f"{_PREFIX}{os.getpid()}-"
 
 
@@ -179,7 +179,9 @@ def _limit(folder: Path, memory_bytes: int, processes: int) -> None:
 
 
 def _places() -> Iterator[tuple[int, tuple[Path, ...]]]:
-    """Version and folders to try, below our own groups, so that the limits we are under hold for sessions as well."""
+    """Yield version and folders to try, below our own groups, so that the limits we are under hold for sessions as
+    well.
+    """
     try:
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
@@ -203,7 +205,7 @@ def _places() -> Iterator[tuple[int, tuple[Path, ...]]]:
 
 
 def _below(target: str, root: str, path: str) -> Path:
-    """Where the group `path` is seen when the tree from `root` on is mounted on `target`."""
+    """Return where the group `path` is seen when the tree from `root` on is mounted on `target`."""
     inner = os.path.relpath(path, root)
     if inner.startswith(".."):
         return Path(target)

@@ -29,7 +29,8 @@ _PROOF = {"do": "script", "code": "import wave", "stdin": "", "timeout": 30.0, "
 
 
 def session_users(uid_map: str) -> range:
-    """User ids for sessions: far from those of people, or, in a container that maps few, the upper ones of these.
+    """Choose user ids for sessions: far from those of people, or, in a container that maps few, the upper ones of
+    these.
 
     `uid_map` is the text of /proc/self/uid_map. Raises SandboxError where there is no second user.
     """
@@ -111,7 +112,9 @@ class LaunchedZygote:
             remove(folder)
 
     def out_of_memory(self, number: int) -> bool:
-        """Whether the kernel has ended something of the session for its memory since the last time this was asked."""
+        """Return whether the kernel has ended something of the session for its memory since the last time this was
+        asked.
+        """
         group = self._groups.get(number)
         if group is None:
             return False
@@ -121,7 +124,8 @@ class LaunchedZygote:
         return more
 
     def settle(self, number: int) -> None:
-        """Before a request: what the kernel still ended after the last one's excess is not this one's doing."""
+        """Forget, before a request, what the kernel ended for the kernel still ended after the last one's excess is not
+        this one's doing."""
         if number in self._unsettled:
             self._unsettled.discard(number)
             self._kills[number] = self._groups[number].oom_kills()
@@ -165,7 +169,7 @@ async def launch(settings: SandboxSettings, environ: Mapping[str, str]) -> Launc
 
 
 async def _prove(launched: LaunchedZygote) -> None:
-    """One session from beginning to end, with a script that needs the interpreter's own files."""
+    """Run one session from beginning to end, with a script that needs the interpreter's own files."""
     try:
         channel = await launched.session(eager=False)
         outcome = await channel.ask(_PROOF)

@@ -48,7 +48,7 @@ class Interpreter(NamedTuple):
 
 
 async def examine(settings: SandboxSettings) -> Interpreter:
-    """Examine the interpreter of `settings`. Raises SandboxError where it does not start, SettingsError for packages it
+    """Read what interpreter of `settings`. Raises SandboxError where it does not start, SettingsError for packages it
     does not have."""
     python = settings.python or sys.executable
     answer = await _ask(python, settings)
@@ -99,8 +99,8 @@ def _not_installed(python: str, key: str, names: Sequence[str]) -> SettingsError
 
 
 def narrowed(places: Iterable[str], shown: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
-    """`places` without what `shown` leaves out, as (files and folders to read, folders to list) for Landlock, whose
-    rules hold for all that lies below."""
+    """Return `places` without what `shown` leaves out, as (files and folders to read, folders to list) for Landlock,
+    whose rules hold for all that lies below."""
     readable: list[str] = []
     listed: list[str] = []
     heads = [os.path.realpath(place) for place in places]
@@ -118,8 +118,8 @@ def narrowed(places: Iterable[str], shown: Mapping[str, Sequence[str]]) -> tuple
 
 
 def links(shown: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Site folder → a new folder with links to what is shown: where no mounts can hide the rest, this is what is
-    searched for imports. The caller removes them."""
+    """Map each site folder to a new folder with links to what is shown: where no mounts can hide the rest, this is
+    what is searched for imports. The caller removes them."""
     places = {}
     for site, entries in shown.items():
         places[site] = folder = tempfile.mkdtemp(prefix="newskills-packages-")

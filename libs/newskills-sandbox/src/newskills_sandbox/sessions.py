@@ -196,7 +196,7 @@ class AsyncSandbox:
         return result
 
     async def _locked(self, session: _Session, execution: Execution, request: dict[str, Any]) -> dict[str, Any]:
-        """Goes on when its caller is cancelled: the answer must be read before the next question."""
+        """Ask and wait; this goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
             async with self._turns.turn(whole=not language(execution.language).stateful) as turn:
                 session.running = True
@@ -295,7 +295,7 @@ class AsyncSandbox:
                     await self.delete_session(name)
 
     async def _relieve(self, launched: LaunchedZygote) -> None:
-        """While the machine is short of memory, end idle sessions, the longest idle first."""
+        """End, while the machine is short of memory, end idle sessions, the longest idle first."""
         while not launched.zygote.closed:
             await asyncio.sleep(RELIEF_SECONDS)
             while memory.is_short(self._settings.free_memory_mb) and (idle := self._longest_idle()):
@@ -318,7 +318,7 @@ class AsyncSandbox:
 
 
 def _let_stop(turn: Turn, channel: Channel, limit: asyncio.Timeout) -> None:
-    """While the cell is stopped, the time in which it must be answered stands still as well."""
+    """Let a cell be stopped: the time in which it must be answered stands still as well."""
     now = asyncio.get_running_loop().time
     left = 0.0
 

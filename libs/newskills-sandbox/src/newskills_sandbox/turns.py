@@ -39,16 +39,16 @@ class Turn:
         self.go: Callable[[], None] | None = None
 
     def rest(self, idle: bool) -> None:
-        """To be told (True) when the cell only waits for something, and (False) when it runs again."""
+        """Note (True) when the cell only waits for something, and (False) when it runs again."""
         self._turns.rest(self, idle=idle)
 
     def let_stop(self, stop: Callable[[], None], go: Callable[[], None]) -> None:
-        """From now on the cell can be stopped and go on by these."""
+        """Let the cell be stopped and go on by these, from now on."""
         self.runs_since = time.monotonic()
         self.stop, self.go = stop, go
 
     def keep_running(self) -> None:
-        """From now on it cannot: it is over, or nearly."""
+        """Let the cell run on from now on: it is over, or nearly."""
         self.stop = self.go = None
 
 
@@ -136,7 +136,7 @@ class Turns:
             first.turn.go()
 
     def _next(self, running: int) -> QueueHead | None:
-        """Whose turn it is while `running` others run; None where there is no room or nobody waits."""
+        """Tell whose turn it is while `running` others run; None where there is no room or nobody waits."""
         # One more cell may run beside programs, which nobody can stop.
         programs = sum(turn.whole for turn in self._running) >= self._usual and not self._strict
         first = [QueueHead(0, line.since, whole) for whole, line in self._new.items() if line]
@@ -163,7 +163,7 @@ class Turns:
         self._fill()
 
     def _longest(self) -> Turn | None:
-        """Of those that can be stopped for one that has run for less: the one that has run longest."""
+        """Find, of those that can be stopped for one that has run for less: the one that has run longest."""
         now = time.monotonic()
         least = min((step for step, line in self._stopped.items() if line), default=len(STEPS))
         if any(self._new.values()):

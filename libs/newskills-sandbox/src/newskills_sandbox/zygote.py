@@ -57,7 +57,7 @@ class Channel(asyncio.Protocol):
             )
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """None where the supervisor ended instead of answering."""
+        """Ask the supervisor; None where the supervisor ended instead of answering."""
         if self._transport is None or self.closed:
             return None
         self._transport.write(pack(message))
@@ -204,7 +204,7 @@ class Zygote:
         return channel
 
     async def kill(self, number: int) -> None:
-        """For a supervisor that does not answer."""
+        """Kill a supervisor that does not answer."""
         with contextlib.suppress(OSError):
             await self._send(json.dumps({"do": "kill", "session": number}).encode(), [])
 
@@ -272,7 +272,7 @@ class Zygote:
 
 
 def environment(python: str) -> dict[str, str]:
-    """All that the sandbox's processes know of an environment: nothing of ours, and where `python` is."""
+    """Return all that the sandbox's processes know of an environment: nothing of ours, and where `python` is."""
     return {
         "PATH": f"{Path(python).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/sandbox",

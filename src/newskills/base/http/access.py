@@ -10,7 +10,7 @@ from newskills.base.http.messages import HttpRequest, Response, error_response
 BROWSER_HEADERS = ("origin", "sec-fetch-site")
 
 
-def refused(request: HttpRequest, token: str, what: str) -> Response | None:
+def refusal_response(request: HttpRequest, token: str, what: str) -> Response | None:
     """Refuse a request: 401 without the token (where one is set), 403 for a page in a browser, None for clients.
     `what`: the server."""
     header = request.headers.get("authorization", "")

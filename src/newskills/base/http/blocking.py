@@ -24,7 +24,7 @@ from newskills.base.errors import TransportError
 from newskills.base.http.proxy import Proxy, proxy_for
 
 USUAL_PORTS = {"http": 80, "https": 443}
-REDIRECTS = (301, 302, 303, 307, 308)
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 10
 USER_AGENT = f"newskills/{__version__}"
 
@@ -90,7 +90,7 @@ def open_url(
         keys = private if urlsplit(url)[:2] == origin else {}
         answer = _send(url, method, {**headers, **keys}, body, timeout, environ)
         location = answer.headers.get("Location")
-        if not left or answer.status not in REDIRECTS or location is None:
+        if not left or answer.status not in REDIRECT_STATUSES or location is None:
             return answer
         answer.close()
         url = urljoin(url, quote(location, safe=string.punctuation))

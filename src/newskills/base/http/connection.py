@@ -35,7 +35,7 @@ USUAL, LENGTH, GZIP = b"HTTP/1.1 200 ", b"\r\ncontent-length:", b"\x1f\x8b"
 WATCHED_BATCH = 1 << 13
 """Unread bytes of a watched stream at which its reader is woken."""
 TLS_ALERT = b"\x15\x03"
-DIGITS = 12
+MAX_LENGTH_DIGITS = 12
 """Of a length that is read here."""
 REPEAT_WAIT_SECONDS, REPEAT_WAIT_FACTOR, FEW_REPLIES = 0.2, 2.0, 10
 """A suspected reply is held that long after its request was sent, and as many times the longest reply; longer where
@@ -437,7 +437,7 @@ def usual_frame(data: bytes, most: int) -> tuple[int, int] | None:
     rest = head.partition(LENGTH)[2]
     length = rest[: rest.find(b"\r")].strip(b" \t")
     # A second length is in the way, whatever else frames a message or ends a connection, and a name with blanks behind.
-    if not length.isdigit() or len(length) > DIGITS or LENGTH in rest or b"transfer-encoding" in head:
+    if not length.isdigit() or len(length) > MAX_LENGTH_DIGITS or LENGTH in rest or b"transfer-encoding" in head:
         return None
     if (
         b" :" in head

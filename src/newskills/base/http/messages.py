@@ -75,7 +75,10 @@ def wrong_method(request: HttpRequest, *allowed: str) -> Response | None:
 
 def encode_response(response: Response, *, close: bool, bodiless: bool) -> bytes:
     """Return the bytes on the wire; `bodiless` for the answer to HEAD."""
-    head = b"%bContent-Length: %d\r\n" % (_opening(response.status, response.content_type), len(response.body))
+    head = b"%bContent-Length: %d\r\n" % (
+        _response_head(response.status, response.content_type),
+        len(response.body),
+    )
     for name, value in response.headers:
         head += f"{name}: {value}\r\n".encode("latin-1")
     if close:
@@ -87,7 +90,7 @@ def encode_response(response: Response, *, close: bool, bodiless: bool) -> bytes
 
 def encode_head(response: ChunkedResponse, *, close: bool) -> bytes:
     """Return the bytes on the wire before the first chunk."""
-    head = _opening(response.status, response.content_type) + b"Transfer-Encoding: chunked\r\n"
+    head = _response_head(response.status, response.content_type) + b"Transfer-Encoding: chunked\r\n"
     for name, value in response.headers:
         head += f"{name}: {value}\r\n".encode("latin-1")
     if close:
@@ -101,7 +104,7 @@ def encode_chunk(data: bytes) -> bytes:
 
 
 @cache
-def _opening(status: int, content_type: str) -> bytes:
+def _response_head(status: int, content_type: str) -> bytes:
     # services use codes that no standard has, such as 529
     phrase = HTTPStatus(status).phrase if status in _STATUSES else "Error"
     return f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {content_type}\r\n".encode("latin-1")

@@ -30,12 +30,12 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
     setting."""
     target = urlsplit(url)
     host, scheme = target.hostname or "", target.scheme.lower()
-    if is_loopback(host) or _bypassed(host, target.port, environ.get(_variable(environ, "no_proxy"), "")):
+    if is_loopback(host) or _is_bypassed(host, target.port, environ.get(_proxy_variable(environ, "no_proxy"), "")):
         return None
     # HTTP_PROXY in capitals is not read where a CGI server could have set it from a request header.
     names = [f"{scheme}_proxy", "all_proxy"]
     for name in names:
-        variable = _variable(environ, name)
+        variable = _proxy_variable(environ, name)
         if value := environ.get(variable):
             return parse_proxy(value, variable)
     return None
@@ -69,25 +69,25 @@ def is_loopback(host: str) -> bool:
     """Return whether `host` is this machine by name or address."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    address = _address(host)
+    address = _ip_address(host)
     return address is not None and address.is_loopback
 
 
-def _variable(environ: Mapping[str, str], name: str) -> str:
+def _proxy_variable(environ: Mapping[str, str], name: str) -> str:
     """Return which variable counts, `name` or the same in capitals."""
     if environ.get(name) or (name == "http_proxy" and "REQUEST_METHOD" in environ):
         return name
     return name.upper()
 
 
-def _bypassed(host: str, port: int | None, no_proxy: str) -> bool:
-    return any(_matches(host, port, entry.strip().lower()) for entry in no_proxy.split(",") if entry.strip())
+def _is_bypassed(host: str, port: int | None, no_proxy: str) -> bool:
+    return any(_matches_host(host, port, entry.strip().lower()) for entry in no_proxy.split(",") if entry.strip())
 
 
-def _matches(host: str, port: int | None, entry: str) -> bool:
+def _matches_host(host: str, port: int | None, entry: str) -> bool:
     if entry == "*":
         return True
-    if (address := _address(host)) is not None:
+    if (address := _ip_address(host)) is not None:
         try:
             return address in ipaddress.ip_network(entry, strict=False)
         except ValueError:
@@ -101,7 +101,7 @@ def _matches(host: str, port: int | None, entry: str) -> bool:
     return host == name or host.endswith(f".{name}")
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -19,7 +19,7 @@ from typing import cast
 import httptools
 from msgspec import Struct
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import ConfigError, ServerStartError
 from newskills.base.http.messages import (
     LAST_CHUNK,
@@ -34,7 +34,7 @@ from newskills.base.http.messages import (
 )
 from newskills.base.records import Failure
 
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+CONTINUE_RESPONSE = b"HTTP/1.1 100 Continue\r\n\r\n"
 HEADER_OVERHEAD = 32
 """What a header costs besides its bytes, as in RFC 7541, section 4.1."""
 
@@ -64,7 +64,7 @@ class Server:
 
     def __init__(self, handler: Handler, limits: ServerLimits, listener: socket.socket) -> None:
         self.handler, self.limits = handler, limits
-        self.host, self.port = _address(listener)
+        self.host, self.port = _listener_address(listener)
         self.closing = False
         self.connections: set[_Connection] = set()
         self._empty = asyncio.Event()
@@ -120,7 +120,7 @@ async def serve(
 
     Raises ConfigError for a host or port that cannot be, ServerStartError for a port that is taken.
     """
-    listener = _bind(host, port)
+    listener = _open_listener(host, port)
     server = Server(handler, limits or ServerLimits(), listener)
     await server.start(listener)
     return server
@@ -164,7 +164,7 @@ class _Refused(Exception):
         self.answer = answer
 
 
-_OFFERS = frozenset({"connection", "upgrade", "http2-settings"})
+_UPGRADE_FIELDS = frozenset({"connection", "upgrade", "http2-settings"})
 """Headers by which a client offers another protocol."""
 
 
@@ -292,7 +292,7 @@ class _Connection(asyncio.Protocol):
     def _read_on(self, rest: bytes) -> None:
         """Parse a request with a body as if it had not offered another protocol, which a server may ignore (RFC 9110,
         section 7.8). The parser stops before the body where one is offered."""
-        fields = {name: text for name, text in self._headers.items() if name not in _OFFERS}
+        fields = {name: text for name, text in self._headers.items() if name not in _UPGRADE_FIELDS}
         if "close" in self._headers.get("connection", "").lower():
             fields["connection"] = "close"
         lines = [f"{name}: {text}\r\n" for name, text in fields.items()]
@@ -352,7 +352,7 @@ class _Connection(asyncio.Protocol):
         """Send the answer; return whether it was the last of the connection."""
         answer: Response | ChunkedResponse | None = turn.answer
         if turn.request is not None:
-            response = await guarded(self._server.handler(turn.request))
+            response = await await_guarded(self._server.handler(turn.request))
             if isinstance(response, Failure):
                 response = error_response(500, f"The server failed on this request: {response.message}")
             answer = response
@@ -396,7 +396,7 @@ class _Connection(asyncio.Protocol):
 
     def _offer_to_read(self) -> None:
         self._owes_continue = False
-        self._transport.write(CONTINUE)
+        self._transport.write(CONTINUE_RESPONSE)
 
     def _rest(self) -> None:
         if self._writable is None:
@@ -424,7 +424,7 @@ class _Connection(asyncio.Protocol):
         return error_response(413, f"The body of a request may have at most {self._limits.body:,} bytes.")
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def _open_listener(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise ConfigError(f"{port} is not a port; expected a number from 0 to 65535.", hint="0 = any free port.")
     try:
@@ -446,7 +446,7 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _address(listener: socket.socket) -> tuple[str, int]:
+def _listener_address(listener: socket.socket) -> tuple[str, int]:
     """Return host and port; of a unix socket its path and 0."""
     name = listener.getsockname()
     if isinstance(name, str):

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.lm_eval.package import keep_templates, lengthened, require_package
+from newskills.base.lm_eval.package import full_task_path, keep_templates, require_package
 from newskills.base.records import Row
 
 DATA_FAULTS = ("ConnectionError", "DatasetNotFoundError", "OfflineModeIsEnabled", "LocalEntryNotFoundError")
@@ -72,13 +72,13 @@ def build_task(origin: HarnessTask, wishes: HarnessWishes) -> Any:
     """Return the task with its data. Raises ConfigError, DataError."""
     from lm_eval.api.task import ConfigurableTask
 
-    config = _config(origin)
+    config = _task_config(origin)
     try:
-        task = _made(config.get("class") or ConfigurableTask, config)
+        task = _make_task(config.get("class") or ConfigurableTask, config)
     except Exception as error:
-        raise explained(error, origin, config) from error
+        raise task_error(error, origin, config) from error
     _check(origin, programs=getattr(task, "UNSAFE_CODE", False), media=getattr(task, "MULTIMODAL", False))
-    _set(task, wishes)
+    _apply_options(task, wishes)
     return task
 
 
@@ -97,14 +97,14 @@ def scoring_task(origin: HarnessTask, wishes: HarnessWishes, doc: Any, facts: Sc
     """Return the task without data, for its filters, `process_results` and aggregations. Raises ConfigError."""
     from lm_eval.api.task import ConfigurableTask
 
-    config = _config(origin)
+    config = _task_config(origin)
     try:
-        task = _made(_without_data(config.get("class") or ConfigurableTask, doc, facts.features), config)
+        task = _make_task(_without_data(config.get("class") or ConfigurableTask, doc, facts.features), config)
     except Exception as error:
-        raise explained(error, origin, config) from error
+        raise task_error(error, origin, config) from error
     if hasattr(task, "multiple_input"):
         task.multiple_input, task.multiple_target = facts.multiple_input, facts.multiple_target
-    _set(task, wishes)
+    _apply_options(task, wishes)
     return task
 
 
@@ -117,21 +117,21 @@ def facts_of(task: Any, doc: Any) -> ScoringFacts:
     )
 
 
-def described(origin: HarnessTask) -> Row:
+def describe_task(origin: HarnessTask) -> Row:
     """Return the settings of a task as its file says them, without data; functions are imported. Raises ConfigError."""
     require_package()
     from lm_eval.tasks._yaml_loader import load_yaml
 
     try:
-        raw = load_yaml(lengthened(origin.file), resolve_func=False) if origin.file else origin.config
+        raw = load_yaml(full_task_path(origin.file), resolve_func=False) if origin.file else origin.config
     except Exception as error:
-        raise explained(error, origin, {}) from error
+        raise task_error(error, origin, {}) from error
     # Before the functions are imported: code for programs or images may load what is not here.
     _check(origin, programs=raw.get("unsafe_code"), media=raw.get("doc_to_image") or raw.get("doc_to_audio"))
-    return _config(origin)
+    return _task_config(origin)
 
 
-def explained(error: Exception, origin: HarnessTask, config: Row) -> ConfigError | DataError:
+def task_error(error: Exception, origin: HarnessTask, config: Row) -> ConfigError | DataError:
     """Return what an exception of a task means for who runs it."""
     if isinstance(error, ModuleNotFoundError):
         name = error.name or _named_package(str(error))
@@ -139,7 +139,7 @@ def explained(error: Exception, origin: HarnessTask, config: Row) -> ConfigError
         if package != name and find_spec(package) is not None:
             return ConfigError(f"{origin.shown} needs {name}, which the installed {package} does not have.")
         return ConfigError(f"{origin.shown} needs the package {name}.", hint=f"Install it: pip install {name}")
-    names = {kind.__name__ for raised in _chain(error) for kind in type(raised).__mro__}
+    names = {kind.__name__ for raised in _cause_chain(error) for kind in type(raised).__mro__}
     if names & set(DATA_FAULTS):
         source = " ".join(str(config[key]) for key in ("dataset_path", "dataset_name") if config.get(key))
         return DataError(
@@ -159,7 +159,7 @@ def _is_offline() -> bool:
     return bool(huggingface_hub.constants.HF_HUB_OFFLINE)
 
 
-def _chain(error: BaseException) -> Iterable[BaseException]:
+def _cause_chain(error: BaseException) -> Iterable[BaseException]:
     seen: list[BaseException] = []
     current: BaseException | None = error
     while current is not None and current not in seen:
@@ -175,25 +175,25 @@ def _named_package(message: str) -> str:
     )
 
 
-def _config(origin: HarnessTask) -> Row:
+def _task_config(origin: HarnessTask) -> Row:
     require_package()
     from lm_eval.tasks._factory import TaskFactory
     from lm_eval.tasks._index import Entry, Kind
 
     keep_templates()
-    path = lengthened(origin.file) if origin.file else None
+    path = full_task_path(origin.file) if origin.file else None
     entry = Entry(name=origin.task, kind=Kind.TASK, yaml_path=path, cfg=dict(origin.config) or None)
     try:
         config: Row = TaskFactory()._load_full_config(entry, dict(origin.overrides) or None)
     except Exception as error:
-        raise explained(error, origin, {}) from error
+        raise task_error(error, origin, {}) from error
     for name in ("tag", "group", "task_list"):
         config.pop(name, None)
     config.setdefault("task", origin.task)
     return config
 
 
-def _made(kind: Any, config: Row) -> Any:
+def _make_task(kind: Any, config: Row) -> Any:
     """Make a task of a class as the package does."""
     from lm_eval.tasks._factory import _ctor_accepts_config
 
@@ -203,7 +203,7 @@ def _made(kind: Any, config: Row) -> Any:
     return task
 
 
-def _set(task: Any, wishes: HarnessWishes) -> None:
+def _apply_options(task: Any, wishes: HarnessWishes) -> None:
     """Apply the options as `lm_eval.simple_evaluate` does."""
     from newskills.base.lm_eval.package import FEWSHOT_SEED
 

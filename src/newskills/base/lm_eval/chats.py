@@ -16,7 +16,7 @@ _BEGIN, _END = "\ue000", "\ue001"
 _MARKED = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
 
 
-def marked(messages: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+def marked_conversation(messages: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
     """Return a conversation as lm_eval asks its model for one (`apply_chat_template`)."""
     return f"{_BEGIN}{json.dumps([messages, add_generation_prompt])}{_END}"
 
@@ -34,7 +34,7 @@ def has_chat(context: str) -> bool:
     return _MARKED.search(context) is not None
 
 
-def rendered(context: str, render: Callable[[list[Message], bool], str]) -> str:
+def render_context(context: str, render: Callable[[list[Message], bool], str]) -> str:
     """Return the context as a text; `render` gets the messages, and whether the model's turn is to begin."""
     return _MARKED.sub(lambda match: render(*_read(match)), context)
 

@@ -37,7 +37,7 @@ def package_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def shortened(path: Path) -> str:
+def short_task_path(path: Path) -> str:
     """Return the path of a task file, that of the package's own without its folder."""
     home = package_folder()
     if path.is_relative_to(home):
@@ -45,7 +45,7 @@ def shortened(path: Path) -> str:
     return str(path)
 
 
-def lengthened(path: str) -> Path:
+def full_task_path(path: str) -> Path:
     """Return the path that was shortened."""
     if path.startswith(_OWN_FILES):
         return package_folder() / path.removeprefix(_OWN_FILES)

@@ -9,7 +9,7 @@ from typing import Any
 _TUPLE, _ARRAY, _NUMBER, _FLOAT = "__tuple__", "__array__", "__number__", "__float__"
 
 
-def packed(value: Any) -> Any:
+def pack_value(value: Any) -> Any:
     """Return a value as JSON. Raises TypeError for what is no text, number, list or mapping of such."""
     if value is None or isinstance(value, bool | str | int):
         if type(value) not in (bool, str, int, type(None)) and isinstance(value, int):
@@ -20,11 +20,11 @@ def packed(value: Any) -> Any:
             return value
         return {_FLOAT: str(value)}
     if isinstance(value, tuple):
-        return {_TUPLE: [packed(item) for item in value]}
+        return {_TUPLE: [pack_value(item) for item in value]}
     if isinstance(value, list):
-        return [packed(item) for item in value]
+        return [pack_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): packed(item) for key, item in value.items()}
+        return {str(key): pack_value(item) for key, item in value.items()}
     return _packed_number(value)
 
 
@@ -32,28 +32,28 @@ def _packed_number(value: Any) -> Any:
     import numpy
 
     if isinstance(value, numpy.ndarray):
-        return {_ARRAY: [packed(item) for item in value.tolist()], "dtype": str(value.dtype)}
+        return {_ARRAY: [pack_value(item) for item in value.tolist()], "dtype": str(value.dtype)}
     if isinstance(value, numpy.bool_ | numpy.float64 | numpy.int64):
-        return packed(value.item())
+        return pack_value(value.item())
     if isinstance(value, numpy.generic):
-        return {_NUMBER: packed(value.item()), "dtype": str(value.dtype)}
+        return {_NUMBER: pack_value(value.item()), "dtype": str(value.dtype)}
     raise TypeError(f"a metric gave a {type(value).__name__}")
 
 
-def unpacked(value: Any) -> Any:
+def unpack_value(value: Any) -> Any:
     """Return the value that was packed."""
     if isinstance(value, list):
-        return [unpacked(item) for item in value]
+        return [unpack_value(item) for item in value]
     if not isinstance(value, dict):
         return value
     if _FLOAT in value:
         return float(value[_FLOAT])
     if _TUPLE in value:
-        return tuple(unpacked(item) for item in value[_TUPLE])
+        return tuple(unpack_value(item) for item in value[_TUPLE])
     if _ARRAY in value or _NUMBER in value:
         import numpy
 
         if _ARRAY in value:
-            return numpy.array(unpacked(value[_ARRAY]), dtype=value["dtype"])
-        return numpy.dtype(value["dtype"]).type(unpacked(value[_NUMBER]))
-    return {key: unpacked(item) for key, item in value.items()}
+            return numpy.array(unpack_value(value[_ARRAY]), dtype=value["dtype"])
+        return numpy.dtype(value["dtype"]).type(unpack_value(value[_NUMBER]))
+    return {key: unpack_value(item) for key, item in value.items()}

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from newskills.base.limits import describe_limits
-from newskills.base.pool.process import HEAD, PACKET, PROGRESS, TemplateNotice, TemplateOrder
+from newskills.base.pool.process import LENGTH_HEAD, PACKET_BYTES, PROGRESS, TemplateNotice, TemplateOrder
 from newskills.base.records import Cause, Failure
 
 _TICK = 0.2
@@ -231,7 +231,7 @@ class Loop:
         worker.left = len(batch)
         worker.tasks += len(batch)
         body = b"[" + b",".join(item.payload for item in batch) + b"]"
-        worker.outgoing = memoryview(HEAD.pack(len(body)) + body)
+        worker.outgoing = memoryview(LENGTH_HEAD.pack(len(body)) + body)
         self._write(worker)
 
     def _write(self, worker: _Worker) -> None:
@@ -255,13 +255,13 @@ class Loop:
             return
         buffer = worker.incoming
         buffer += data
-        while len(buffer) >= HEAD.size:
-            length = HEAD.unpack_from(buffer)[0]
-            if len(buffer) < HEAD.size + length:
+        while len(buffer) >= LENGTH_HEAD.size:
+            length = LENGTH_HEAD.unpack_from(buffer)[0]
+            if len(buffer) < LENGTH_HEAD.size + length:
                 break
-            for answer in self._answers.decode(bytes(buffer[HEAD.size : HEAD.size + length])):
+            for answer in self._answers.decode(bytes(buffer[LENGTH_HEAD.size : LENGTH_HEAD.size + length])):
                 self._settle(worker, answer)
-            del buffer[: HEAD.size + length]
+            del buffer[: LENGTH_HEAD.size + length]
         if not worker.left and worker.tasks >= self._options.max_tasks:
             self._dismiss(worker)
 
@@ -391,7 +391,7 @@ class Loop:
     def _hear(self) -> None:
         assert self._control is not None
         try:
-            message = self._control.recv(PACKET)
+            message = self._control.recv(PACKET_BYTES)
         except ConnectionResetError:
             message = b""
         if not message:

@@ -31,9 +31,9 @@ from newskills.base.errors import NewskillsError, boundary, guard
 from newskills.base.records import Failure, Row
 from newskills.base.store import encode_line
 
-HEAD = struct.Struct("<I")
+LENGTH_HEAD = struct.Struct("<I")
 PROGRESS = struct.Struct("<qd")
-PACKET = 1 << 16
+PACKET_BYTES = 1 << 16
 _FLUSH_BYTES = 1 << 15
 _FLUSH_SECONDS = 0.005
 _PR_SET_PDEATHSIG = 1
@@ -79,7 +79,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
     if isinstance(loaded, Failure):
         control.send(msgspec.json.encode(TemplateNotice(broken=loaded.message)))
         while control.recv(
-            PACKET
+            PACKET_BYTES
         ):  # leaving with orders unread would reset the socket, and the notice could be lost
             pass
         return
@@ -91,7 +91,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
             warm, preload = preload, None
             guard(lambda warm=warm: warm(setup.config))  # type: ignore[misc]
             gc.freeze()
-        message, fds, _, _ = socket.recv_fds(control, PACKET, 2)
+        message, fds, _, _ = socket.recv_fds(control, PACKET_BYTES, 2)
         if not message:
             return
         order = orders.decode(message)
@@ -99,7 +99,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
             _, status = os.waitpid(order.reap, 0)
             control.send(msgspec.json.encode(TemplateNotice(reaped=order.reap, status=status)))
         else:
-            _fork(control, order.fork, fds, setup, make)
+            _fork_worker(control, order.fork, fds, setup, make)
 
 
 def _load(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | None]:
@@ -109,7 +109,7 @@ def _load(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | Non
     return getattr(module, attr), getattr(module, "preload", None)
 
 
-def _fork(
+def _fork_worker(
     control: socket.socket, ticket: int, fds: list[int], setup: TemplateSetup, make: Callable[[Row], Work]
 ) -> None:
     template = os.getpid()
@@ -125,7 +125,7 @@ def _fork(
         code = 1
         try:
             _die_with(template)
-            _work(socket.socket(fileno=fds[0]), mmap.mmap(fds[1], PROGRESS.size), setup, make)
+            _run_worker(socket.socket(fileno=fds[0]), mmap.mmap(fds[1], PROGRESS.size), setup, make)
             code = 0
         finally:
             os._exit(code)
@@ -141,7 +141,9 @@ def _die_with(template: int) -> None:
         os._exit(1)
 
 
-def _work(sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: Callable[[Row], Work]) -> None:
+def _run_worker(
+    sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: Callable[[Row], Work]
+) -> None:
     """Run a worker: read batches of records, and write one answer per record."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     memory = setup.memory if hard == resource.RLIM_INFINITY else min(setup.memory, hard)
@@ -151,13 +153,13 @@ def _work(sock: socket.socket, progress: mmap.mmap, setup: TemplateSetup, make: 
     _note_idle(progress)
     decode = msgspec.json.Decoder(list[Row]).decode
     stream = sock.makefile("rb", buffering=1 << 18)
-    while head := stream.read(HEAD.size):
-        batch = decode(stream.read(HEAD.unpack(head)[0]))
-        if not _batch(sock, progress, setup.cpu_seconds, work, batch):
+    while head := stream.read(LENGTH_HEAD.size):
+        batch = decode(stream.read(LENGTH_HEAD.unpack(head)[0]))
+        if not _answer_batch(sock, progress, setup.cpu_seconds, work, batch):
             return
 
 
-def _batch(
+def _answer_batch(
     sock: socket.socket, progress: mmap.mmap, cpu_seconds: float, work: Work | Failure, batch: list[Row]
 ) -> bool:
     """Answer every item; return False where memory ran out, so that a fresh worker should take over.
@@ -171,12 +173,12 @@ def _batch(
     for index, record in enumerate(batch):
         PROGRESS.pack_into(progress, 0, index, time.monotonic())
         signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
-        result = work if isinstance(work, Failure) else _one(work, record)
+        result = work if isinstance(work, Failure) else _answer_record(work, record)
         signal.setitimer(signal.ITIMER_PROF, 0)
         failed = isinstance(result, Failure)
         healthy = healthy and not (isinstance(result, Failure) and result.kind == "MemoryError")
         answers.append(
-            b'{"at":%d,"failed":%s,"result":%s}' % (index, b"true" if failed else b"false", _encoded(result))
+            b'{"at":%d,"failed":%s,"result":%s}' % (index, b"true" if failed else b"false", _encode_result(result))
         )
         size += len(answers[-1])
         now = time.monotonic()
@@ -193,7 +195,7 @@ def _note_idle(progress: mmap.mmap) -> None:
     PROGRESS.pack_into(progress, 0, -1, time.monotonic())
 
 
-def _one(work: Work, record: Row) -> Any:
+def _answer_record(work: Work, record: Row) -> Any:
     try:
         return work(record)
     except NewskillsError as error:
@@ -204,7 +206,7 @@ def _one(work: Work, record: Row) -> Any:
         )
 
 
-def _encoded(result: Any) -> bytes:
+def _encode_result(result: Any) -> bytes:
     encoded = guard(lambda: encode_line(result))
     if isinstance(encoded, Failure):
         return encode_line(Failure(kind="NotJson", cause="grader", message=encoded.message[:2000]))[:-1]
@@ -215,7 +217,7 @@ def _send(sock: socket.socket, answers: list[bytes]) -> None:
     if answers:
         body = b"[" + b",".join(answers) + b"]"
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            sock.sendall(HEAD.pack(len(body)) + body)
+            sock.sendall(LENGTH_HEAD.pack(len(body)) + body)
 
 
 if __name__ == "__main__":

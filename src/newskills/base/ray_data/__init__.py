@@ -39,7 +39,7 @@ def ray_tasks() -> Iterator[Callable[[Callable[[Item], Item], Iterable[Item]], I
     Ray: the cluster of RAY_ADDRESS, whose nodes must see the same files; else one on this machine, as long as the block
     lasts. Raises ConfigError where Ray is not installed or not reached.
     """
-    ray = _connected()
+    ray = _connect_to_ray()
 
     def do(work: Callable[[Item], Item], items: Iterable[Item]) -> Iterator[Item]:
         rows = list(items)
@@ -58,7 +58,7 @@ def ray_tasks() -> Iterator[Callable[[Callable[[Item], Item], Iterable[Item]], I
         ray.shutdown()
 
 
-def _connected() -> Any:
+def _connect_to_ray() -> Any:
     """Connect to Ray, and return the module `ray`."""
     try:
         import ray
@@ -69,7 +69,7 @@ def _connected() -> Any:
     address = os.environ.get("RAY_ADDRESS")
     folders = [Path(base.__file__).parents[1], *(path.resolve() for path in library_folders().values())]
     try:
-        _knock(address or "")
+        _test_address(address or "")
         ray.init(
             address=address,
             log_to_driver=False,
@@ -86,7 +86,7 @@ def _connected() -> Any:
     return ray
 
 
-def _knock(address: str) -> None:
+def _test_address(address: str) -> None:
     """Raise OSError where nobody answers at HOST:PORT, which Ray itself finds out after minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if port.isdigit():

@@ -109,20 +109,20 @@ def without_choices(text: str, verdicts: Mapping[str, str]) -> str:
     if len(_GRADED.findall(text)) > 1:
         text = _GRADED.sub("", text)
     kept, at = [], 0
-    for start, end in _lists(text, tuple(verdicts.items())):
+    for start, end in _verdict_lists(text, tuple(verdicts.items())):
         kept.append(text[at:start])
         at = end
     return "".join([*kept, text[at:]])
 
 
-def _lists(text: str, verdicts: tuple[tuple[str, str], ...]) -> Iterator[tuple[int, int]]:
+def _verdict_lists(text: str, verdicts: tuple[tuple[str, str], ...]) -> Iterator[tuple[int, int]]:
     """Start and end of each list."""
-    letters = {_plain(name): letter for letter, name in verdicts}
+    letters = {_plain_name(name): letter for letter, name in verdicts}
     start, end, listed = 0, 0, set[str]()
     named_before = False
-    for match in _choice(verdicts).finditer(text):
+    for match in _choice_pattern(verdicts).finditer(text):
         name = match["name"] or match["alone"]
-        choice = match["letter"] or letters[_plain(name)]
+        choice = match["letter"] or letters[_plain_name(name)]
         between = text[end : match.start()]
         joined = _BETWEEN.fullmatch(between) or (named_before and name and _NEXT_LINE.fullmatch(between))
         if not joined or choice in listed:
@@ -135,12 +135,12 @@ def _lists(text: str, verdicts: tuple[tuple[str, str], ...]) -> Iterator[tuple[i
         yield start, end
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return re.sub(r"[ _-]", " ", name).casefold()
 
 
 @lru_cache(maxsize=64)
-def _choice(verdicts: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
+def _choice_pattern(verdicts: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
     """Return a pattern for a letter with its name, a letter, or a name in capitals."""
     alternatives = "|".join(re.escape(name).replace("_", "[ _-]") for _, name in verdicts)
     shouted = "|".join(re.escape(name.upper()).replace("_", "[ _-]") for _, name in verdicts)

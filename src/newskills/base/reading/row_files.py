@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Place = int | str
 """Where a row stands in its file: the number of a line, or words."""
 
-PACKED = (".gz", ".zst")
-TABLES = {".csv": ",", ".tsv": "\t"}
-SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet")
+COMPRESSED_SUFFIXES = (".gz", ".zst")
+TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+ROW_FILE_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet")
 """Ends of the name of a file of rows, where only the rest of it is given; the first that exists is taken."""
 ROWS_AT_ONCE = 256
 """Rows of a Parquet or Arrow file in memory: each may hold an image."""
@@ -38,7 +38,7 @@ _GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 _GZIP_BLOCK = 1 << 14
 _ZSTD_BLOCK = 1 << 11
 """Bytes that are unpacked at a time. One of gzip becomes 1,032 at most, four of zstd 128 KB."""
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 _LONGEST_CELL = 1 << 27
 _BYTE_AT = re.compile(r"\(byte (\d+)\)")
 _encoder = msgspec.json.Encoder()
@@ -137,11 +137,11 @@ def _peek_bytes(file: IO[bytes]) -> bytes:
 
 def _table_of(path: Path) -> TableForm | None:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in PACKED:
+    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
         suffixes.pop()
-    if not suffixes or suffixes[-1] not in TABLES:
+    if not suffixes or suffixes[-1] not in TABLE_SEPARATORS:
         return None
-    return TableForm(TABLES[suffixes[-1]], strict=True)
+    return TableForm(TABLE_SEPARATORS[suffixes[-1]], strict=True)
 
 
 def _converted_lines(
@@ -149,9 +149,9 @@ def _converted_lines(
 ) -> Iterator[tuple[Place, bytes]]:
     head = _peek_bytes(file)
     if head.startswith(_GZIP):
-        file = io.BufferedReader(_Unpacked(_gunzipped_pieces(file), path), _PIECE)
+        file = io.BufferedReader(_Unpacked(_gunzipped_pieces(file), path), _PIECE_BYTES)
     elif head.startswith(_ZSTD):
-        file = io.BufferedReader(_Unpacked(_unzstd_pieces(file, path), path), _PIECE)
+        file = io.BufferedReader(_Unpacked(_unzstd_pieces(file, path), path), _PIECE_BYTES)
     head = _peek_bytes(file)
     if head.startswith(_PARQUET):
         yield from _parquet_lines(file, path)
@@ -163,7 +163,7 @@ def _converted_lines(
                 yield number, _encoder.encode(row)
         return
     if encoding == "utf-16":
-        file = io.BufferedReader(_Unpacked(_as_utf8(file), path), _PIECE)
+        file = io.BufferedReader(_Unpacked(_as_utf8(file), path), _PIECE_BYTES)
     elif head.startswith(_UTF8_MARK):
         file.read(len(_UTF8_MARK))
     if _peek_bytes(file).lstrip().startswith(b"["):
@@ -277,7 +277,7 @@ def _unzstd_pieces(file: IO[bytes], path: Path) -> Iterator[bytes]:
 def _as_utf8(file: IO[bytes]) -> Iterator[bytes]:
     with io.TextIOWrapper(file, "utf-16", newline="") as text:
         try:
-            while piece := text.read(_PIECE):
+            while piece := text.read(_PIECE_BYTES):
                 yield piece.encode()
         except UnicodeError as error:
             raise _DamagedError(f"the text is not UTF-16 ({error})") from error

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import DataError, NewskillsError, storage_error
-from newskills.base.store import locked, write_json
+from newskills.base.store import hold_lock, write_json
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.mirror import (
     MANIFEST,
@@ -81,7 +81,7 @@ def build_mirror(
     """
     options = options or FetchOptions()
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / _LOCK, f"The mirror {folder}"):
+    with hold_lock(folder / _LOCK, f"The mirror {folder}"):
         for left in folder.rglob(".*.tmp"):  # of a killed process
             left.unlink(missing_ok=True)
         builder = _Builder(folder, options)

@@ -18,7 +18,7 @@ from newskills.benchmarks import list_benchmarks
 from newskills.benchmarks.downloads.fetch import Fetcher
 from newskills.benchmarks.downloads.mirror import ChangedFileError
 from newskills.benchmarks.downloads.sources import PublishedFile
-from newskills.prompts.names import find_prompt, library
+from newskills.prompts.names import find_prompt, prompt_files
 from newskills.prompts.official.reading import find_official, needed_fields, official_source
 from newskills.prompts.official.table import FOLDER, OfficialPrompt, entries_for, entries_of, official_prompts
 from newskills.prompts.schema import PromptConfig, read_source
@@ -169,7 +169,7 @@ def _check_examples(benchmark: Benchmark, config: PromptConfig, rows: Path) -> N
 
 def _known_fields(prompt: str) -> set[str]:
     """Return the fields that the library's prompt of the same name is filled with, by rows or by the solver."""
-    if prompt in library():
+    if prompt in prompt_files():
         return needed_fields(read_source(*find_prompt(prompt)).config)
     return set()
 

@@ -22,7 +22,7 @@ import msgspec
 from newskills.base.benchmark import Asset, Source
 from newskills.base.errors import DataError
 from newskills.base.reading.row_files import (
-    TABLES,
+    TABLE_SEPARATORS,
     Place,
     TableForm,
     import_pyarrow,
@@ -126,7 +126,7 @@ def _any_rows(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     path = Path(shown)
     table = None
     if source.separator or source.columns:
-        separator = source.separator or (TABLES[".tsv"] if ".tsv" in path.suffixes else ",")
+        separator = source.separator or (TABLE_SEPARATORS[".tsv"] if ".tsv" in path.suffixes else ",")
         table = TableForm(separator, source.columns, source.quoted, strict=True)
     for place, line in row_lines(file, path, table, source.encoding):
         if line.strip():

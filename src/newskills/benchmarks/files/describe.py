@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, suggest
-from newskills.base.type_errors import PLACE, type_fault
+from newskills.base.type_errors import PLACE_PATTERN, type_fault
 from newskills.benchmarks.files.format import BenchmarkFile, ColumnRule, Columns, DataPlace, FewShot, JudgeSection
 from newskills.benchmarks.files.positions import KeyPath, MarkedDocument
-from newskills.config.fields import alternatives
+from newskills.config.fields import union_members
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _SECTIONS: Mapping[str, type[Struct]] = {"data": DataPlace, "few_shot": FewShot, "judge": JudgeSection}
@@ -70,14 +70,14 @@ def _convert(document: MarkedDocument, path: KeyPath, kind: Any) -> None:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        inner = PLACE.search(str(error))
+        inner = PLACE_PATTERN.search(str(error))
         below = _steps(inner["path"]) if inner else ()
         wrong = document.at((*path, *below))
         if isinstance(wrong, str) and not below and (choices := _choices(kind)):
             raise document.fault(
                 path, f"{path[-1]}: '{wrong}' is not one of the choices{suggest(wrong, choices)}"
             ) from error
-        what = type_fault(msgspec.ValidationError(PLACE.sub("", str(error))), document.at((*path, *below)))
+        what = type_fault(msgspec.ValidationError(PLACE_PATTERN.sub("", str(error))), document.at((*path, *below)))
         named = ".".join(map(str, (*path, *below)))
         where = document.fault((*path, *below), f"{named}: {what}.", hint=_hint(document.at((*path, *below))))
         raise where from error
@@ -85,7 +85,7 @@ def _convert(document: MarkedDocument, path: KeyPath, kind: Any) -> None:
 
 def _choices(kind: Any) -> list[str]:
     """Return the words that a key may have, where its type lists them."""
-    return [str(word) for part in alternatives(kind) if get_origin(part) is Literal for word in get_args(part)]
+    return [str(word) for part in union_members(kind) if get_origin(part) is Literal for word in get_args(part)]
 
 
 def _hint(value: Any) -> str:

@@ -15,7 +15,7 @@ import yaml
 from newskills.base.cache import cache_folder
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.base.lm_eval.building import HarnessTask
-from newskills.base.lm_eval.package import PACKAGE, at_work, lengthened, package_folder, shortened
+from newskills.base.lm_eval.package import PACKAGE, at_work, full_task_path, package_folder, short_task_path
 from newskills.base.store import write_json
 
 _GROUP_KEYS = ("group", "group_alias", "aggregate_metric_list")
@@ -41,7 +41,7 @@ def task_index() -> dict[str, Any]:
 
 def _path(file: str) -> Path | None:
     if file:
-        return lengthened(file)
+        return full_task_path(file)
     return None
 
 
@@ -57,7 +57,7 @@ def _kept_index() -> dict[str, _IndexEntry]:
         entries = TaskIndex.build([package_folder() / "tasks"])
     made = {
         name: _IndexEntry(
-            entry.kind.name, shortened(entry.yaml_path) if entry.yaml_path else "", sorted(entry.tags)
+            entry.kind.name, short_task_path(entry.yaml_path) if entry.yaml_path else "", sorted(entry.tags)
         )
         for name, entry in entries.items()
     }
@@ -180,7 +180,7 @@ def _leaves() -> Any:
         """Makes leaves in place of tasks."""
 
         def _build_task(self, entry: Any, overrides: dict[str, Any] | None) -> Any:
-            file = shortened(entry.yaml_path) if entry.yaml_path else ""
+            file = short_task_path(entry.yaml_path) if entry.yaml_path else ""
             changes = _plain(dict(overrides or {}), entry.name)
             name = changes.get("task", entry.name)
             return leaf(HarnessTask(task=name, file=file, overrides=changes))

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, described
-from newskills.base.lm_eval.package import PACKAGE, at_work, lengthened, package_folder, require_package
+from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, describe_task
+from newskills.base.lm_eval.package import PACKAGE, at_work, full_task_path, package_folder, require_package
 from newskills.base.records import Row
 from newskills.benchmarks.lm_eval.benchmark import HarnessBenchmark, HarnessGroup
 from newskills.benchmarks.lm_eval.names import PREFIX, slug
@@ -67,7 +67,7 @@ def _loaded(task: str, wishes: HarnessWishes) -> list[HarnessBenchmark] | Harnes
 
 def _benchmark(origin: HarnessTask, wishes: HarnessWishes) -> HarnessBenchmark:
     with at_work():
-        config = described(origin)
+        config = describe_task(origin)
     generates = config.get("output_type", "generate_until") == "generate_until"
     how: list[Any] = [origin, wishes, version(PACKAGE)]
     stamp = blake2b(msgspec.json.encode(how, order="deterministic"), digest_size=4).hexdigest()
@@ -113,7 +113,7 @@ def _inputs(origin: HarnessTask, config: Mapping[str, Any]) -> tuple[str, ...]:
     beside it, local data."""
     files = list(_local_data(config))
     if origin.file:
-        path = lengthened(origin.file)
+        path = full_task_path(origin.file)
         if not path.is_relative_to(package_folder()):
             files += [*_with_includes(path, []), *sorted(path.parent.glob("*.py"))]
     return tuple(dict.fromkeys(str(file) for file in files if file.is_file()))

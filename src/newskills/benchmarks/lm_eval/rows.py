@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, build_task, explained, facts_of
-from newskills.base.lm_eval.chats import marked
+from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, build_task, facts_of, task_error
+from newskills.base.lm_eval.chats import marked_conversation
 from newskills.base.lm_eval.package import at_work, require_package
 from newskills.base.records import Row
 
@@ -28,7 +28,7 @@ def task_rows(origin: HarnessTask, wishes: HarnessWishes, offline: bool, split: 
 
 def _rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
     task = build_task(origin, wishes)
-    template = marked if wishes.apply_chat_template else None
+    template = marked_conversation if wishes.apply_chat_template else None
     usual = task.get_config("generation_kwargs") or {}
     facts: Row | None = None
     try:
@@ -62,7 +62,7 @@ def _rows(origin: HarnessTask, wishes: HarnessWishes) -> Iterator[Row]:
     except (ConfigError, DataError):
         raise
     except Exception as error:
-        raise explained(error, origin, {}) from error
+        raise task_error(error, origin, {}) from error
 
 
 def _requests(instances: Sequence[Any], usual: Row, origin: HarnessTask) -> Row:

@@ -31,7 +31,7 @@ def dataset_card(repo: str, tables: Mapping[str, int], runs: Sequence[Cells], sc
         ],
     }
     body = f"""
-# {_line(repo.rpartition("/")[2])}
+# {_one_line(repo.rpartition("/")[2])}
 
 Samples of language models on benchmarks, with questions, replies, expected answers and verdicts.
 Written by `ns push` of newskills {__version__}.
@@ -41,17 +41,17 @@ Written by `ns push` of newskills {__version__}.
 
 ## Runs
 
-{_table(runs)}
+{_card_table(runs)}
 
 ## Scores
 
 In percent, with 95 % intervals.
 
-{_table(scores)}
+{_card_table(scores)}
 
 ## Tables
 
-{_table([("table", "rows"), *((f"`{name}`", f"{tables[name]:,}") for name in names)])}
+{_card_table([("table", "rows"), *((f"`{name}`", f"{tables[name]:,}") for name in names)])}
 
 ```python
 from datasets import load_dataset
@@ -61,7 +61,7 @@ samples = load_dataset("{repo}", "samples", split="train")
 
 Columns, units and their meaning: the page "Analyse results" of newskills (schema in the metadata of the files).
 """
-    return _card(head, body)
+    return _card_bytes(head, body)
 
 
 def model_card(repo: str, *, base_model: str, is_adapter: bool, method: str, scores: Sequence[Cells]) -> bytes:
@@ -74,24 +74,23 @@ def model_card(repo: str, *, base_model: str, is_adapter: bool, method: str, sco
         head["base_model"] = base_model
     head["library_name"] = "peft" if is_adapter else "transformers"
     kind = "A LoRA adapter" if is_adapter else "A model"
-    origin = f" of `{_line(base_model)}`" if base_model else ""
-    body = (
-        f"\n# {_line(repo.rpartition('/')[2])}\n\n{kind}{origin}, trained{f' by {method}' if method else ''} with "
-    )
-    body += f"newskills {__version__}.\n"
+    origin = f" of `{_one_line(base_model)}`" if base_model else ""
+    trained = f"trained by {method}" if method else "trained"
+    title = _one_line(repo.rpartition("/")[2])
+    body = f"\n# {title}\n\n{kind}{origin}, {trained} with newskills {__version__}.\n"
     if scores:
-        body += f"\n## Scores\n\nIn percent, with 95 % intervals.\n\n{_table(scores)}\n"
-    return _card(head, body)
+        body += f"\n## Scores\n\nIn percent, with 95 % intervals.\n\n{_card_table(scores)}\n"
+    return _card_bytes(head, body)
 
 
-def _card(head: Mapping[str, Any], body: str) -> bytes:
+def _card_bytes(head: Mapping[str, Any], body: str) -> bytes:
     return f"---\n{yaml.safe_dump(dict(head), sort_keys=False, allow_unicode=True)}---\n{body}".encode()
 
 
-def _table(rows: Sequence[Cells]) -> str:
-    return "\n".join(markdown_table([[_line(str(cell)) for cell in row] for row in rows]))
+def _card_table(rows: Sequence[Cells]) -> str:
+    return "\n".join(markdown_table([[_one_line(str(cell)) for cell in row] for row in rows]))
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return a text that stays in its line and cell of Markdown."""
     return printable(text).replace("\n", " ").replace("|", "\\|").replace("<", "&lt;")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import DataError
 
-FORMS: Mapping[str, str] = {
+SECRET_PATTERNS: Mapping[str, str] = {
     "a token of the Hugging Face hub": r"\bhf_[A-Za-z0-9]{30,}",
     "a key of OpenAI, Anthropic or a service like them": r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{24,}",
     "a key of NVIDIA": r"\bnvapi-[A-Za-z0-9_-]{30,}",
@@ -24,10 +24,23 @@ FORMS: Mapping[str, str] = {
     "a password in an address": r"\bhttps?://[^\s/:@\"']{1,64}:[^\s/@\"']{3,128}@",
 }
 _VARIABLE = re.compile(r"KEY|TOKEN(?!I[SZ])|SECRET|PASSWORD|PASSWD|CREDENTIAL")
-_SHORTEST = 12
+_MIN_SECRET_CHARS = 12
 """Characters of a variable's value that is looked for: shorter ones occur by chance."""
 _PIECE, _OVERLAP = 1 << 22, 4_096
-TEXTS = (".json", ".jsonl", ".txt", ".md", ".yaml", ".yml", ".jinja", ".csv", ".py", ".toml", ".cfg", ".model")
+TEXT_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".md",
+    ".yaml",
+    ".yml",
+    ".jinja",
+    ".csv",
+    ".py",
+    ".toml",
+    ".cfg",
+    ".model",
+)
 
 
 class FoundSecret(NamedTuple):
@@ -43,11 +56,11 @@ class SecretScanner:
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         """Search for the values of variables whose names speak of a secret, too."""
-        self._forms = {form: re.compile(pattern) for form, pattern in FORMS.items()}
+        self._forms = {form: re.compile(pattern) for form, pattern in SECRET_PATTERNS.items()}
         self._values = {
             value: name
             for name, value in environ.items()
-            if _VARIABLE.search(name.upper()) and len(value) >= _SHORTEST and not value.startswith("/")
+            if _VARIABLE.search(name.upper()) and len(value) >= _MIN_SECRET_CHARS and not value.startswith("/")
         }
 
     def in_texts(self, file: str, texts: Iterable[str]) -> Iterator[FoundSecret]:
@@ -62,12 +75,12 @@ class SecretScanner:
 
     def in_file(self, file: str, path: Path) -> Iterator[FoundSecret]:
         """Yield the secrets in a file of text. Raises DataError where it cannot be read."""
-        if path.suffix not in TEXTS:
+        if path.suffix not in TEXT_SUFFIXES:
             return
-        yield from self.in_texts(file, _pieces(path))
+        yield from self.in_texts(file, _text_pieces(path))
 
 
-def _pieces(path: Path) -> Iterator[str]:
+def _text_pieces(path: Path) -> Iterator[str]:
     """Yield the text of a file piece by piece; each begins with the end of the one before."""
     try:
         with path.open("rb") as file:

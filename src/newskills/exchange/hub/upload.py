@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 from newskills.base.errors import AuthError, ConfigError, DataError, HttpError, NewskillsError, RequestTimeoutError
 
 RepoKind = Literal["dataset", "model"]
-TIMEOUT = "NEWSKILLS_HUB_TIMEOUT"
-SECONDS = 300.0
-"""A hub that sends nothing for so long is given up, unless the variable `TIMEOUT` says otherwise."""
+TIMEOUT_VARIABLE = "NEWSKILLS_HUB_TIMEOUT"
+TIMEOUT_SECONDS = 300.0
+"""A hub that sends nothing for so long is given up, unless the variable `TIMEOUT_VARIABLE` says otherwise."""
 _TARGET = re.compile(
     r"hf://(?:(?P<kind>datasets|models)/)?(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})(?:@(?P<revision>[\w./-]+))?"
 )
@@ -106,9 +106,9 @@ def push_files(target: HubTarget, files: Sequence[PushedFile], *, is_public: boo
 
 def _seconds() -> float:
     try:
-        return float(os.environ.get(TIMEOUT, ""))
+        return float(os.environ.get(TIMEOUT_VARIABLE, ""))
     except ValueError:
-        return SECONDS
+        return TIMEOUT_SECONDS
 
 
 def _prepare(api: Any, hub: Any, target: HubTarget, is_public: bool) -> None:

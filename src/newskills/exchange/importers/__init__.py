@@ -20,7 +20,7 @@ from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.run.records.paths import done_path, output_name
-from newskills.run.reporting.results import RESULTS, output_files
+from newskills.run.reporting.results import RESULTS_FOLDER, output_files
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 FORMATS: dict[str, str] = {
@@ -90,7 +90,7 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
     )
 
 
-def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
+def write_import(imported: ImportedBenchmark, output_dir: Path) -> Path:
     """Write the records below `output_dir/eval-results`, and return the folder of the benchmark.
 
     Where there are several models, each has a folder in `output_dir`.
@@ -99,7 +99,7 @@ def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     """
     name = path_part(imported.benchmark)
     steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
-    folder = imported.results_dir(output_dir).joinpath(RESULTS, *filter(None, steps))
+    folder = imported.results_dir(output_dir).joinpath(RESULTS_FOLDER, *filter(None, steps))
     if folder.is_dir() and output_files(folder):
         raise DataError(f"{folder} already has results.", hint="Give another --output_dir, or --benchmark NAME.")
     for seed, rows in imported.seeds.items():
@@ -121,7 +121,7 @@ def path_part(name: str, otherwise: str = "imported") -> str:
     return _UNSAFE.sub("-", name).strip("-.") or otherwise
 
 
-def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:
+def rename_benchmark(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:
     """Return the only benchmark under another name. Raises DataError where there are several."""
     if len(imported) != 1:
         names = ", ".join(item.benchmark for item in imported)
@@ -141,7 +141,7 @@ def by_seed(
     doubled = 0
     for seed, row in records:
         rows = rows_by_seed.setdefault(seed, {})
-        doubled += _place(benchmark, rows, row)
+        doubled += _place_row(benchmark, rows, row)
     identities = dict.fromkeys([*expected, *(identity for rows in rows_by_seed.values() for identity in rows)])
     missing = sum(len(identities) - len(rows) for rows in rows_by_seed.values())
     if doubled:
@@ -152,12 +152,14 @@ def by_seed(
         )
     some = {identity: row for rows in rows_by_seed.values() for identity, row in rows.items()}
     return {
-        seed: [rows.get(identity) or _absent(some.get(identity, {"id": identity})) for identity in identities]
+        seed: [
+            rows.get(identity) or _absent_record(some.get(identity, {"id": identity})) for identity in identities
+        ]
         for seed, rows in sorted(rows_by_seed.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
     }
 
 
-def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
+def _place_row(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
     """Put the row in its place, and return whether one was there. Raises DataError."""
     identity = str(row["id"])
     if identity not in rows:
@@ -171,17 +173,17 @@ def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
     return True
 
 
-def _absent(other: Row) -> Row:
+def _absent_record(other: Row) -> Row:
     common_fields: Row = {name: other[name] for name in ("id", "problem", "expected_answer") if name in other}
-    return {**common_fields, "generation": "", **unscored("harness", "not in the imported results")}
+    return {**common_fields, "generation": "", **unscored_fields("harness", "not in the imported results")}
 
 
-def unscored(cause: str, why: str) -> Row:
+def unscored_fields(cause: str, why: str) -> Row:
     """Return the fields of a record whose answer nobody could judge."""
     return {"outcome": "unscored", "outcome_cause": cause, "why": why[:500]}
 
 
-def scored(value: float | bool, grader: str) -> Row:
+def scored_fields(value: float | bool, grader: str) -> Row:
     """Return the fields of a record with a verdict: right, wrong, or partial credit (0–1)."""
     right = bool(value) if value in (0, 1) else float(value)
     return {"is_correct": right, "outcome": "correct" if value == 1 else "wrong", "grader": grader}

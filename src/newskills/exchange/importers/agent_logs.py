@@ -19,9 +19,16 @@ import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
+from newskills.exchange.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    unscored_fields,
+)
 from newskills.exchange.importers.atif import first_text
-from newskills.exchange.json_of_others import finite, loads, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
 from newskills.gateway.form import GatewayProblem, ProgramProtocol
 from newskills.gateway.protocols.messages import MessagesProtocol
 from newskills.gateway.protocols.responses import ResponsesProtocol
@@ -29,7 +36,7 @@ from newskills.gateway.protocols.responses import ResponsesProtocol
 FORMAT = "agent-logs"
 CLAUDE, CODEX, OPENCODE = "claude-code", "codex", "opencode"
 SUFFIXES = (".jsonl", ".json", ".db")
-_BEGINNING = 1 << 16
+_PROBED_BYTES = 1 << 16
 _TABLES = {"session", "message", "part"}
 _CODEX_ITEMS = ("message", "reasoning", "function_call", "custom_tool_call")
 _CODEX_CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
@@ -38,7 +45,7 @@ _CODEX_RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
 def fits(path: Path) -> bool:
-    return any(_program(file) for file in _files(path))
+    return any(_log_program(file) for file in _files(path))
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
@@ -48,7 +55,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     rows: dict[str, list[Row]] = {}
     models: dict[str, set[str]] = {}
     for file in _files(source.path):
-        if program := _program(file):
+        if program := _log_program(file):
             for row, model in _READERS[program](file, notes):
                 rows.setdefault(program, []).append(row)
                 models.setdefault(program, set()).update({model} - {""})
@@ -70,14 +77,14 @@ def _files(path: Path) -> Iterator[Path]:
         yield from sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
 
 
-def _program(file: Path) -> str:
+def _log_program(file: Path) -> str:
     """Return which program wrote a file; empty: none of them."""
     if file.suffix not in SUFFIXES:
         return ""
     with file.open("rb") as opened:
-        head = opened.read(_BEGINNING)
+        head = opened.read(_PROBED_BYTES)
     if file.suffix == ".db":
-        if head.startswith(b"SQLite format 3") and _tables(file) >= _TABLES:
+        if head.startswith(b"SQLite format 3") and _table_names(file) >= _TABLES:
             return OPENCODE
         return ""
     if file.suffix == ".json":
@@ -91,18 +98,18 @@ def _program(file: Path) -> str:
     return ""
 
 
-def _tables(file: Path) -> set[str]:
+def _table_names(file: Path) -> set[str]:
     """Return the names of a database's tables; none where it cannot be read."""
-    with suppress(sqlite3.Error), closing(_opened(file)) as database:
+    with suppress(sqlite3.Error), closing(_open_database(file)) as database:
         return {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     return set()
 
 
-def _opened(file: Path) -> sqlite3.Connection:
+def _open_database(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
 
 
-def _row(identity: str, conversation: list[Row], program: str, **more: Any) -> Row:
+def _session_record(identity: str, conversation: list[Row], program: str, **more: Any) -> Row:
     """Return the record of a session."""
     replies = [message for message in conversation if message["role"] == "assistant"]
     text = replies[-1].get("content") if replies else ""
@@ -114,11 +121,13 @@ def _row(identity: str, conversation: list[Row], program: str, **more: Any) -> R
         "num_steps": sum(len(message.get("tool_calls") or ()) for message in replies),
         "agent": program,
         **{name: value for name, value in more.items() if value},
-        **unscored("harness", "the session has no verdict"),
+        **unscored_fields("harness", "the session has no verdict"),
     }
 
 
-def _translated(protocol: ProgramProtocol, body: Row, file: Path, notes: list[str]) -> tuple[list[Row], list[Row]]:
+def _translate_request(
+    protocol: ProgramProtocol, body: Row, file: Path, notes: list[str]
+) -> tuple[list[Row], list[Row]]:
     """Return (messages, tools) of the body of a request. Raises DataError."""
     try:
         request = protocol.read(body, "", False)
@@ -129,15 +138,15 @@ def _translated(protocol: ProgramProtocol, body: Row, file: Path, notes: list[st
     return [{name: value for name, value in row.items() if value is not None} for row in rows], request.tools
 
 
-def _claude(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
+def _claude_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     """Yield the session of a file; what sub-agents said in it is left out."""
-    lines = list(read_lines(file, loads, notes))
+    lines = list(read_lines(file, load_json, notes))
     nodes = {str(line["uuid"]): line for line in lines if isinstance(line.get("uuid"), str)}
     own = [line for line in nodes.values() if not line.get("isSidechain")] or list(nodes.values())
     turns = [line for line in own if line.get("type") in ("user", "assistant")]
     if not turns:
         return
-    chain = _chain(nodes, turns[-1])
+    chain = _chain_ids(nodes, turns[-1])
     replies = {_reply_id(nodes[identity]) for identity in chain} - {""}
     kept = chain | {line["uuid"] for line in turns if _reply_id(line) in replies}
     messages: list[Row] = []
@@ -147,31 +156,33 @@ def _claude(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
             continue  # of a branch that the person has left
         message, reply = object_or_empty(line.get("message")), _reply_id(line)
         if reply in by_reply:  # each block of a reply has a line of its own
-            by_reply[reply]["content"] += _blocks(message)
+            by_reply[reply]["content"] += _content_blocks(message)
         else:
-            messages.append({"role": message.get("role"), "content": _blocks(message)})
+            messages.append({"role": message.get("role"), "content": _content_blocks(message)})
         if reply:
             by_reply.setdefault(reply, messages[-1])["usage"] = object_or_empty(message.get("usage"))
     usage = [message.get("usage", {}) for message in messages]
     shape: Row = next((line["shape"] for line in lines if isinstance(line.get("shape"), dict)), {})
     body = {"messages": messages, "system": shape.get("system"), "tools": shape.get("tools")}
-    conversation, tools = _translated(MessagesProtocol(), body, file, notes)
+    conversation, tools = _translate_request(MessagesProtocol(), body, file, notes)
     models = [str(object_or_empty(line.get("message")).get("model") or "") for line in turns]
     cost = next((line.get("totalCostUSD") for line in reversed(lines) if line.get("type") == "cost-state"), None)
-    row = _row(
+    row = _session_record(
         str(turns[0].get("sessionId") or file.stem),
         conversation,
         CLAUDE,
         tools=tools,
         agent_version=turns[-1].get("version"),
-        num_input_tokens=_total(usage, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-        num_generated_tokens=_total(usage, "output_tokens"),
+        num_input_tokens=_total_tokens(
+            usage, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
+        ),
+        num_generated_tokens=_total_tokens(usage, "output_tokens"),
         cost=cost,
     )
     yield row, next(filter(None, models), "")
 
 
-def _chain(nodes: dict[str, Row], last: Row) -> set[str]:
+def _chain_ids(nodes: dict[str, Row], last: Row) -> set[str]:
     """Return the identities of the lines that lead to `last`, which has them before it."""
     chain: set[str] = set()
     line: Row | None = last
@@ -188,7 +199,7 @@ def _reply_id(line: Row) -> str:
     return str(object_or_empty(line.get("message")).get("id") or line["uuid"])
 
 
-def _blocks(message: Row) -> list[Row]:
+def _content_blocks(message: Row) -> list[Row]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -197,17 +208,17 @@ def _blocks(message: Row) -> list[Row]:
     return []
 
 
-def _total(usage: list[Row], *names: str) -> int:
+def _total_tokens(usage: list[Row], *names: str) -> int:
     return sum(value for counts in usage for name in names if isinstance(value := counts.get(name), int))
 
 
-def _codex(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
+def _codex_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     """Yield the session of a rollout. What was compacted stays in it."""
     meta: Row = {}
     items: list[Row] = []
     total: Row = {}
     model, dropped = "", set[str]()
-    for line in read_lines(file, loads, notes):
+    for line in read_lines(file, load_json, notes):
         payload, kind = object_or_empty(line.get("payload")), line.get("type")
         if kind == "session_meta" and not meta:
             meta = payload
@@ -223,9 +234,9 @@ def _codex(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     if not items:
         return
     body = {"input": items, "instructions": object_or_empty(meta.get("base_instructions")).get("text") or ""}
-    conversation, _ = _translated(ResponsesProtocol(), body, file, notes)
+    conversation, _ = _translate_request(ResponsesProtocol(), body, file, notes)
     spoken = [message for message in conversation if not str(message.get("content")).startswith(_CODEX_CONTEXT)]
-    row = _row(
+    row = _session_record(
         str(meta.get("id") or file.stem),
         conversation,
         CODEX,
@@ -237,16 +248,16 @@ def _codex(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     yield row, model
 
 
-def _opencode(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
+def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     """Yield the sessions of a database or of an exported one; those of sub-agents stand for themselves."""
-    for info, messages in _exported(file) if file.suffix == ".json" else _stored(file):
+    for info, messages in _exported_sessions(file) if file.suffix == ".json" else _stored_sessions(file):
         models = {str(object_or_empty(message.get("info")).get("modelID") or "") for message in messages} - {""}
         tokens = object_or_empty(info.get("tokens"))
         cache = object_or_empty(tokens.get("cache"))
         sent = (tokens.get("input"), cache.get("read"), cache.get("write"))
-        row = _row(
+        row = _session_record(
             str(info.get("id") or file.stem),
-            [spoken for message in messages for spoken in _spoken(message)],
+            [spoken for message in messages for spoken in _message_turns(message)],
             OPENCODE,
             agent_version=info.get("version"),
             num_input_tokens=sum(count for count in sent if isinstance(count, int)),
@@ -257,19 +268,19 @@ def _opencode(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
             yield row, next(iter(models)) if len(models) == 1 else ""
 
 
-def _exported(file: Path) -> list[tuple[Row, list[Row]]]:
+def _exported_sessions(file: Path) -> list[tuple[Row, list[Row]]]:
     try:
-        whole = finite(loads(file.read_bytes()))
+        whole = finite_json(load_json(file.read_bytes()))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file}: invalid JSON ({error}).") from error
     messages = [message for message in whole.get("messages") or () if isinstance(message, dict)]
     return [(object_or_empty(whole.get("info")), messages)]
 
 
-def _stored(file: Path) -> Iterator[tuple[Row, list[Row]]]:
+def _stored_sessions(file: Path) -> Iterator[tuple[Row, list[Row]]]:
     """Yield (session, messages) of a database, which is only read. Raises DataError."""
     try:
-        with closing(_opened(file)) as database:
+        with closing(_open_database(file)) as database:
             database.row_factory = sqlite3.Row
             for session in database.execute("SELECT * FROM session ORDER BY time_created, id").fetchall():
                 parts: dict[str, list[Row]] = {}
@@ -291,7 +302,7 @@ def _stored(file: Path) -> Iterator[tuple[Row, list[Row]]]:
         raise DataError(f"{file} cannot be read as a database of OpenCode: {error}.") from error
 
 
-def _spoken(message: Row) -> Iterator[Row]:
+def _message_turns(message: Row) -> Iterator[Row]:
     """Yield a message of OpenCode, and the results of its tool calls."""
     role = object_or_empty(message.get("info")).get("role")
     parts = [part for part in message.get("parts") or () if isinstance(part, dict)]
@@ -306,7 +317,7 @@ def _spoken(message: Row) -> Iterator[Row]:
     if texts["reasoning"]:
         spoken["reasoning_content"] = texts["reasoning"]
     if calls:
-        spoken["tool_calls"] = [_call(part) for part in calls]
+        spoken["tool_calls"] = [_tool_call(part) for part in calls]
     yield spoken
     for part in calls:
         state = object_or_empty(part.get("state"))
@@ -314,7 +325,7 @@ def _spoken(message: Row) -> Iterator[Row]:
         yield {"role": "tool", "tool_call_id": str(part["callID"]), "content": str(result or "")}
 
 
-def _call(part: Row) -> Row:
+def _tool_call(part: Row) -> Row:
     arguments = json.dumps(object_or_empty(part.get("state")).get("input") or {}, ensure_ascii=False)
     return {
         "id": str(part["callID"]),
@@ -324,7 +335,7 @@ def _call(part: Row) -> Row:
 
 
 _READERS: dict[str, Callable[[Path, list[str]], Iterator[tuple[Row, str]]]] = {
-    CLAUDE: _claude,
-    CODEX: _codex,
-    OPENCODE: _opencode,
+    CLAUDE: _claude_sessions,
+    CODEX: _codex_sessions,
+    OPENCODE: _opencode_sessions,
 }

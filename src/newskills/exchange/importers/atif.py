@@ -14,13 +14,20 @@ from typing import Any
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.exchange.atif import conversation_of
-from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
-from newskills.exchange.json_of_others import finite, loads, object_or_empty
+from newskills.exchange.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    scored_fields,
+    unscored_fields,
+)
+from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
 
 FORMAT = "atif"
 TRAJECTORY, RESULT = "trajectory.json", "result.json"
 OUTCOMES = ("correct", "wrong", "no_answer", "unscored")
-_BEGINNING = 1 << 12
+_PROBED_BYTES = 1 << 12
 """Bytes of a file in which a trajectory names its version."""
 
 
@@ -42,8 +49,8 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     records: dict[str, list[tuple[int | None, Row]]] = {}
     models: dict[str, set[str]] = {}
     for file in files:
-        trajectory = _object(file)
-        benchmark, seed, row = _record(trajectory, file)
+        trajectory = _read_object(file)
+        benchmark, seed, row = _trajectory_record(trajectory, file)
         records.setdefault(benchmark, []).append((seed, row))
         agent = trajectory.get("agent")
         if isinstance(agent, dict) and isinstance(agent.get("model_name"), str):
@@ -84,32 +91,32 @@ def _files(folder: Path) -> Iterator[Path]:
 def _is_trajectory(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return b'"ATIF-v1.' in file.read(_BEGINNING)
+            return b'"ATIF-v1.' in file.read(_PROBED_BYTES)
     except OSError:
         return False
 
 
-def _object(path: Path) -> Row:
+def _read_object(path: Path) -> Row:
     try:
-        value = loads(path.read_bytes())
+        value = load_json(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: invalid JSON ({error}).") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
     if not isinstance(value, dict):
         raise DataError(f"{path}: expected a JSON object.")
-    row: Row = finite(value)
+    row: Row = finite_json(value)
     return row
 
 
-def _record(trajectory: Row, file: Path) -> tuple[str, int | None, Row]:
+def _trajectory_record(trajectory: Row, file: Path) -> tuple[str, int | None, Row]:
     """Return (benchmark, seed, record)."""
     try:
         conversation = conversation_of(trajectory)
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
     ours = object_or_empty(object_or_empty(trajectory.get("extra")).get("newskills"))
-    trial = _trial(file)
+    trial = _trial_result(file)
     replies = [message for message in conversation if message["role"] == "assistant"]
     last = replies[-1]["content"] if replies else ""
     row: Row = {
@@ -117,25 +124,25 @@ def _record(trajectory: Row, file: Path) -> tuple[str, int | None, Row]:
         "problem": first_text(conversation),
         "generation": last if isinstance(last, str) else "",
         "conversation": conversation,
-        **_tools(trajectory),
-        **_usage(trajectory),
+        **_tool_fields(trajectory),
+        **_usage_fields(trajectory),
     }
     if subagents := trajectory.get("subagent_trajectories"):
         row["subagents"] = [conversation_of(each) for each in subagents if isinstance(each, dict)]
     seed = str(ours.get("seed", ""))
     benchmark = str(ours.get("benchmark") or trial.get("source") or file.parent.name or "trajectories")
-    return benchmark, int(seed) if seed.isdecimal() else None, {**row, **_verdict(ours, trial)}
+    return benchmark, int(seed) if seed.isdecimal() else None, {**row, **_verdict_fields(ours, trial)}
 
 
-def _trial(file: Path) -> Row:
+def _trial_result(file: Path) -> Row:
     """Read the result of Harbor's trial that the trajectory belongs to; empty where there is none."""
     path = file.parent.parent / RESULT
     if file.name != TRAJECTORY or not path.is_file():
         return {}
-    return _object(path)
+    return _read_object(path)
 
 
-def _verdict(ours: Row, trial: Row) -> Row:
+def _verdict_fields(ours: Row, trial: Row) -> Row:
     if ours.get("outcome") in OUTCOMES:
         names = ("outcome", "outcome_cause", "grader", "why")
         verdict = {name: ours[name] for name in names if ours.get(name) is not None}
@@ -145,22 +152,22 @@ def _verdict(ours: Row, trial: Row) -> Row:
     rewards = object_or_empty(object_or_empty(trial.get("verifier_result")).get("rewards"))
     reward = rewards.get("reward", next(iter(rewards.values()), None))
     if isinstance(reward, int | float) and not isinstance(reward, bool) and 0 <= reward <= 1:
-        return scored(reward, "harbor")
+        return scored_fields(reward, "harbor")
     if trial:
-        return unscored(
+        return unscored_fields(
             "harness", str(object_or_empty(trial.get("exception_info")).get("exception_type") or "no reward")
         )
-    return unscored("harness", "the trajectory has no verdict")
+    return unscored_fields("harness", "the trajectory has no verdict")
 
 
-def _tools(trajectory: Row) -> Row:
+def _tool_fields(trajectory: Row) -> Row:
     tools = object_or_empty(trajectory.get("agent")).get("tool_definitions")
     if isinstance(tools, list) and tools:
         return {"tools": tools}
     return {}
 
 
-def _usage(trajectory: Row) -> Row:
+def _usage_fields(trajectory: Row) -> Row:
     final = object_or_empty(trajectory.get("final_metrics"))
     names = {
         "num_input_tokens": "total_prompt_tokens",

@@ -21,17 +21,17 @@ from newskills.exchange.importers import (
     by_seed,
     origin_of,
     read_lines,
-    scored,
-    unscored,
+    scored_fields,
+    unscored_fields,
 )
-from newskills.exchange.json_of_others import finite, loads, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
 
 FORMAT = "evalscope"
 REVIEWS = "reviews"
-_USABLE = ("success", "fallback", "degraded")
+_USABLE_STATUSES = ("success", "fallback", "degraded")
 _CAUSES = {"transport_error": "provider", "parse_error": "judge", "invalid_session": "judge"}
 """Why a score is not usable → who is to blame; anything else is the grader."""
-_STOPS = {"max_tokens": "length", "model_length": "length"}
+_FINISH_REASONS = {"max_tokens": "length", "model_length": "length"}
 
 
 class _Run(NamedTuple):
@@ -44,7 +44,7 @@ class _Run(NamedTuple):
 
 
 def fits(path: Path) -> bool:
-    return path.is_dir() and bool(_folders(path))
+    return path.is_dir() and bool(_model_folders(path))
 
 
 def read(source: ImportSource) -> list[ImportedBenchmark]:
@@ -54,7 +54,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     return [_data_set(run, name, files, source.score) for name, files in run.reviews.items()]
 
 
-def _folders(path: Path) -> list[Path]:
+def _model_folders(path: Path) -> list[Path]:
     """Return the folders of models, with reviews in them."""
     if path.parent.name == REVIEWS and next(path.glob("*.jsonl"), None):
         return [path]
@@ -68,7 +68,7 @@ def _folders(path: Path) -> list[Path]:
 
 def _run(path: Path) -> _Run:
     """Find the run below `path`. Raises DataError where there is none, or more than one."""
-    folders = _folders(path)
+    folders = _model_folders(path)
     if not folders:
         raise DataError(
             f"{path} has no {REVIEWS}/<model>/*.jsonl.", hint="EvalScope writes them into its work_dir."
@@ -79,16 +79,16 @@ def _run(path: Path) -> _Run:
     (folder,) = folders
     reports = {}
     for file in sorted((folder.parents[1] / "reports" / folder.name).glob("*.json")):
-        report = _object(file)
+        report = _read_object(file)
         reports[file.stem] = report
     by_set: dict[str, dict[str, Path]] = {}
     for file in sorted(folder.glob("*.jsonl")):
-        name, subset = _named(file.stem, reports)
+        name, subset = _split_name(file.stem, reports)
         by_set.setdefault(name, {})[subset] = file
     return _Run(folder.name, folder, by_set, reports)
 
 
-def _named(stem: str, names: Iterable[str]) -> tuple[str, str]:
+def _split_name(stem: str, names: Iterable[str]) -> tuple[str, str]:
     """Return (data set, subset) of `<dataset>_<subset>`, both of which may hold underscores."""
     fitting = [name for name in names if stem.startswith(f"{name}_")]
     name = max(fitting, key=len) if fitting else stem
@@ -97,28 +97,28 @@ def _named(stem: str, names: Iterable[str]) -> tuple[str, str]:
 
 def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> ImportedBenchmark:
     notes: list[str] = []
-    reviews = {subset: list(read_lines(file, loads, notes)) for subset, file in files.items()}
+    reviews = {subset: list(read_lines(file, load_json, notes)) for subset, file in files.items()}
     every = [row for rows in reviews.values() for row in rows]
     for row in every:
         _check(row, run.folder, name)
     taken = score or _main_score(every)
-    if score and not any(score in _score(row)["value"] for row in every):
-        names = dict.fromkeys(key for row in every for key in _score(row)["value"])
+    if score and not any(score in _score_fields(row)["value"] for row in every):
+        names = dict.fromkeys(key for row in every for key in _score_fields(row)["value"])
         raise DataError(
             f"{name}: no score '{score}' in the samples; the choices are {', '.join(names) or 'none'}."
         )
     records: list[tuple[int | None, Row]] = []
     expected: list[str] = []
     for subset, rows in reviews.items():
-        predictions = _predictions(run, files[subset].name, notes)
-        several = _repeats(rows)
+        predictions = _read_predictions(run, files[subset].name, notes)
+        several = _count_repeats(rows)
         at = f"{subset}-" if subset else ""
         for row in rows:
-            group, seed = _place(row, several)
-            record = _record(row, predictions.get(row["index"], {}), taken)
+            group, seed = _sample_place(row, several)
+            record = _sample_record(row, predictions.get(row["index"], {}), taken)
             more: Row = {"subset_for_metrics": subset} if len(reviews) > 1 else {}
             records.append((seed, {"id": f"{at}{group}", **record, **more}))
-        expected += [f"{at}{group}" for group in range(_requested(run, name, subset) // several)]
+        expected += [f"{at}{group}" for group in range(_requested_samples(run, name, subset) // several)]
     report = run.reports.get(name, {})
     facts = {"model": run.model, "score": taken or None, "report": report.get("schema_version")}
     return ImportedBenchmark(
@@ -137,7 +137,7 @@ def _check(row: Row, folder: Path, name: str) -> None:
     inner["value"] = inner["value"] if isinstance(inner.get("value"), dict) else {}
 
 
-def _score(row: Row) -> Row:
+def _score_fields(row: Row) -> Row:
     inner: Row = row["sample_score"]["score"]
     return inner
 
@@ -146,20 +146,20 @@ def _main_score(rows: Sequence[Row]) -> str:
     """Return the name of the score that the first sample with scores calls its main one, or else of its first score;
     empty where no sample has scores."""
     for row in rows:
-        score = _score(row)
+        score = _score_fields(row)
         if score["value"]:
             return str(score.get("main_score_name") or next(iter(score["value"])))
     return ""
 
 
-def _repeats(rows: Sequence[Row]) -> int:
+def _count_repeats(rows: Sequence[Row]) -> int:
     """Return how often each sample was asked."""
     places = [row["sample_score"].get("generation_index") or 0 for row in rows]
     groups = Counter(str(group) for row in rows if (group := row["sample_score"].get("group_id")) is not None)
     return max([*groups.values(), max(places, default=0) + 1])
 
 
-def _place(row: Row, repeats: int) -> tuple[int | str, int | None]:
+def _sample_place(row: Row, repeats: int) -> tuple[int | str, int | None]:
     """Return (group, seed); repeats are numbered through: 0, 1 of the first group, 2, 3 of the second, …."""
     score = row["sample_score"]
     group = score.get("group_id")
@@ -170,7 +170,7 @@ def _place(row: Row, repeats: int) -> tuple[int | str, int | None]:
     return group, row["index"] % repeats if seed is None else seed
 
 
-def _requested(run: _Run, name: str, subset: str) -> int:
+def _requested_samples(run: _Run, name: str, subset: str) -> int:
     """Return the number of samples that were asked for, answered or not, by the report; 0 means that it does not
     tell."""
     num_requested: Any = run.reports.get(name, {})
@@ -184,15 +184,15 @@ def _requested(run: _Run, name: str, subset: str) -> int:
     return 0
 
 
-def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
+def _read_predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
     """Return the predictions by index; nothing where they were deleted."""
     file = run.folder.parents[1] / "predictions" / run.folder.name / name
-    rows = read_lines(file, loads, notes) if file.exists() else ()
+    rows = read_lines(file, load_json, notes) if file.exists() else ()
     return {row["index"]: row for row in rows if isinstance(row.get("index"), int)}
 
 
-def _record(row: Row, prediction: Row, taken: str) -> Row:
-    score = _score(row)
+def _sample_record(row: Row, prediction: Row, taken: str) -> Row:
+    score = _score_fields(row)
     messages = row.get("messages")
     if isinstance(messages, list):
         turns = [item for item in messages if isinstance(item, dict)]
@@ -202,43 +202,43 @@ def _record(row: Row, prediction: Row, taken: str) -> Row:
     choices = output.get("choices")
     first = object_or_empty(choices[0]) if isinstance(choices, list) and choices else {}
     usage = object_or_empty(output.get("usage"))
-    reply = _last(turns, "assistant")
+    reply = _last_message(turns, "assistant")
     stop = first.get("stop_reason")
     made: Row = {
-        "problem": _text(_last(turns, "user")) or row.get("input"),
-        "expected_answer": _target(row.get("target")),
-        "generation": score["prediction"] if isinstance(score.get("prediction"), str) else _text(reply),
+        "problem": _message_text(_last_message(turns, "user")) or row.get("input"),
+        "expected_answer": _target_value(row.get("target")),
+        "generation": score["prediction"] if isinstance(score.get("prediction"), str) else _message_text(reply),
         "predicted_answer": score.get("extracted_prediction"),
         "num_generated_tokens": usage.get("output_tokens"),
         "num_input_tokens": usage.get("input_tokens"),
-        "finish_reason": _STOPS.get(str(stop), stop),
-        "reasoning_content": _text(reply, "reasoning") or None,
-        **_verdict(score, taken),
+        "finish_reason": _FINISH_REASONS.get(str(stop), stop),
+        "reasoning_content": _message_text(reply, "reasoning") or None,
+        **_verdict_fields(score, taken),
         "evalscope": {
             "scores": score["value"],
             "explanation": score.get("explanation"),
             "metadata": row["sample_score"].get("sample_metadata"),
         },
     }
-    clean: Row = finite({name: value for name, value in made.items() if value is not None})
+    clean: Row = finite_json({name: value for name, value in made.items() if value is not None})
     return {"predicted_answer": None, **clean}
 
 
-def _verdict(score: Row, taken: str) -> Row:
+def _verdict_fields(score: Row, taken: str) -> Row:
     status = str(score.get("status") or "success")
-    if status not in _USABLE:
-        return unscored(_CAUSES.get(status, "grader"), f"the score is not usable: {status}")
+    if status not in _USABLE_STATUSES:
+        return unscored_fields(_CAUSES.get(status, "grader"), f"the score is not usable: {status}")
     value = score["value"].get(taken)
     if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
-        return scored(value, f"{FORMAT}/{taken}")
-    return unscored("grader", f"no score {taken} from 0 to 1" if taken else "no score")
+        return scored_fields(value, f"{FORMAT}/{taken}")
+    return unscored_fields("grader", f"no score {taken} from 0 to 1" if taken else "no score")
 
 
-def _last(messages: Sequence[Row], role: str) -> Row:
+def _last_message(messages: Sequence[Row], role: str) -> Row:
     return next((turn for turn in reversed(messages) if turn.get("role") == role), {})
 
 
-def _text(message: Row, kind: str = "text") -> str:
+def _message_text(message: Row, kind: str = "text") -> str:
     """Return the text of the parts of a kind; a message that is no list of parts is text."""
     content = message.get("content")
     if isinstance(content, str):
@@ -252,15 +252,15 @@ def _text(message: Row, kind: str = "text") -> str:
     return "".join(str(part.get(kind) or "") for part in parts if part.get("type") == kind)
 
 
-def _target(target: object) -> object:
+def _target_value(target: object) -> object:
     if isinstance(target, list) and len(target) == 1:
         return target[0]
     return target
 
 
-def _object(path: Path) -> Row:
+def _read_object(path: Path) -> Row:
     """Read a JSON object; nothing where it cannot be read: reports only add facts."""
     try:
-        return object_or_empty(loads(path.read_bytes()))
+        return object_or_empty(load_json(path.read_bytes()))
     except (OSError, ValueError, RecursionError):
         return {}

@@ -15,12 +15,19 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, scored
-from newskills.exchange.json_of_others import finite, loads
+from newskills.exchange.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    scored_fields,
+)
+from newskills.exchange.json_of_others import finite_json, load_json
 
 FORMAT = "lm-eval"
 _FILE = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.\-:]+)\.jsonl")
-_KNOWN = {
+_KNOWN_FIELDS = {
     "doc_id",
     "doc",
     "target",
@@ -35,7 +42,7 @@ _KNOWN = {
     "task_name",
 }
 """Keys that are no metric."""
-_NEEDED = ("doc_id", "doc", "target", "resps", "filtered_resps")
+_REQUIRED_FIELDS = ("doc_id", "doc", "target", "resps", "filtered_resps")
 _CHAT = '[{"role":'
 _QUESTION = ("question", "problem", "query", "input", "prompt")
 
@@ -52,7 +59,7 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     several = len({folder for folder, _ in files}) > 1
     imported = []
     for (folder, task), file in files.items():
-        for item in _task(task, file, source.score):
+        for item in _import_task(task, file, source.score):
             item.model = str(folder.relative_to(source.path)) if several else ""
             imported.append(item)
     imported[0].notes[:0] = notes
@@ -78,22 +85,22 @@ def _files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
     return {key: file for key, (_, file) in latest.items()}, notes
 
 
-def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
+def _import_task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
     notes: list[str] = []
-    rows = list(read_lines(file, loads, notes))
+    rows = list(read_lines(file, load_json, notes))
     if not rows:
         raise DataError(f"{file} has no rows.")
     for number, row in enumerate(rows, 1):
-        if missing := [name for name in _NEEDED if name not in row]:
+        if missing := [name for name in _REQUIRED_FIELDS if name not in row]:
             raise DataError(f"{file}, row {number} is not a sample of lm-eval: it has no {', '.join(missing)}.")
     filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
-    origin = origin_of(FORMAT, file, _facts(file, task))
+    origin = origin_of(FORMAT, file, _run_facts(file, task))
     imported = []
     for name in filters:
         own = [row for row in rows if str(row.get("filter", "none")) == name]
-        metric = _metric(own, score, file)
+        metric = _choose_metric(own, score, file)
         benchmark = task if len(filters) == 1 else f"{task}-{name}"
-        records = [(None, _record(row, metric)) for row in own]
+        records = [(None, _sample_record(row, metric)) for row in own]
         imported.append(
             ImportedBenchmark(
                 benchmark=benchmark,
@@ -106,28 +113,29 @@ def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
     return imported
 
 
-def _metric(rows: Sequence[Row], score: str, file: Path) -> str:
+def _choose_metric(rows: Sequence[Row], score: str, file: Path) -> str:
     """Return the name of the metric to take: one that all rows have. Raises DataError."""
-    usable = [name for name in _metrics(rows[0]) if all(_share(row.get(name)) is not None for row in rows)]
+    usable = [
+        name for name in _metric_names(rows[0]) if all(_score_value(row.get(name)) is not None for row in rows)
+    ]
     if score and score not in usable:
         raise DataError(
             f"{file}: no metric '{score}' in the samples; the choices are {', '.join(usable) or 'none'}."
         )
     if not usable:
-        raise DataError(
-            f"{file}: none of {', '.join(_metrics(rows[0])) or 'its metrics'} is a score of a single sample (0 to 1)."
-        )
+        names = ", ".join(_metric_names(rows[0])) or "its metrics"
+        raise DataError(f"{file}: none of {names} is a score of a single sample (0 to 1).")
     return score or usable[0]
 
 
-def _metrics(row: Row) -> list[str]:
+def _metric_names(row: Row) -> list[str]:
     named = row.get("metrics")
     if isinstance(named, list):
         return [str(name) for name in named]
-    return [name for name in row if name not in _KNOWN]
+    return [name for name in row if name not in _KNOWN_FIELDS]
 
 
-def _share(value: object) -> float | None:
+def _score_value(value: object) -> float | None:
     """Return a score of one sample as a number in 0–1; None where `value` is not such a score."""
     if isinstance(value, bool):
         return float(value)
@@ -136,37 +144,37 @@ def _share(value: object) -> float | None:
     return None
 
 
-def _record(row: Row, metric: str) -> Row:
-    share = _share(row[metric])
+def _sample_record(row: Row, metric: str) -> Row:
+    share = _score_value(row[metric])
     assert share is not None, "the metric was chosen so that all rows have it"
-    generation, answer = _said(row)
-    rest = {name: row[name] for name in (*_metrics(row), "doc_hash", "prompt_hash") if name in row}
+    generation, answer = _reply_and_answer(row)
+    rest = {name: row[name] for name in (*_metric_names(row), "doc_hash", "prompt_hash") if name in row}
     made: Row = {
         "id": str(row["doc_id"]),
-        "problem": _problem(row),
+        "problem": _problem_text(row),
         "expected_answer": row["target"] if isinstance(row["target"], str) else str(row["target"]),
         "generation": generation,
         "predicted_answer": answer,
-        **scored(share, f"{FORMAT}/{metric}"),
-        **_prompt(row),
+        **scored_fields(share, f"{FORMAT}/{metric}"),
+        **_prompt_fields(row),
         "lm_eval": {"doc": row["doc"], "arguments": row.get("arguments"), **rest},
     }
-    clean: Row = finite(made)
+    clean: Row = finite_json(made)
     return clean
 
 
-def _said(row: Row) -> tuple[str, str | None]:
+def _reply_and_answer(row: Row) -> tuple[str, str | None]:
     """Return (text, answer): of a generation its text; of choices by likelihood the number of the likeliest."""
     filtered, replies = row["filtered_resps"], row["resps"]
-    likelihoods = _likelihoods(filtered)
+    likelihoods = _read_likelihoods(filtered)
     if likelihoods is not None:
         return "", str(max(range(len(likelihoods)), key=likelihoods.__getitem__))
-    first = _first(replies)
-    answer = _first(filtered)
+    first = _first_value(replies)
+    answer = _first_value(filtered)
     return (first if isinstance(first, str) else ""), (answer if isinstance(answer, str) else None)
 
 
-def _likelihoods(filtered: Any) -> list[float] | None:
+def _read_likelihoods(filtered: Any) -> list[float] | None:
     """Read `[[log-probability, is greedy], …]`, which samples hold as texts, too."""
     if not isinstance(filtered, list) or not filtered:
         return None
@@ -179,59 +187,59 @@ def _likelihoods(filtered: Any) -> list[float] | None:
     return None
 
 
-def _first(value: Any) -> Any:
+def _first_value(value: Any) -> Any:
     while isinstance(value, list) and value:
         value = value[0]
     return value
 
 
-def _problem(row: Row) -> str:
+def _problem_text(row: Row) -> str:
     doc = row["doc"]
     if isinstance(doc, dict):
         question = next((doc[name] for name in _QUESTION if isinstance(doc.get(name), str)), None)
         if question is not None:
             return str(question)
-    prompt = _sent(row)
-    messages = _chat(prompt)
+    prompt = _request_text(row)
+    messages = _chat_messages(prompt)
     content = messages[-1].get("content") if messages else None
     return content if isinstance(content, str) else prompt
 
 
-def _prompt(row: Row) -> Row:
+def _prompt_fields(row: Row) -> Row:
     """Return the prompt that the model was sent, examples included, under the name that our own records have for it."""
-    prompt = _sent(row)
-    if messages := _chat(prompt):
+    prompt = _request_text(row)
+    if messages := _chat_messages(prompt):
         return {"messages": messages}
     return {"rendered_prompt": prompt} if prompt else {}
 
 
-def _sent(row: Row) -> str:
+def _request_text(row: Row) -> str:
     """Return the text of the (first) request; empty where the row does not say it."""
     arguments = row.get("arguments")
     while isinstance(arguments, dict) and arguments:
         arguments = next(iter(arguments.values()))
-    first = _first(arguments)
+    first = _first_value(arguments)
     return first if isinstance(first, str) else ""
 
 
-def _chat(prompt: str) -> list[Row]:
+def _chat_messages(prompt: str) -> list[Row]:
     """Return the messages of a prompt that is a chat as JSON (`--apply_chat_template`); empty for any other."""
     if not prompt.startswith(_CHAT):
         return []
     try:
-        messages = loads(prompt)
+        messages = load_json(prompt)
     except (ValueError, RecursionError):
         return []
     whole = isinstance(messages, list) and all(isinstance(message, dict) for message in messages)
     return messages if whole else []
 
 
-def _facts(file: Path, task: str) -> Row:
+def _run_facts(file: Path, task: str) -> Row:
     """Read model, version and shots from the newest results beside the samples; nothing where they are not
     there."""
     for path in sorted(file.parent.glob("results_*.json"), reverse=True):
         try:
-            results = loads(path.read_bytes())
+            results = load_json(path.read_bytes())
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(results, dict) and task in (results.get("results") or {}):

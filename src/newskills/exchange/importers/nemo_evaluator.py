@@ -20,16 +20,16 @@ from newskills.exchange.importers import (
     by_seed,
     origin_of,
     read_lines,
-    scored,
-    unscored,
+    scored_fields,
+    unscored_fields,
 )
-from newskills.exchange.json_of_others import finite, loads
+from newskills.exchange.json_of_others import finite_json, load_json
 
 FORMAT = "nemo-evaluator"
 RESULTS = "results.jsonl"
 _CAUSES = {"solve_timeout": "timeout", "infra_error": "provider"}
 """Category of a failure → who is to blame; anything else is the harness."""
-_FAILED = ("solve_failed", "infra_error", "graceful_error", "system_error")
+_FAILED_STATUSES = ("solve_failed", "infra_error", "graceful_error", "system_error")
 """Values of `scoring_details.method` of what was never graded."""
 _OWN = ("turn_budget_exhausted",)
 """Failures that are the model's: its reward of 0 stands."""
@@ -44,15 +44,15 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the benchmarks in bundles of nemo-evaluator. Raises DataError: no bundle, broken or foreign rows, several
     runs of one benchmark, no such scorer."""
-    bundles = _bundles(source.path)
-    return [_benchmark(path, content, source.score) for path, content in bundles.values()]
+    bundles = _newest_bundles(source.path)
+    return [_import_benchmark(path, content, source.score) for path, content in bundles.values()]
 
 
-def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
+def _newest_bundles(path: Path) -> dict[str, tuple[Path, Row]]:
     """Map each benchmark to its newest bundle in a folder. Raises DataError."""
     bundles: dict[str, tuple[Path, Row]] = {}
     for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
-        content = _bundle(file)
+        content = _read_bundle(file)
         benchmark = content.get("benchmark")
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("name"), str):
             continue
@@ -69,9 +69,9 @@ def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
     return bundles
 
 
-def _bundle(file: Path) -> Row:
+def _read_bundle(file: Path) -> Row:
     try:
-        content = loads(file.read_bytes())
+        content = load_json(file.read_bytes())
     except OSError as error:
         raise DataError(f"Cannot read {file}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
@@ -81,10 +81,10 @@ def _bundle(file: Path) -> Row:
     return {}
 
 
-def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
+def _import_benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     name, notes = bundle["benchmark"]["name"], list[str]()
     results = file.parent / RESULTS
-    rows = list(read_lines(results, loads, notes)) if results.is_file() else []
+    rows = list(read_lines(results, load_json, notes)) if results.is_file() else []
     if not rows:
         raise DataError(f"{file} has scores but no samples: {results} does not exist, or is empty.")
     for number, row in enumerate(rows, 1):
@@ -95,7 +95,7 @@ def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     if score:
         _check_scorer(rows, score, results)
     several = len({row.get("repeat") or 0 for row in rows}) > 1
-    records = [(_seed(row, several), _record(row, score)) for row in rows]
+    records = [(_row_seed(row, several), _row_record(row, score)) for row in rows]
     if lost := sum(record.get("outcome") == "unscored" for _, record in records):
         notes.append(
             f"{name}: {lost} of {len(records)} were never graded; they are unscored, not wrong as in the bundle."
@@ -122,7 +122,7 @@ def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
         raise DataError(f"{results}: no scorer '{score}'{suggest(score, scorers)}")
 
 
-def _seed(row: Row, several: bool) -> int | None:
+def _row_seed(row: Row, several: bool) -> int | None:
     repeat = row.get("repeat")
     if several:
         if isinstance(repeat, int):
@@ -131,46 +131,46 @@ def _seed(row: Row, several: bool) -> int | None:
     return None
 
 
-def _record(row: Row, score: str) -> Row:
+def _row_record(row: Row, score: str) -> Row:
     details = row.get("scoring_details")
     details = details if isinstance(details, dict) else {}
     made: Row = {
         "id": str(row["problem_idx"]),
-        "problem": _text(row.get("prompt")),
-        "expected_answer": _text(row.get("expected_answer")),
-        "generation": _text(row["model_response"]),
+        "problem": _value_text(row.get("prompt")),
+        "expected_answer": _value_text(row.get("expected_answer")),
+        "generation": _value_text(row["model_response"]),
         "predicted_answer": row["extracted_answer"] if isinstance(row.get("extracted_answer"), str) else None,
-        **_verdict(row, details, score),
-        **_usage(row),
+        **_verdict_fields(row, details, score),
+        **_usage_fields(row),
         "nemo_evaluator": {key: row[key] for key in ("metadata", "scoring_details") if row.get(key)},
     }
-    clean: Row = finite(made)
+    clean: Row = finite_json(made)
     return clean
 
 
-def _verdict(row: Row, details: Mapping[str, Any], score: str) -> Row:
+def _verdict_fields(row: Row, details: Mapping[str, Any], score: str) -> Row:
     category = str(details.get("error_category", ""))
-    if details.get("method") in _FAILED and category not in _OWN:
-        return unscored(_CAUSES.get(category, "harness"), str(details.get("error") or category))
+    if details.get("method") in _FAILED_STATUSES and category not in _OWN:
+        return unscored_fields(_CAUSES.get(category, "harness"), str(details.get("error") or category))
     if details.get("needs_judge"):
-        return unscored("judge", "no judge has judged it")
+        return unscored_fields("judge", "no judge has judged it")
     if score:
         value = (row.get("scorer_rewards") or {}).get(f"scorer:{score}")
     else:
         value = row["reward"]
     if not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        return unscored("grader", f"the score {value!r} is not a share from 0 to 1")
-    return scored(float(value), f"{FORMAT}/{score or details.get('method') or 'reward'}")
+        return unscored_fields("grader", f"the score {value!r} is not a share from 0 to 1")
+    return scored_fields(float(value), f"{FORMAT}/{score or details.get('method') or 'reward'}")
 
 
-def _usage(row: Row) -> Row:
+def _usage_fields(row: Row) -> Row:
     tokens = row.get("completion_tokens", row.get("tokens"))
     if isinstance(tokens, int) and not isinstance(tokens, bool):
         return {"num_generated_tokens": tokens}
     return {}
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if value is None:

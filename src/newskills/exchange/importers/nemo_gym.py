@@ -24,10 +24,10 @@ from newskills.exchange.importers import (
     by_seed,
     origin_of,
     read_lines,
-    scored,
-    unscored,
+    scored_fields,
+    unscored_fields,
 )
-from newskills.exchange.json_of_others import finite, loads, object_or_empty
+from newskills.exchange.json_of_others import finite_json, load_json, object_or_empty
 from newskills.gateway.form import GatewayProblem
 from newskills.gateway.protocols.responses import ResponsesProtocol
 
@@ -35,8 +35,8 @@ FORMAT = "nemo-gym"
 FAILURES, INPUTS = "_failures", "_materialized_inputs"
 TASK, RESPONSE, OURS = "responses_create_params", "response", "newskills_row"
 TASK_INDEX, ROLLOUT_INDEX, FAILURE = "_ng_task_index", "_ng_rollout_index", "_ng_failure_class"
-_SEED = re.compile(r"-rs(\d+)$")
-_LONGEST = 1 << 26
+_SEED_PATTERN = re.compile(r"-rs(\d+)$")
+_MAX_LINE_BYTES = 1 << 26
 """Bytes of a first line."""
 _PROTOCOL = ResponsesProtocol()
 
@@ -53,21 +53,21 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     models: dict[str, set[str]] = {}
     notes: list[str] = []
     for file in _files(source.path):
-        inputs = list(_beside(file, INPUTS, notes))
-        for row in _rollouts(file, {row.get(TASK_INDEX): row for row in inputs}, notes):
-            name = _benchmark(row, file)
+        inputs = list(_rows_beside(file, INPUTS, notes))
+        for row in _rollout_rows(file, {row.get(TASK_INDEX): row for row in inputs}, notes):
+            name = _benchmark_name(row, file)
             repeat = _Repeat(_seed_of(file), row.get(ROLLOUT_INDEX) or 0)
-            records.setdefault(name, []).append((repeat, _record(row, notes)))
+            records.setdefault(name, []).append((repeat, _rollout_record(row, notes)))
             model = object_or_empty(row.get(RESPONSE)).get("model")
             models.setdefault(name, set()).update([model] if isinstance(model, str) else [])
         for row in inputs:
-            expected.setdefault(_benchmark(row, file), []).append(_identity(row))
+            expected.setdefault(_benchmark_name(row, file), []).append(_rollout_identity(row))
     if not records:
         raise DataError(f"{source.path} has no rollouts of NeMo Gym.")
     imported: list[ImportedBenchmark] = []
     for name, pairs in records.items():
         own = [*notes] if not imported else []
-        numbers = _numbered({repeat for repeat, _ in pairs})
+        numbers = _repeat_seeds({repeat for repeat, _ in pairs})
         numbered = ((numbers[repeat], record) for repeat, record in pairs)
         seeds = by_seed(name, numbered, own, expected.get(name, ()))
         facts = {"model": next(iter(models[name])) if len(models[name]) == 1 else None}
@@ -84,13 +84,13 @@ class _Repeat(NamedTuple):
 
 
 def _seed_of(file: Path) -> int | None:
-    seed = _SEED.search(file.stem)
+    seed = _SEED_PATTERN.search(file.stem)
     if seed:
         return int(seed[1])
     return None
 
 
-def _numbered(repeats: Collection[_Repeat]) -> dict[_Repeat, int | None]:
+def _repeat_seeds(repeats: Collection[_Repeat]) -> dict[_Repeat, int | None]:
     """Return the seed of each: that of its file, where it is the only one there; None for the only one at all."""
     if any(repeat.place for repeat in repeats):
         ordered = sorted(repeats, key=lambda repeat: (repeat.seed or 0, repeat.place))
@@ -110,42 +110,42 @@ def _has_rollouts(file: Path) -> bool:
     """Return whether it begins with a rollout, or is empty beside failures, where all have failed."""
     try:
         with file.open("rb") as opened:
-            begin = opened.readline(_LONGEST)
+            begin = opened.readline(_MAX_LINE_BYTES)
     except OSError:
         return False
     if not begin:
-        return _sibling(file, FAILURES).is_file()
+        return _sibling_file(file, FAILURES).is_file()
     return b'"responses_create_params"' in begin and (b'"_ng_rollout_index"' in begin or b'"response"' in begin)
 
 
-def _sibling(file: Path, kind: str) -> Path:
+def _sibling_file(file: Path, kind: str) -> Path:
     return file.with_name(f"{file.stem}{kind}{file.suffix}")
 
 
-def _beside(file: Path, kind: str, notes: list[str]) -> Iterator[Row]:
-    if (other := _sibling(file, kind)).is_file():
-        yield from (finite(row) for row in read_lines(other, loads, notes))
+def _rows_beside(file: Path, kind: str, notes: list[str]) -> Iterator[Row]:
+    if (other := _sibling_file(file, kind)).is_file():
+        yield from (finite_json(row) for row in read_lines(other, load_json, notes))
 
 
-def _rollouts(file: Path, inputs: Mapping[Any, Row], notes: list[str]) -> Iterator[Row]:
+def _rollout_rows(file: Path, inputs: Mapping[Any, Row], notes: list[str]) -> Iterator[Row]:
     """Yield the rollouts, then the last failure of each that never came to its end, with its input."""
     done: set[tuple[str, Any]] = set()
-    for row in _named(file, notes):
-        done.add((_identity(row), row.get(ROLLOUT_INDEX)))
+    for row in _identified_rows(file, notes):
+        done.add((_rollout_identity(row), row.get(ROLLOUT_INDEX)))
         yield row
-    failures = ({**inputs.get(row.get(TASK_INDEX), {}), **row} for row in _beside(file, FAILURES, notes))
-    failed = {(_identity(row), row.get(ROLLOUT_INDEX)): row for row in failures}
+    failures = ({**inputs.get(row.get(TASK_INDEX), {}), **row} for row in _rows_beside(file, FAILURES, notes))
+    failed = {(_rollout_identity(row), row.get(ROLLOUT_INDEX)): row for row in failures}
     yield from (row for key, row in failed.items() if key not in done)
 
 
-def _named(file: Path, notes: list[str]) -> Iterator[Row]:
+def _identified_rows(file: Path, notes: list[str]) -> Iterator[Row]:
     """Yield the rows of a file. Older ones name no task: those that ask the same are repeats of one."""
     tasks: dict[bytes, int] = {}
     repeats: Counter[int] = Counter()
-    for row in read_lines(file, loads, notes):
+    for row in read_lines(file, load_json, notes):
         if not isinstance(row.get(TASK), dict):
             raise DataError(f"{file}: a row has no `{TASK}`, so it is no rollout of NeMo Gym.")
-        row = finite(row)
+        row = finite_json(row)
         if row.get(TASK_INDEX) is None:  # before inputs were written beside
             fields = {name: row[name] for name in (TASK, "uuid", "id", "expected_answer") if name in row}
             row[TASK_INDEX] = task = tasks.setdefault(encode_line(fields), len(tasks))
@@ -154,17 +154,17 @@ def _named(file: Path, notes: list[str]) -> Iterator[Row]:
         yield row
 
 
-def _identity(row: Row) -> str:
+def _rollout_identity(row: Row) -> str:
     ours = object_or_empty(row.get(OURS)).get("id")
     return str(row.get(TASK_INDEX) if ours is None else ours)
 
 
-def _benchmark(row: Row, file: Path) -> str:
+def _benchmark_name(row: Row, file: Path) -> str:
     agent = object_or_empty(row.get("agent_ref")).get("name")
     return str(agent or file.stem).removesuffix("_agent").removesuffix("_simple")
 
 
-def _record(row: Row, notes: list[str]) -> Row:
+def _rollout_record(row: Row, notes: list[str]) -> Row:
     response, trajectory = object_or_empty(row.get(RESPONSE)), object_or_empty(row.get("ng_trajectory"))
     runs = [run for run in trajectory.get("invocations") or () if isinstance(run, dict)]
     ours = object_or_empty(row.get(OURS))
@@ -176,13 +176,13 @@ def _record(row: Row, notes: list[str]) -> Row:
         items = [*(items or ()), *output]
     elif runs:
         items = runs[0].get("conversation")
-    conversation = _conversation(items, task, notes)
+    conversation = _response_messages(items, task, notes)
     replies = [message for message in conversation if message["role"] == "assistant"]
     usage = object_or_empty(response.get("usage"))
     record: Row = {
         **ours,
-        "id": _identity(row),
-        "problem": ours.get("problem") or _question(conversation),
+        "id": _rollout_identity(row),
+        "problem": ours.get("problem") or _last_question(conversation),
         "generation": str(replies[-1].get("content") or "") if replies else "",
         "conversation": conversation,
         "num_input_tokens": usage.get("input_tokens"),
@@ -192,13 +192,13 @@ def _record(row: Row, notes: list[str]) -> Row:
         "reward": row.get("reward"),
     }
     if len(runs) > 1:
-        record["subagents"] = [_conversation(run.get("conversation"), task, notes) for run in runs[1:]]
+        record["subagents"] = [_response_messages(run.get("conversation"), task, notes) for run in runs[1:]]
     if calls := trajectory.get("tool_calls"):
         record["num_tool_calls"] = len(calls)
-    return {name: value for name, value in record.items() if value is not None} | _verdict(row)
+    return {name: value for name, value in record.items() if value is not None} | _verdict_fields(row)
 
 
-def _conversation(items: Any, task: Row, notes: list[str]) -> list[Row]:
+def _response_messages(items: Any, task: Row, notes: list[str]) -> list[Row]:
     """Return items of a response as messages; none, with a note, where some have no such form."""
     if not items:
         return []
@@ -213,19 +213,19 @@ def _conversation(items: Any, task: Row, notes: list[str]) -> list[Row]:
     return rows
 
 
-def _question(conversation: list[Row]) -> str | None:
+def _last_question(conversation: list[Row]) -> str | None:
     texts = [message["content"] for message in conversation if message["role"] == "user"]
     return next((text for text in texts[::-1] if isinstance(text, str)), None)
 
 
-def _verdict(row: Row) -> Row:
+def _verdict_fields(row: Row) -> Row:
     """Return the verdict: unscored where the rollout failed or its reward is no measurement."""
     kind = row.get(FAILURE) or row.get("failure_kind")
     reward = row.get("reward")
     if row.get(FAILURE) is not None or row.get("mask_sample") is True or not isinstance(reward, int | float):
         reason = row.get("_ng_failure_message") or row.get("failure_reason") or "there is no reward"
         cause = "judge" if str(kind).startswith("judge") else "environment"
-        return unscored(cause, f"{kind}: {reason}" if kind else str(reason))
+        return unscored_fields(cause, f"{kind}: {reason}" if kind else str(reason))
     if row.get("outcome") == "no_answer":  # as our own server says
         return {"is_correct": False, "outcome": "no_answer", "grader": FORMAT}
-    return scored(min(1.0, max(0.0, float(reward))), FORMAT)
+    return scored_fields(min(1.0, max(0.0, float(reward))), FORMAT)

@@ -14,9 +14,16 @@ from pathlib import Path
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.exchange.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
-from newskills.exchange.json_of_others import finite, loads
-from newskills.run.reporting.results import BenchmarkResults, discover, parts, seed_of
+from newskills.exchange.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    unscored_fields,
+)
+from newskills.exchange.json_of_others import finite_json, load_json
+from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, seed_of
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -33,15 +40,15 @@ def fits(path: Path) -> bool:
 def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Read the benchmarks in results of NeMo-Skills. Raises DataError: no output files, broken records, seeded and
     seedless ones together."""
-    imported = [_benchmark(results) for results in discover(source.path) if results.files]
+    imported = [_import_benchmark(results) for results in discover(source.path) if results.files]
     if not imported:
         raise DataError(f"{source.path} has no output*.jsonl.")
     return imported
 
 
-def _benchmark(results: BenchmarkResults) -> ImportedBenchmark:
+def _import_benchmark(results: BenchmarkResults) -> ImportedBenchmark:
     notes: list[str] = []
-    rows = [pair for file in results.files for pair in _records(file, notes)]
+    rows = [pair for file in results.files for pair in _numbered_records(file, notes)]
     if not rows:
         raise DataError(f"{results.folder} has no records.")
     soft = sum(row.get("outcome") == "unscored" for _, row in rows)
@@ -56,22 +63,22 @@ def _benchmark(results: BenchmarkResults) -> ImportedBenchmark:
     )
 
 
-def _records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
+def _numbered_records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
     seed = seed_of(file)
     times_seen: dict[str, int] = {}
-    rows = chain.from_iterable(read_lines(part, loads, notes) for part in parts(file))
+    rows = chain.from_iterable(read_lines(part, load_json, notes) for part in file_parts(file))
     for number, row in enumerate(rows):
-        row = finite(row)
-        identity = _identity(row, number)
+        row = finite_json(row)
+        identity = _record_identity(row, number)
         times_seen[identity] = times_seen.get(identity, 0) + 1
         if (
             times_seen[identity] > 1
         ):  # several problems with one text: told apart by their order, the same in all files
             identity = f"{identity}-{times_seen[identity]}"
-        yield seed, {**row, "id": identity, **_failure(row)}
+        yield seed, {**row, "id": identity, **_failure_fields(row)}
 
 
-def _identity(row: Row, number: int) -> str:
+def _record_identity(row: Row, number: int) -> str:
     own = next((row[name] for name in _ID if isinstance(row.get(name), str | int)), None)
     if own is not None and own != "":
         return str(own)
@@ -86,10 +93,10 @@ def _of_problem(row: Row) -> str:
     return content_id({name: row[name] for name in (*_PROBLEM, "expected_answer") if name in row})
 
 
-def _failure(row: Row) -> Row:
+def _failure_fields(row: Row) -> Row:
     """Return the verdict fields of a soft failure; nothing for other records, and for those that say how they
     ended."""
     error = row.get("detailed_error") or row.get("error")
     if "outcome" in row or not error or row.get("generation") not in ("", None):
         return {}
-    return unscored("timeout" if _TIMEOUT.search(str(error)[:2000]) else "provider", str(error))
+    return unscored_fields("timeout" if _TIMEOUT.search(str(error)[:2000]) else "provider", str(error))

@@ -15,7 +15,7 @@ import msgspec
 from newskills.base.errors import ConfigError
 from newskills.base.lm_eval.building import HarnessTask, HarnessWishes, ScoringFacts, scoring_task
 from newskills.base.lm_eval.package import PACKAGE, at_work, require_package
-from newskills.base.lm_eval.values import packed
+from newskills.base.lm_eval.values import pack_value
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unscored
 
@@ -69,7 +69,7 @@ class HarnessGrader:
         fields: Row = {
             "predicted_answer": _shown(answer, record),
             "lm_eval_score": None,
-            "lm_eval_values": {name: packed(own) for name, own in values.items()},
+            "lm_eval_values": {name: pack_value(own) for name, own in values.items()},
         }
         return _decided(stamp, fields, first, task)
 
@@ -131,7 +131,7 @@ def _shown(answers: list[Any], record: Row) -> str | None:
 
 def _decided(stamp: str, fields: Row, values: Row, task: Any) -> Score:
     name = next(iter(values), "")
-    value = packed(values.get(name))
+    value = pack_value(values.get(name))
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
         return decided(stamp, True, fields, "measured")
     fields["lm_eval_score"] = value

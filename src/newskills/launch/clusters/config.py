@@ -119,10 +119,10 @@ BUILT_IN = {
 }
 """Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
 
-FOLDER = "cluster_configs"
-EXAMPLES = "examples"
+CONFIG_FOLDER = "cluster_configs"
+EXAMPLES_FOLDER = "examples"
 """Folder in it of files to copy from, which are no clusters."""
-ENDINGS = (".yaml", ".yml")
+CONFIG_SUFFIXES = (".yaml", ".yml")
 
 
 def load_cluster(
@@ -145,7 +145,7 @@ def load_cluster(
     if isinstance(cluster, Mapping):
         return from_keys(dict(cluster), "cluster config", environ)
     if not cluster:
-        if path := twin("CONFIG", environ):
+        if path := environment_setting("CONFIG", environ):
             return _from_file(Path(path).expanduser(), environ)
         say("no --cluster: working on this machine")
         return BUILT_IN["none"]
@@ -154,11 +154,11 @@ def load_cluster(
             return from_keys(msgspec.json.decode(cluster, type=dict[str, Any]), "cluster config", environ)
         except msgspec.DecodeError as error:
             raise ConfigError(f"--cluster is neither a name nor JSON: {error}.") from error
-    if cluster.endswith(ENDINGS) or "/" in cluster:
+    if cluster.endswith(CONFIG_SUFFIXES) or "/" in cluster:
         return _from_file(Path(cluster).expanduser(), environ)
     folders = config_folders(config_dir, environ)
     for folder in folders:
-        for ending in ENDINGS:
+        for ending in CONFIG_SUFFIXES:
             if (file := folder / f"{cluster}{ending}").is_file():
                 return _from_file(file, environ)
     if cluster in BUILT_IN:
@@ -169,7 +169,9 @@ def load_cluster(
     looked = ", ".join(str(folder) for folder in folders)
     names = cluster_names(config_dir, environ)
     own_clusters = ", ".join(name for name in names if name not in BUILT_IN) or "none"
-    example = next((file for folder in folders if (file := folder / EXAMPLES / f"{cluster}.yaml").is_file()), None)
+    example = next(
+        (file for folder in folders if (file := folder / EXAMPLES_FOLDER / f"{cluster}.yaml").is_file()), None
+    )
     write = "ns setup writes one" + (f"; {example} is an example to copy." if example else ".")
     raise UnknownNameError(
         "cluster", cluster, names, hint=f"Looked in {looked}; clusters there: {own_clusters}. {write}"
@@ -178,8 +180,8 @@ def load_cluster(
 
 def config_folders(config_dir: str | None, environ: Mapping[str, str]) -> list[Path]:
     """Return the folders where cluster configs are looked for, first to last."""
-    own_folders = [config_dir, twin("CONFIG_DIR", environ)]
-    return [*(Path(folder).expanduser() for folder in own_folders if folder), Path(FOLDER)]
+    own_folders = [config_dir, environment_setting("CONFIG_DIR", environ)]
+    return [*(Path(folder).expanduser() for folder in own_folders if folder), Path(CONFIG_FOLDER)]
 
 
 def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[str]:
@@ -187,10 +189,10 @@ def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[st
     files = [
         file for folder in config_folders(config_dir, environ) if folder.is_dir() for file in folder.iterdir()
     ]
-    return sorted({*BUILT_IN, *(file.stem for file in files if file.suffix in ENDINGS)})
+    return sorted({*BUILT_IN, *(file.stem for file in files if file.suffix in CONFIG_SUFFIXES)})
 
 
-def twin(name: str, environ: Mapping[str, str]) -> str:
+def environment_setting(name: str, environ: Mapping[str, str]) -> str:
     """Return the variable NEWSKILLS_<name>, else NEMO_SKILLS_<name>, else an empty text."""
     return environ.get(f"NEWSKILLS_{name}") or environ.get(f"NEMO_SKILLS_{name}", "")
 
@@ -203,7 +205,7 @@ def from_keys(
 
     Values in `env_vars` are filled in later (`variables.job_variables`): they may be secrets. Raises ConfigError.
     """
-    from newskills.launch.clusters.reading import check_keys, sentence
+    from newskills.launch.clusters.reading import check_keys, error_sentence
 
     check_keys(keys, ClusterConfig, where)
     if isinstance(tunnel := keys.get("ssh_tunnel"), dict):
@@ -217,9 +219,9 @@ def from_keys(
     try:
         config = msgspec.convert({"name": name, **keys_set}, ClusterConfig)
     except msgspec.ValidationError as error:
-        raise ConfigError(sentence(error, where)) from error
+        raise ConfigError(error_sentence(error, where)) from error
     _check_values(config, where)
-    return _expanded(config, where, environ)
+    return _expand_config(config, where, environ)
 
 
 def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
@@ -271,7 +273,7 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
 
 
 def _check_values(config: ClusterConfig, where: str) -> None:
-    from newskills.launch.clusters.expand import references
+    from newskills.launch.clusters.expand import variable_names
 
     if "::" not in config.executor:
         try:
@@ -288,7 +290,7 @@ def _check_values(config: ClusterConfig, where: str) -> None:
         variable, equals, text = entry.partition("=")
         if not is_variable(variable):
             raise ConfigError(f"{where}: '{variable}' is not the name of a variable; write NAME or NAME=value.")
-        if equals and text and looks_secret(variable) and not references(text):
+        if equals and text and looks_secret(variable) and not variable_names(text):
             raise ConfigError(
                 f"{where}: the value of {variable} is written in the file, and it looks like a secret.",
                 hint=f"Set {variable} in your shell, and write only its name there.",
@@ -335,7 +337,7 @@ def _check_ray(config: ClusterConfig, where: str) -> None:
         )
 
 
-def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
+def _expand_config(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
     from newskills.launch.clusters.expand import at_home, expand
     from newskills.launch.clusters.mounts import parse_mounts
 

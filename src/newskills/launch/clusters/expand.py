@@ -13,7 +13,7 @@ _ACCOUNT = ("USER", "LOGNAME", "HOME")
 _REFERENCE = re.compile(r"\$?\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def references(text: str) -> list[str]:
+def variable_names(text: str) -> list[str]:
     """Return the names of the variables in `text`."""
     return _REFERENCE.findall(text)
 
@@ -25,7 +25,7 @@ def expand(text: str, environ: Mapping[str, str], where: str) -> str:
     """
 
     def value(match: re.Match[str]) -> str:
-        value = environ.get(match[1]) or _account(match[1])
+        value = environ.get(match[1]) or _account_value(match[1])
         if value is None and match[1] not in environ:
             raise ConfigError(
                 f"{where}: {match[0]} is used, but the variable {match[1]} is not set.",
@@ -36,7 +36,7 @@ def expand(text: str, environ: Mapping[str, str], where: str) -> str:
     return _REFERENCE.sub(value, text)
 
 
-def _account(variable: str) -> str | None:
+def _account_value(variable: str) -> str | None:
     """Return the user's name or home from the system's list of users; None for other variables and unknown users."""
     if variable not in _ACCOUNT:
         return None

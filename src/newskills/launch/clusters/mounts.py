@@ -41,7 +41,7 @@ def parse_mount(text: str) -> Mount:
             raise ConfigError(f"The {what} of the mount '{text}' must be an absolute path.")
         if "," in path or any(not ch.isprintable() for ch in path):
             raise ConfigError(f"The {what} of the mount '{text}' has a comma or a control character in it.")
-    return Mount(clean(src), clean(dst), "ro" if mode == "ro" else "rw")
+    return Mount(clean_path(src), clean_path(dst), "ro" if mode == "ro" else "rw")
 
 
 def parse_mounts(texts: Iterable[str]) -> tuple[Mount, ...]:
@@ -52,47 +52,47 @@ def parse_mounts(texts: Iterable[str]) -> tuple[Mount, ...]:
         other = by_destination.setdefault(mount.dst, mount)
         if other != mount:
             raise ConfigError(f"The mounts '{other}' and '{mount}' have the same destination.")
-        if inside(CODE, mount.dst) or inside(mount.dst, CODE):
+        if is_inside(CODE, mount.dst) or is_inside(mount.dst, CODE):
             raise ConfigError(f"The mount '{mount}' would hide the packaged code at {CODE}.")
     return tuple(by_destination.values())
 
 
-def clean(path: str) -> str:
+def clean_path(path: str) -> str:
     """Return `path` without `.`, `..`, and doubled or trailing slashes."""
     return "/" + normpath(path).lstrip("/")
 
 
-def inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
     """Return whether `path` is `folder` or lies below it. Both absolute."""
-    path, folder = clean(path), clean(folder)
+    path, folder = clean_path(path), clean_path(folder)
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def reachable(path: str, mounts: Sequence[Mount]) -> bool:
+def is_reachable(path: str, mounts: Sequence[Mount]) -> bool:
     """Return whether a container with `mounts` sees the host's files at its own absolute `path`."""
     return to_host(path, mounts) is not None
 
 
 def to_host(path: str, mounts: Sequence[Mount]) -> str | None:
     """Return the host's path of a container's `path`; None: only the container has it. The deepest mount counts."""
-    over = [mount for mount in mounts if inside(path, mount.dst)]
+    over = [mount for mount in mounts if is_inside(path, mount.dst)]
     if not over:
         return None
     mount = max(over, key=lambda mount: len(mount.dst))
-    return _moved(path, mount.dst, mount.src)
+    return _move_path(path, mount.dst, mount.src)
 
 
 def to_container(path: str, mounts: Sequence[Mount]) -> str | None:
     """Return where a container sees the host's `path`; None where it does not (also where another mount hides
     it)."""
-    over = [mount for mount in mounts if inside(path, mount.src)]
+    over = [mount for mount in mounts if is_inside(path, mount.src)]
     for mount in sorted(over, key=lambda mount: -len(mount.src)):
-        moved = _moved(path, mount.src, mount.dst)
-        if to_host(moved, mounts) == clean(path):
+        moved = _move_path(path, mount.src, mount.dst)
+        if to_host(moved, mounts) == clean_path(path):
             return moved
     return None
 
 
-def _moved(path: str, old: str, new: str) -> str:
-    rest = clean(path)[len(old.rstrip("/")) :].strip("/")
-    return clean(f"{new}/{rest}")
+def _move_path(path: str, old: str, new: str) -> str:
+    rest = clean_path(path)[len(old.rstrip("/")) :].strip("/")
+    return clean_path(f"{new}/{rest}")

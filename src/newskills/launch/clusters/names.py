@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 100
+MAX_NAME_CHARS = 100
 """Characters; Slurm shows no more, and file names get endings."""
 
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]*\Z", re.ASCII)
@@ -16,7 +16,7 @@ _SECRET = re.compile(r"(?:\A|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CR
 def is_file_name(text: str) -> bool:
     """Return whether jobs and commands may have this name, which is part of file names, job names and host-side
     paths."""
-    return len(text) <= LONGEST and _FILE.match(text) is not None
+    return len(text) <= MAX_NAME_CHARS and _FILE.match(text) is not None
 
 
 def is_variable(text: str) -> bool:

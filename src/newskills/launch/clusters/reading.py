@@ -12,10 +12,10 @@ import msgspec
 import yaml
 
 from newskills.base.errors import ConfigError, DataError, suggest
-from newskills.base.type_errors import PLACE, WORDS
+from newskills.base.type_errors import PLACE_PATTERN, TYPE_WORDS
 
 _TYPE_ERROR = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
-_WORDS = {**WORDS, "object": "`key: value` lines"}
+_WORDS = {**TYPE_WORDS, "object": "`key: value` lines"}
 
 
 class _Loader(yaml.SafeLoader):
@@ -92,12 +92,12 @@ def check_keys(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str
             raise ConfigError(f"{where}: unknown key '{inside}{key}'{suggest(str(key), field_names)}")
 
 
-def sentence(error: msgspec.ValidationError, where: str) -> str:
+def error_sentence(error: msgspec.ValidationError, where: str) -> str:
     """Describe `error` for people, without the value, which may be private."""
     text = str(error)
-    place = PLACE.search(text)
+    place = PLACE_PATTERN.search(text)
     path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
-    text = PLACE.sub("", text)
+    text = PLACE_PATTERN.sub("", text)
     if match := _TYPE_ERROR.search(text):
         wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")
         got = _WORDS.get(match["got"], match["got"])

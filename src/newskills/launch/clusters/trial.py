@@ -20,11 +20,11 @@ from newskills.launch.clusters.mounts import parse_mounts
 from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
 from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 from newskills.launch.machines.ssh import RemoteMachine, shell_of
-from newskills.launch.machines.ssh_errors import QUIET
+from newskills.launch.machines.ssh_errors import QUIET_HINT
 from newskills.launch.ray.api import RayApi
 
-BASH = (5, 1)
-PYTHON = (3, 11)
+MIN_BASH_VERSION = (5, 1)
+MIN_PYTHON_VERSION = (3, 11)
 _OURS = r"newskills(\.[\w.]+)?"
 """A module that Python is to run."""
 LOOK_FOR = """\
@@ -64,13 +64,13 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Clus
         if cluster.ssh_tunnel is not None:
             shell.run(["true"])
             trials.append(ClusterTrial("ssh", True, f"{shell.name} answers"))
-            trials += _copying(shell)
-        trials.append(_bash(shell))
+            trials += _test_copying(shell)
+        trials.append(_test_bash(shell))
         if cluster.ssh_tunnel is not None and not cluster.containers:
-            trials.append(_python(shell, cluster, environ))
+            trials.append(_test_python(shell, cluster, environ))
         if place := cluster.properties.trial:
             trials += load_function(place)(shell, cluster, environ)
-        trials += _folders(shell, cluster)
+        trials += _test_folders(shell, cluster)
     except RemoteError as error:
         trials.append(ClusterTrial("ssh", False, str(error)))
     return trials
@@ -92,7 +92,7 @@ def check_python(pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[st
     ]
     if not ours:
         return
-    trial = _python(shell, cluster, environ)
+    trial = _test_python(shell, cluster, environ)
     if not trial.ok:
         raise ConfigError(f"Jobs would fail: {trial.text}.")
 
@@ -109,18 +109,18 @@ def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
     return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
 
 
-def _bash(shell: Shell) -> ClusterTrial:
+def _test_bash(shell: Shell) -> ClusterTrial:
     done = shell.run(["bash", "-c", "echo ${BASH_VERSINFO[0]} ${BASH_VERSINFO[1]}"])
     numbers = tuple(int(part) for part in done.out.split() if part.isdigit())
-    least = ".".join(map(str, BASH))
-    if numbers >= BASH:
+    least = ".".join(map(str, MIN_BASH_VERSION))
+    if numbers >= MIN_BASH_VERSION:
         return ClusterTrial("bash", True, ".".join(map(str, numbers)))
     return ClusterTrial(
         "bash", False, f"version {least} or later is needed; version here: {'.'.join(map(str, numbers)) or 'none'}"
     )
 
 
-def _python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> ClusterTrial:
+def _test_python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) -> ClusterTrial:
     """Test the interpreter of jobs without containers: it needs the packages that newskills needs, not newskills.
 
     It gets the variables that jobs get: one of them may be a PYTHONPATH.
@@ -130,15 +130,17 @@ def _python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) ->
     if not missing_variables(cluster, environ):
         variables = job_variables(cluster, environ)
     settings = [f"{name}={value}" for name, value in variables.plain.items()]
-    done = shell.run(["env", *settings, python, "-c", LOOK_FOR, *_needs()], secrets=variables.secrets)
+    done = shell.run(
+        ["env", *settings, python, "-c", LOOK_FOR, *_required_distributions()], secrets=variables.secrets
+    )
     if done.code != 0:
         return ClusterTrial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")
     version, *missing = done.out.splitlines()
     numbers, where = version.split(), f"{python} on {shell.name}, {version.replace(' ', '.')}"
     remedy = "a virtual environment there, activated by the pre_command of ssh_tunnel"
-    if tuple(map(int, numbers)) < PYTHON:
+    if tuple(map(int, numbers)) < MIN_PYTHON_VERSION:
         return ClusterTrial(
-            "python", False, f"{where}: jobs need {'.'.join(map(str, PYTHON))} or later; make {remedy}"
+            "python", False, f"{where}: jobs need {'.'.join(map(str, MIN_PYTHON_VERSION))} or later; make {remedy}"
         )
     if missing:
         lacks = f"{where}, lacks {', '.join(missing)}"
@@ -147,7 +149,7 @@ def _python(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) ->
     return ClusterTrial("python", True, where)
 
 
-def _needs() -> list[str]:
+def _required_distributions() -> list[str]:
     """Return the distributions that every installation of newskills has."""
     names = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
     return [match[0] for match in names if match]
@@ -192,7 +194,9 @@ def try_ray(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) ->
     few = not nodes and not cluster.ray.autoscaling
     return [
         ClusterTrial("ray", True, f"{version} answers at {cluster.ray.address}"),
-        ClusterTrial("nodes", not few, f"{len(nodes)} with {_printable(amounts)}" if nodes else "none is alive"),
+        ClusterTrial(
+            "nodes", not few, f"{len(nodes)} with {_printable_line(amounts)}" if nodes else "none is alive"
+        ),
     ]
 
 
@@ -211,13 +215,15 @@ def try_engine(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str])
     return [ClusterTrial("containers", True, f"{engine} answers")]
 
 
-def _copying(shell: Shell) -> list[ClusterTrial]:
+def _test_copying(shell: Shell) -> list[ClusterTrial]:
     """Check that rsync can work: it is installed on both sides, and the remote login shell prints nothing of its
     own."""
     trials = []
     if isinstance(shell, RemoteMachine) and (greeting := shell.greeting()):
         trials.append(
-            ClusterTrial("login shell", False, f"prints '{_printable(greeting)}' on {shell.name}. {QUIET}")
+            ClusterTrial(
+                "login shell", False, f"prints '{_printable_line(greeting)}' on {shell.name}. {QUIET_HINT}"
+            )
         )
     here = shutil.which("rsync") is not None
     there = shell.run(["bash", "-c", "command -v rsync"]).code == 0
@@ -227,12 +233,12 @@ def _copying(shell: Shell) -> list[ClusterTrial]:
     return trials
 
 
-def _folders(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
+def _test_folders(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
     trials: list[ClusterTrial] = []
     if cluster.job_dir:
         trials.append(_job_dir(shell, cluster.job_dir))
     mounts = parse_mounts(cluster.mounts)
-    missing = _missing([mount.src for mount in mounts], shell)
+    missing = _missing_paths([mount.src for mount in mounts], shell)
     if missing:
         trials.append(ClusterTrial("mounts", False, f"{', '.join(missing)} missing on {shell.name}"))
     elif mounts:
@@ -242,7 +248,7 @@ def _folders(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
 
 def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
     """Check that jobs can be written to the folder, or that it can be made; the first submission makes it."""
-    done = shell.run(["bash", "-c", _LOOK, "bash", folder])
+    done = shell.run(["bash", "-c", _LOOK_SCRIPT, "bash", folder])
     kind, may, there = (*done.out.rstrip("\n").split(" ", 2), "", "")[:3]
     if done.code != 0 or kind not in ("folder", "file"):
         return ClusterTrial("job_dir", False, f"cannot read {folder}: {_first_line(done)}")
@@ -264,22 +270,22 @@ def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
     )
 
 
-def _missing(paths: Sequence[str], shell: Shell) -> list[str]:
+def _missing_paths(paths: Sequence[str], shell: Shell) -> list[str]:
     return [path for path, there in zip(paths, shell.exists(paths), strict=True) if not there]
 
 
 def _first_line(done: CommandResult) -> str:
     lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
     if lines:
-        return _printable(lines[0])
+        return _printable_line(lines[0])
     return f"exit code {done.code}"
 
 
-def _printable(line: str) -> str:
+def _printable_line(line: str) -> str:
     return re.sub(r"[^\x20-\x7e]", " ", line)[:200]
 
 
-_LOOK = """\
+_LOOK_SCRIPT = """\
 # What kind of thing is at $1, or at the nearest folder above it that is there; whether it is writable; its path.
 there=$1
 until [[ -e $there || $there == / ]]; do

@@ -16,7 +16,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.http.blocking import open_url
 from newskills.environments.engines.references import Reference
 
-PATIENCE = 5.0
+PATIENCE_SECONDS = 5.0
 """Seconds for each of at most three requests."""
 _ACCEPTED = ", ".join(
     (
@@ -29,10 +29,10 @@ _ACCEPTED = ", ".join(
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z", re.ASCII)
 _FIELD = re.compile(r'(\w+)="([^"]*)"', re.ASCII)
 _LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+)(?::\d+)?\Z", re.ASCII)
-_MOST = 1 << 20
+_MAX_ANSWER_BYTES = 1 << 20
 
 
-def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
+def digest_of(reference: Reference, *, patience: float = PATIENCE_SECONDS) -> str:
     """Return the image's digest `sha256:…`; empty where the registry does not tell: no network, a private image,
     no registry at all."""
     if reference.digest or reference.scheme != "docker":
@@ -45,7 +45,7 @@ def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
     protocol = "http" if _LOOPBACK.match(host) else "https"
     url = f"{protocol}://{host}/v2/{image}/manifests/{reference.tag}"
     try:
-        headers = _asked(url, "", patience)
+        headers = _manifest_headers(url, "", patience)
     except (NewskillsError, ValueError):
         return ""
     digest = headers.get("Docker-Content-Digest", "")
@@ -54,7 +54,7 @@ def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
     return ""
 
 
-def _asked(url: str, token: str, patience: float) -> Message:
+def _manifest_headers(url: str, token: str, patience: float) -> Message:
     """Return the headers of the manifest. Raises NewskillsError, ValueError."""
     private = {"Authorization": f"Bearer {token}"} if token else {}
     with open_url(url, method="HEAD", headers={"Accept": _ACCEPTED}, private=private, timeout=patience) as reply:
@@ -63,10 +63,10 @@ def _asked(url: str, token: str, patience: float) -> Message:
         challenge = reply.headers.get("WWW-Authenticate", "")
         if reply.status != 401 or token or not challenge.lower().startswith("bearer "):
             raise ValueError(f"a registry answers with status {reply.status}")
-    return _asked(url, _token(dict(_FIELD.findall(challenge)), url, patience), patience)
+    return _manifest_headers(url, _anonymous_token(dict(_FIELD.findall(challenge)), url, patience), patience)
 
 
-def _token(fields: dict[str, str], url: str, patience: float) -> str:
+def _anonymous_token(fields: dict[str, str], url: str, patience: float) -> str:
     """Fetch an anonymous token of the service that the registry names. Raises NewskillsError,
     ValueError."""
     realm = fields.pop("realm", "")
@@ -74,7 +74,7 @@ def _token(fields: dict[str, str], url: str, patience: float) -> str:
         raise ValueError(f"a registry gives '{realm}' as its token service, which cannot be used")
     address = f"{realm}?{urllib.parse.urlencode(fields)}"
     with open_url(address, timeout=patience) as reply:
-        answer = json.loads(reply.read(_MOST))
+        answer = json.loads(reply.read(_MAX_ANSWER_BYTES))
     token = answer.get("token") or answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token.isprintable():
         raise ValueError("a registry gave no token")

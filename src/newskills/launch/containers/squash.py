@@ -24,7 +24,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import RemoteError
 from newskills.environments.engines.references import Reference, is_file, parse_image
 from newskills.launch.containers.digests import digest_of
-from newskills.launch.job_script import quote, resource
+from newskills.launch.job_script import quote, read_bash_resource
 from newskills.launch.machines.shell import Shell
 
 CONTAINERS = "containers"
@@ -83,7 +83,7 @@ def plan_squash(
     digests = {image: digest_of(reference) if ask else reference.digest for image, reference in references.items()}
     squash_files = _list_squash_files(place, shell, sorted({reference.stem for reference in references.values()}))
     return [
-        _planned(references[image], digests[image], squash_files, place, force=force)
+        _plan_import(references[image], digests[image], squash_files, place, force=force)
         if image in references
         else Squash(image=image, action="as-is", path=image, why="it is already a file")
         for image in wanted
@@ -126,11 +126,11 @@ def srun_words(place: SquashPlace) -> list[str]:
     ]
 
 
-def _planned(
+def _plan_import(
     reference: Reference, digest: str, squash_files: Sequence[_SquashFile], place: SquashPlace, *, force: bool
 ) -> Squash:
     path = f"{place.folder}/{CONTAINERS}/{reference.file_name(digest)}"
-    taken = _taken(reference, digest, squash_files, path)
+    taken = _existing_file(reference, digest, squash_files, path)
     if taken and not force:
         return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
     broken = any(file.path == path and not file.whole for file in squash_files)
@@ -142,7 +142,7 @@ def _planned(
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
 
 
-def _taken(
+def _existing_file(
     reference: Reference, digest: str, squash_files: Sequence[_SquashFile], path: str
 ) -> tuple[str, str] | None:
     """Return (path, why) of the existing file to use, the surest first; None where there is none."""
@@ -153,7 +153,7 @@ def _taken(
             if digest:
                 remark = ""
             else:
-                remark = f"; its tag could not be looked up{_when(file)}, --force-squash imports it again"
+                remark = f"; its tag could not be looked up{_file_time(file)}, --force-squash imports it again"
             return file.path, f"exists{remark}"
     if not digest:
         own = [file for file in whole if file.side.get("image") == reference.text]
@@ -161,7 +161,7 @@ def _taken(
             last = max(own, key=lambda file: str(file.side.get("imported", "")))
             return (
                 last.path,
-                f"exists; its tag could not be looked up{_when(last)}, --force-squash imports it again",
+                f"exists; its tag could not be looked up{_file_time(last)}, --force-squash imports it again",
             )
     foreign = [file for file in whole if os.path.basename(file.path) == f"{reference.stem}.sqsh" and not file.side]
     if foreign:
@@ -169,7 +169,7 @@ def _taken(
     return None
 
 
-def _when(file: _SquashFile) -> str:
+def _file_time(file: _SquashFile) -> str:
     if file.side.get("imported"):
         return f" (imported {file.side['imported']})"
     return ""
@@ -179,7 +179,7 @@ def _list_squash_files(place: SquashPlace, shell: Shell, stems: Sequence[str]) -
     """List the files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
-    script = f'{resource("squash_whole")}\n{resource("squash_look")}\nsquash_look "$@"'
+    script = f'{read_bash_resource("squash_whole")}\n{read_bash_resource("squash_look")}\nsquash_look "$@"'
     ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
     squash_files = [_SquashFile(state == "whole", path, _side(text)) for state, path, text in rows]
@@ -195,7 +195,7 @@ def _side(text: str) -> Mapping[str, object]:
         return {}
 
 
-def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
+def _import_script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
     """Return bash/squash.sh with its variables; everything that a user wrote is quoted."""
     reference = parse_image(plan.image)
     side = msgspec.json.encode({"image": plan.image, "uri": reference.uri, "digest": plan.digest}).decode()
@@ -208,12 +208,12 @@ def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
         "token": secrets.token_hex(6),
         "force": "yes" if force else "",
         "silence": str(place.silence),
-        "node": f"{resource('squash_whole')}\n{resource('squash_node')}",
+        "node": f"{read_bash_resource('squash_whole')}\n{read_bash_resource('squash_node')}",
     }
     lines = [f"squash_{name}={quote(value)}" for name, value in variables.items()]
     lines.append('squash_cache+="/$(id -un)"')
     lines.append(f"squash_srun=({' '.join(map(quote, srun_words(place)))})")
-    return "\n".join([*lines, resource("squash_whole"), resource("squash")])
+    return "\n".join([*lines, read_bash_resource("squash_whole"), read_bash_resource("squash")])
 
 
 class _RunningImport:
@@ -251,7 +251,7 @@ def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, fo
     codes: dict[str, int] = {}
     try:
         for plan in work:
-            running.append(_RunningImport(plan, shell.converse(_script(plan, place, force=force)), say))
+            running.append(_RunningImport(plan, shell.converse(_import_script(plan, place, force=force)), say))
         for each in running:
             codes[each.plan.image] = each.ended()
     finally:
@@ -261,10 +261,10 @@ def _run_imports(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, fo
             each.ended()
     for each in running:
         if code := codes[each.plan.image]:
-            raise _failure(each, code, place, shell)
+            raise _import_error(each, code, place, shell)
 
 
-def _failure(failed: _RunningImport, code: int, place: SquashPlace, shell: Shell) -> RemoteError:
+def _import_error(failed: _RunningImport, code: int, place: SquashPlace, shell: Shell) -> RemoteError:
     reference = parse_image(failed.plan.image)
     command = shlex.join(["srun", *srun_words(place), "enroot", "import", reference.uri])
     tail = "\n".join(f"    | {line}" for line in failed.lines[-LAST_LINES:])

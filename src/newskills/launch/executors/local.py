@@ -19,10 +19,10 @@ from newskills.base.plan import Command, Job
 from newskills.environments.engines import JOB_ENGINES, installed
 from newskills.environments.engines.docker import volume
 from newskills.environments.engines.job_engine import FOLDER, JOB, ContainerEngine, folder_label
-from newskills.launch.clusters.config import ClusterConfig, image_of, twin
-from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts
+from newskills.launch.clusters.config import ClusterConfig, environment_setting, image_of
+from newskills.launch.clusters.mounts import CODE, Mount, is_inside, parse_mounts
 from newskills.launch.executors.none import Processes, held
-from newskills.launch.job_script import quote, resource
+from newskills.launch.job_script import quote, read_bash_resource
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
 
 CLEAN_UP, CLEANED = "job.clean_up", "job.cleaned"
@@ -44,7 +44,7 @@ class Containers(Processes):
     @cached_property
     def engine(self) -> ContainerEngine:
         """Where none is installed, what scripts would say."""
-        return find_engine(self.cluster, self._site.environ) or _engine(
+        return find_engine(self.cluster, self._site.environ) or _make_engine(
             self.cluster.engine or JOB_ENGINES[0], self._site.environ
         )
 
@@ -108,10 +108,10 @@ class Containers(Processes):
         return [
             "contained",
             command.name,
-            _name(folder, command),
+            _container_name(folder, command),
             *self.engine.start_line(
                 image,
-                name=_name(folder, command),
+                name=_container_name(folder, command),
                 folder=folder.path,
                 gpus=job.groups[group].hardware.num_gpus > 0,
                 variables={*self._variables.secrets, *command.script.secrets},
@@ -135,13 +135,13 @@ class Containers(Processes):
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
         if image_of(self.cluster, command.container) is None:
             return super().inside(command, folder)
-        return (resource("await_child") + _KEEPER).splitlines()
+        return (read_bash_resource("await_child") + _KEEPER).splitlines()
 
     def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
         named = {command.name: command for command in job.commands() if command.name in self._containers(job)}
         if not named:
             return super().signal(job, folder)
-        rows = [f"{name}) container={_name(folder, command)} ;;" for name, command in named.items()]
+        rows = [f"{name}) container={_container_name(folder, command)} ;;" for name, command in named.items()]
         text = _SIGNAL.replace("ENGINE", self.engine.name)
         return (
             'local container=""',
@@ -178,7 +178,7 @@ class Containers(Processes):
         mounts = self._mounts(command, {command.name: ""})
         volumes = [volume(mount.src, mount.dst, read_only=mount.mode == "ro") for mount in mounts]
         volumes.append(volume(folder.path, folder.path))
-        if not inside(folder.logs, folder.path):
+        if not is_inside(folder.logs, folder.path):
             volumes.append(volume(folder.logs, folder.logs))
         if folder.code:
             # Other jobs run the same package.
@@ -212,7 +212,7 @@ class Containers(Processes):
 def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
     """Return the engine that the config names, or the first one that is here and answers; None: there is none."""
     names = [cluster.engine] if cluster.engine else JOB_ENGINES
-    here = [_engine(name, environ) for name in installed(names, environ)]
+    here = [_make_engine(name, environ) for name in installed(names, environ)]
     if len(here) < 2:
         if here:
             return here[0]
@@ -220,9 +220,9 @@ def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Container
     return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
 
 
-def _engine(name: str, environ: Mapping[str, str]) -> ContainerEngine:
+def _make_engine(name: str, environ: Mapping[str, str]) -> ContainerEngine:
     """Return the engine, with privileged containers where NEWSKILLS_PRIVILEGED_DOCKER=1 asks for them."""
-    is_privileged = twin("PRIVILEGED_DOCKER", environ).lower() not in ("", "0", "false", "no")
+    is_privileged = environment_setting("PRIVILEGED_DOCKER", environ).lower() not in ("", "0", "false", "no")
     return ContainerEngine(name, environ, is_privileged=is_privileged)
 
 
@@ -247,7 +247,7 @@ def _is_dead(folder: Path) -> bool:
         return False
 
 
-def _name(folder: JobFolder, command: Command) -> str:
+def _container_name(folder: JobFolder, command: Command) -> str:
     plain = "".join(ch if ch.isalnum() else "-" for ch in command.name)
     return f"newskills-{plain}-{folder_label(f'{folder.path}/{command.name}')}"
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, LockedError, StorageError, storage_error
 from newskills.base.plan import Command, Job
-from newskills.base.replacing import replacement
+from newskills.base.replacing import replacing_file
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import supervisor
 from newskills.launch.job_script import render
@@ -62,7 +62,7 @@ class Processes:
             Path(folder.logs).mkdir(parents=True, exist_ok=True, mode=0o700)
             for name, text in texts.items():
                 # Replaced, not rewritten: a bash that still reads the old file goes on with that.
-                with replacement(path / name, durable=False) as file:
+                with replacing_file(path / name, durable=False) as file:
                     file.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise storage_error(error, path) from error

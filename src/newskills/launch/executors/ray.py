@@ -23,8 +23,8 @@ from newskills.base.errors import ConfigError, LockedError, UnknownNameError
 from newskills.base.plan import Command, HardwareConfig, Job
 from newskills.base.terminal import printable
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.clusters.mounts import Mount, inside, parse_mounts
-from newskills.launch.clusters.names import LONGEST
+from newskills.launch.clusters.mounts import Mount, is_inside, parse_mounts
+from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors.none import HERE
@@ -36,7 +36,7 @@ from newskills.launch.ray.files import (
     CANCELLED,
     FIRST_NODE,
     PLAN,
-    PRIVATE,
+    PRIVATE_FOLDER,
     SECRETS,
     STATE,
     SUBMISSION,
@@ -44,11 +44,11 @@ from newskills.launch.ray.files import (
     node_folder,
 )
 
-ALIVE = ("PENDING", "RUNNING")
+LIVE_STATES = ("PENDING", "RUNNING")
 """States of a Ray job that has not ended."""
 LAST_LINES = 2000
 """Of each log that `logs` yields."""
-WARNING = 120
+WARNING_SECONDS = 120
 """Seconds before the time limit at which job.sh is told, for limits of ten minutes and more."""
 STOP_SECONDS = 90
 """Which `ray job stop` leaves to jobs: clients have the 60 s of job.sh to save their work."""
@@ -84,9 +84,11 @@ class RayJobs:
             return {}
         folder, submission = self._site.folder, f"{self._prefix}-{secrets.token_hex(3)}"
         if obstacles := [obstacle for obstacle in self.obstacles([job.job for job in jobs]) if obstacle.final]:
-            raise ConfigError(" ".join(f"{_names(obstacle.jobs)}: {obstacle.text}" for obstacle in obstacles))
-        texts: dict[str, str] = {f"{PRIVATE}/{PLAN}": self._plan(jobs), f"{PRIVATE}/{CANCELLED}": ""}
-        texts[f"{PRIVATE}/{SUBMISSION}"] = f"{submission}\n"
+            raise ConfigError(
+                " ".join(f"{_format_jobs(obstacle.jobs)}: {obstacle.text}" for obstacle in obstacles)
+            )
+        texts: dict[str, str] = {f"{PRIVATE_FOLDER}/{PLAN}": self._plan(jobs), f"{PRIVATE_FOLDER}/{CANCELLED}": ""}
+        texts[f"{PRIVATE_FOLDER}/{SUBMISSION}"] = f"{submission}\n"
         for pending in jobs:
             name = pending.job.name
             files = {**render(pending.job, self._site.job_folder(pending.job), self), STATE: "pending\n"}
@@ -95,7 +97,7 @@ class RayJobs:
                 text = _node_text(pending.job, self._site.job_folder(pending.job), rank)
                 texts[f"{node_folder(name, rank)}/job.sh"] = text
         self._check_free(jobs)
-        self._shell.write({f"{PRIVATE}/{SECRETS}": json.dumps(self._secrets(jobs)), **texts}, folder)
+        self._shell.write({f"{PRIVATE_FOLDER}/{SECRETS}": json.dumps(self._secrets(jobs)), **texts}, folder)
         request = {
             "entrypoint": f"exec python3 -m newskills.launch.ray.supervisor {shlex.quote(folder)}",
             "submission_id": submission,
@@ -105,13 +107,13 @@ class RayJobs:
         try:
             self._api.submit(request)
         except BaseException:
-            self._shell.run(["rm", "-f", "--", f"{folder}/{PRIVATE}/{SECRETS}"])
+            self._shell.run(["rm", "-f", "--", f"{folder}/{PRIVATE_FOLDER}/{SECRETS}"])
             raise
         return {pending.job.name: f"{submission}/{pending.job.name}" for pending in jobs}
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
         """Return job name → handle, for jobs that were taken although their submission could not say so."""
-        (text,) = self._shell.read([f"{self._site.folder}/{PRIVATE}/{SUBMISSION}"])
+        (text,) = self._shell.read([f"{self._site.folder}/{PRIVATE_FOLDER}/{SUBMISSION}"])
         submission = (text or "").strip()
         taken = bool(submission) and self._api.job(submission) is not None
         if taken:
@@ -126,11 +128,15 @@ class RayJobs:
         ours = [handle for handle in handles if self._folder(handle)]
         states = dict.fromkeys(handles, "unknown") | self._states(ours)
         waiting = [handle for handle in ours if not has_ended(states[handle])]
-        details = {submission: self._api.job(submission) for submission in _submissions(waiting)}
-        lost = [handle for handle in waiting if (details[_submission(handle)] or {}).get("status") not in ALIVE]
+        details = {submission: self._api.job(submission) for submission in _submission_ids(waiting)}
+        lost = [
+            handle
+            for handle in waiting
+            if (details[_submission_id(handle)] or {}).get("status") not in LIVE_STATES
+        ]
         for handle, state in self._states(lost).items():  # it may have come to its end meanwhile
             states[handle] = (
-                state if has_ended(state) or state == "unknown" else _lost(details[_submission(handle)])
+                state if has_ended(state) or state == "unknown" else _lost_state(details[_submission_id(handle)])
             )
         return states
 
@@ -139,7 +145,7 @@ class RayJobs:
         nodes = self._api.nodes()
         obstacles: dict[str, list[str]] = {}
         for job in jobs:
-            if text := misfit(self._resources(job), nodes) or _too_few(self._further(job), nodes):
+            if text := placement_problem(self._resources(job), nodes) or _too_few(self._further(job), nodes):
                 obstacles.setdefault(text, []).append(job.name)
         final = not self.cluster.ray.autoscaling
         return [Obstacle(tuple(names), text, final) for text, names in obstacles.items()]
@@ -158,11 +164,11 @@ class RayJobs:
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
         """
-        for submission in _submissions(handles):
-            names = [_name(handle) for handle in handles if _submission(handle) == submission]
+        for submission in _submission_ids(handles):
+            names = [_job_name(handle) for handle in handles if _submission_id(handle) == submission]
             if not (folder := self._experiment(submission)):
                 raise ConfigError(f"Ray does not know the job '{submission}'.")
-            path = f"{folder}/{PRIVATE}/{CANCELLED}"
+            path = f"{folder}/{PRIVATE_FOLDER}/{CANCELLED}"
             self._shell.run(["bash", "-c", 'printf "%s\\n" "${@:2}" >>"$1"', "bash", path, *names])
 
     def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
@@ -216,8 +222,8 @@ class RayJobs:
     def _check_free(self, jobs: Sequence[PendingJob]) -> None:
         """Raise LockedError where jobs that were submitted before still use the same folder."""
         folder = self._site.folder
-        (earlier,) = self._shell.read([f"{folder}/{PRIVATE}/{SUBMISSION}"])
-        if earlier is None or (self._api.job(earlier.strip()) or {}).get("status") not in ALIVE:
+        (earlier,) = self._shell.read([f"{folder}/{PRIVATE_FOLDER}/{SUBMISSION}"])
+        if earlier is None or (self._api.job(earlier.strip()) or {}).get("status") not in LIVE_STATES:
             return
         states = self._states([f"{self._prefix}/{pending.job.name}" for pending in jobs])
         if not all(map(has_ended, states.values())):
@@ -243,7 +249,7 @@ class RayJobs:
                     "needs": list(pending.needs),
                     "after": [self._folder(handle) for handle in pending.after],
                     "seconds": seconds,
-                    "warning": min(WARNING, max(1, seconds // 5)),
+                    "warning": min(WARNING_SECONDS, max(1, seconds // 5)),
                     "copies": job.copies,
                 }
             )
@@ -292,13 +298,13 @@ class RayJobs:
 
     def _limit(self, job: Job) -> str:
         """Return the shortest time limit of the job's groups."""
-        return min((_limit(self.cluster, group.hardware) for group in job.groups), key=seconds_of)
+        return min((_time_limit(self.cluster, group.hardware) for group in job.groups), key=seconds_of)
 
     def _folder(self, handle: str) -> str:
         """Return the folder of a job; empty for an unknown one. Raises ConfigError for what is no handle."""
-        folder = self._experiment(_submission(handle))
+        folder = self._experiment(_submission_id(handle))
         if folder:
-            return f"{folder}/{_name(handle)}"
+            return f"{folder}/{_job_name(handle)}"
         return ""
 
     def _experiment(self, submission: str) -> str:
@@ -333,7 +339,7 @@ def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
             f"The mount '{moved}' moves its folder, which executor ray cannot do.",
             hint=f"Write {moved.src}:{moved.src}, and that path in your options.",
         )
-    if not any(inside(cluster.job_dir, mount.dst) for mount in mounts):
+    if not any(is_inside(cluster.job_dir, mount.dst) for mount in mounts):
         mounts = (*mounts, Mount(cluster.job_dir, cluster.job_dir))
     # Not image_uri: containers of that see none of the node's folders but Ray's own.
     options = [f"--volume={shlex.quote(str(mount))}" for mount in mounts]
@@ -343,12 +349,12 @@ def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
 def submission_prefix(folder: str) -> str:
     """Return the prefix of the ids of jobs submitted from `folder`: readable, and different for each folder."""
     path = PurePosixPath(folder)
-    words = "-".join(path.parts[-2:]).strip("/")[: LONGEST - 16]
+    words = "-".join(path.parts[-2:]).strip("/")[: MAX_NAME_CHARS - 16]
     plain = "".join(ch if ch.isascii() and (ch.isalnum() or ch in "-_.") else "-" for ch in words)
     return f"{plain}-{blake2b(folder.encode('utf-8', 'surrogateescape'), digest_size=4).hexdigest()}"
 
 
-def misfit(resources: Mapping[str, float], nodes: Sequence[RayNode]) -> str:
+def placement_problem(resources: Mapping[str, float], nodes: Sequence[RayNode]) -> str:
     """Return why no node can run what needs these resources; empty where one can."""
     if any(node.has(resources) for node in nodes):
         return ""
@@ -386,13 +392,13 @@ def _node_text(job: Job, folder: JobFolder, rank: int) -> str:
     return "\n".join([*lines, "wait"]) + "\n"
 
 
-def _limit(cluster: ClusterConfig, hardware: HardwareConfig) -> str:
+def _time_limit(cluster: ClusterConfig, hardware: HardwareConfig) -> str:
     partition = hardware.partition or cluster.partition or ""
     own = hardware.time_limit or hardware.sbatch_kwargs.get("time")
     return str(own or cluster.timeouts.get(partition) or cluster.default_timeout)
 
 
-def _lost(details: Mapping[str, Any] | None) -> str:
+def _lost_state(details: Mapping[str, Any] | None) -> str:
     """Return the state of a job whose supervisor has ended before it."""
     if details is None:
         return "failed (the Ray cluster does not know it any more)"
@@ -402,22 +408,22 @@ def _lost(details: Mapping[str, Any] | None) -> str:
     return f"failed (its supervisor has ended{f': {printable(lines[0])[:120]}' if lines else ''})"
 
 
-def _submission(handle: str) -> str:
+def _submission_id(handle: str) -> str:
     submission, slash, name = handle.partition("/")
     if not submission or not slash or not name or "/" in name:
         raise ConfigError(f"'{handle}' is not the handle of a job on Ray, <submission id>/<job>.")
     return submission
 
 
-def _name(handle: str) -> str:
+def _job_name(handle: str) -> str:
     return handle.partition("/")[2]
 
 
-def _submissions(handles: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(map(_submission, handles)))
+def _submission_ids(handles: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(_submission_id, handles)))
 
 
-def _names(jobs: Sequence[str]) -> str:
+def _format_jobs(jobs: Sequence[str]) -> str:
     return f"Job '{jobs[0]}'" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
 
 

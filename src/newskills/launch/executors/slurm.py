@@ -14,24 +14,24 @@ from newskills.base.plan import Job
 from newskills.launch.executors.slurm_script import SlurmPlace, sbatch_lines
 from newskills.launch.executors.slurm_status import (
     SQUEUE_SECONDS,
-    WAITING,
+    WAITING_STATES,
     chain_state,
-    marked,
+    marked_state,
     query_accounting,
-    records,
     slurm_error,
     slurm_ids,
+    slurm_records,
 )
 from newskills.launch.executors.slurm_submission import (
     ArrayBatch,
     SlurmSubmission,
-    alike,
+    array_batches,
     array_size,
     array_text,
-    batches,
+    group_alike_jobs,
 )
-from newskills.launch.executors.slurm_trial import Partition, misfit, partitions, try_scripts
-from newskills.launch.job_script import render, resource
+from newskills.launch.executors.slurm_trial import Partition, partition_problem, read_partitions, try_scripts
+from newskills.launch.job_script import read_bash_resource, render
 from newskills.launch.machines.shell import ShellCall
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import JobFolder, Obstacle, PendingJob, Site
@@ -39,7 +39,7 @@ from newskills.launch.place import JobFolder, Obstacle, PendingJob, Site
 LAST_LINES = 2000
 """Of each log that `logs` yields."""
 
-KEPT = (
+KEPT_VARIABLES = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM"),
     *("LD_LIBRARY_PATH", "MODULEPATH", "MODULESHOME", "LOADEDMODULES", "LMOD_CMD", "SLURM_CONF"),
     *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
@@ -96,7 +96,7 @@ class Slurm(SlurmPlace):
             folders,
             dependency_type=self.cluster.dependency_type,
             active=active,
-            kept=(*KEPT, *secrets),
+            kept=(*KEPT_VARIABLES, *secrets),
         )
         script = submission.text(self._site.folder)
         try:
@@ -115,7 +115,9 @@ class Slurm(SlurmPlace):
         """Return job name → handle, for jobs that were taken: by what the submission has noted, else by their
         folder."""
         limit = str(SQUEUE_SECONDS)
-        ran = self._shell.run(["bash", "-c", resource("slurm_find"), "bash", self._site.folder, limit, *names])
+        ran = self._shell.run(
+            ["bash", "-c", read_bash_resource("slurm_find"), "bash", self._site.folder, limit, *names]
+        )
         if ran.code != 0:
             raise slurm_error("squeue", ran, self._shell)
         pairs = (line.partition(" ") for line in ran.out.splitlines())
@@ -128,8 +130,8 @@ class Slurm(SlurmPlace):
         One trip for what the controller knows and the jobs' own marks, another for what it has forgotten.
         """
         wanted = list(dict.fromkeys(slurm_id for handle in handles for slurm_id in slurm_ids(handle)))
-        records_by_id, (look,) = records(self._shell, wanted, more=[self._look()])
-        marks = _marks(look.out)
+        records_by_id, (look,) = slurm_records(self._shell, wanted, more=[self._look()])
+        marks = _parse_marks(look.out)
         missing = [slurm_id for slurm_id in wanted if slurm_id not in records_by_id]
         if missing:
             records_by_id |= query_accounting(self._shell, missing)
@@ -141,7 +143,7 @@ class Slurm(SlurmPlace):
                 for slurm_id in slurm_ids(handle)
             ]
             state = chain_state(words)
-            states[handle] = (marked(mark) or state) if state == "unknown" else state
+            states[handle] = (marked_state(mark) or state) if state == "unknown" else state
         return states
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
@@ -149,18 +151,22 @@ class Slurm(SlurmPlace):
 
         Two trips; jobs that ask for the same are asked about once. Raises ConfigError, RemoteError.
         """
-        cluster_partitions = partitions(self._shell)
+        cluster_partitions = read_partitions(self._shell)
         self._keep_limits(cluster_partitions)
         wrong: dict[tuple[str, bool], list[str]] = {}
         texts: dict[str, list[str]] = {}
         for job in jobs:
             groups = self.requests(job, self._site.job_folder(job))
-            if why := next(filter(None, (misfit(options, cluster_partitions) for options in groups)), ""):
+            if why := next(
+                filter(None, (partition_problem(options, cluster_partitions) for options in groups)), ""
+            ):
                 wrong.setdefault((why, True), []).append(job.name)
                 continue
-            same = [{name: value for name, value in options.items() if name not in _OWN} for options in groups]
+            same = [
+                {name: value for name, value in options.items() if name not in _OWN_OPTIONS} for options in groups
+            ]
             texts.setdefault("\n".join(["#!/bin/bash", *sbatch_lines(same), "true\n"]), []).append(job.name)
-        keep = f"{resource('slurm_keep')}keep_only {' '.join(KEPT)}"
+        keep = f"{read_bash_resource('slurm_keep')}keep_only {' '.join(KEPT_VARIABLES)}"
         for names, (why, final) in zip(texts.values(), try_scripts(self._shell, list(texts), keep), strict=True):
             if why:
                 wrong.setdefault((f"Slurm says: {why}", final), []).extend(names)
@@ -207,16 +213,16 @@ class Slurm(SlurmPlace):
         kind = self.cluster.dependency_type
         for handle, state in states.items():
             never = ("afternotok",) if state == "completed" else ("afterok", "aftercorr")
-            if _ended(state) and kind in never:
+            if _has_ended(state) and kind in never:
                 raise ConfigError(
                     f"Job {handle} is {state}: a job that depends on it by {kind} would never start."
                 )
-        return {handle: state for handle, state in states.items() if not _ended(state)}
+        return {handle: state for handle, state in states.items() if not _has_ended(state)}
 
     def _ask_limits(self) -> None:
         """Query the longest time limits of the partitions, since the config's default may be longer."""
         if not self.limits:
-            self._keep_limits(partitions(self._shell))
+            self._keep_limits(read_partitions(self._shell))
 
     def _keep_limits(self, cluster_partitions: Mapping[str, Partition]) -> None:
         # not infinite, nor n/a
@@ -232,9 +238,9 @@ class Slurm(SlurmPlace):
         """Group jobs that are alike into arrays, as large as the cluster takes them. Raises ConfigError,
         RemoteError."""
         requests = [self.requests(job.job, folder) for job, folder in zip(jobs, folders, strict=True)]
-        groups = alike(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
+        groups = group_alike_jobs(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
         several = any(len(group) > 1 for group in groups) and self.cluster.dependency_type != "aftercorr"
-        return batches(groups, array_size(self._shell) if several else 1)
+        return array_batches(groups, array_size(self._shell) if several else 1)
 
     def _texts(self, job: Job) -> Iterable[tuple[str, str]]:
         return render(job, self._site.job_folder(job), self).items()
@@ -251,17 +257,17 @@ class Slurm(SlurmPlace):
         return ShellCall(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
 
 
-def _ended(state: str) -> bool:
-    return not state.startswith((*WAITING, "running"))
+def _has_ended(state: str) -> bool:
+    return not state.startswith((*WAITING_STATES, "running"))
 
 
-def _marks(text: str) -> dict[str, str]:
+def _parse_marks(text: str) -> dict[str, str]:
     """Parse lines into handle → text of job.exit."""
     pairs = (line.partition(" ") for line in text.splitlines())
     return {handle: mark for handle, _, mark in pairs}
 
 
-_OWN = ("job-name", "output", "open-mode")
+_OWN_OPTIONS = ("job-name", "output", "open-mode")
 """Options that say nothing about whether a job can run."""
 
 _WITHDRAW = """\

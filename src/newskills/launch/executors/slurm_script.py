@@ -16,16 +16,16 @@ from newskills.base.plan import Command, CommandGroup, Job
 from newskills.environments.engines import pyxis
 from newskills.launch.clusters.config import image_of
 from newskills.launch.clusters.mounts import CODE, parse_mounts
-from newskills.launch.clusters.names import LONGEST
+from newskills.launch.clusters.names import MAX_NAME_CHARS
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.job_script import quote
 from newskills.launch.place import JobFolder, Site, Variable
 
-WARNING = 120
+WARNING_SECONDS = 120
 """Seconds before the time limit at which job.sh is told, for limits of ten minutes and more. Slurm may be a minute
 early; clients then have the 60 s of job.sh to save their work."""
-TROUBLE = (
+CONTROLLER_TROUBLE = (
     "[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|"
     "[Mm]essage (receive|send) failure|[Rr]esource temporarily unavailable|"
     "Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error"
@@ -36,9 +36,20 @@ STEP_PATIENCE = 600
 TASK_PATIENCE = 60
 """Seconds that other tasks of a step may go on when one has ended well."""
 
-OURS = ("array", "chdir", "dependency", "error", "export", "hetjob", "open-mode", "output", "parsable", "wrap")
+OWN_OPTIONS = (
+    "array",
+    "chdir",
+    "dependency",
+    "error",
+    "export",
+    "hetjob",
+    "open-mode",
+    "output",
+    "parsable",
+    "wrap",
+)
 """Options that sbatch_kwargs cannot change, as the job script relies on them."""
-ONCE = ("output", "open-mode", "requeue", "signal", "mail-type", "mail-user")
+JOB_OPTIONS = ("output", "open-mode", "requeue", "signal", "mail-type", "mail-user")
 """Options of the whole job, which stand above its first group only."""
 
 Options = dict[str, str]
@@ -67,10 +78,12 @@ class SlurmPlace:
     def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
         lines = [*_STRAY.splitlines(), "", "# The first node of each group, under names that programs expect."]
         if len(job.groups) == 1:
-            lines += _master("SLURM_MASTER_NODE", "SLURM_JOB_NODELIST")
+            lines += _master_lines("SLURM_MASTER_NODE", "SLURM_JOB_NODELIST")
         else:
             for number in range(len(job.groups)):
-                lines += _master(f"SLURM_MASTER_NODE_HET_GROUP_{number}", f"SLURM_JOB_NODELIST_HET_GROUP_{number}")
+                lines += _master_lines(
+                    f"SLURM_MASTER_NODE_HET_GROUP_{number}", f"SLURM_JOB_NODELIST_HET_GROUP_{number}"
+                )
             lines.append("export SLURM_MASTER_NODE=$SLURM_MASTER_NODE_HET_GROUP_0")
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
@@ -146,7 +159,7 @@ class SlurmPlace:
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
         gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
         fields = {
-            "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:LONGEST],
+            "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:MAX_NAME_CHARS],
             "partition": partition,
             "account": hardware.account or cluster.account,
             "qos": hardware.qos or cluster.qos,
@@ -161,10 +174,10 @@ class SlurmPlace:
             "output": log_pattern(f"{folder.logs}/{job.name}") + "_%j_sbatch.log",
             "open-mode": "append",
             "requeue": "",
-            "signal": f"B:USR1@{min(WARNING, max(1, seconds_of(limit) // 5))}",
+            "signal": f"B:USR1@{min(WARNING_SECONDS, max(1, seconds_of(limit) // 5))}",
         }
         options = {name: value for name, value in fields.items() if value is not None}
-        return _overridden(options, hardware.sbatch_kwargs, f"Group '{group.name}' of job '{job.name}'")
+        return _override_options(options, hardware.sbatch_kwargs, f"Group '{group.name}' of job '{job.name}'")
 
     def _partition(self, group: CommandGroup) -> str | None:
         if group.hardware.partition:
@@ -202,17 +215,20 @@ def sbatch_lines(groups: Sequence[Options]) -> list[str]:
     for number, options in enumerate(groups):
         if number:
             lines.append("#SBATCH hetjob")
-            options = {name: value for name, value in options.items() if name not in ONCE}
-        lines += [f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in options.items()]
+            options = {name: value for name, value in options.items() if name not in JOB_OPTIONS}
+        lines += [
+            f"#SBATCH --{name}" + (f"={_quote_for_sbatch(value)}" if value else "")
+            for name, value in options.items()
+        ]
     return lines
 
 
-def _overridden(options: Options, kwargs: Mapping[str, object], what: str) -> Options:
+def _override_options(options: Options, kwargs: Mapping[str, object], what: str) -> Options:
     """Override `options` by the user's: true is a flag, false or null takes an option away."""
     options = dict(options)
     for key, value in kwargs.items():
         name = key.replace("_", "-").removeprefix("--")
-        if name in OURS:
+        if name in OWN_OPTIONS:
             raise ConfigError(f"{what}: sbatch_kwargs cannot set {key}, which the job script sets itself.")
         if value is None or value is False:
             options.pop(name, None)
@@ -230,10 +246,14 @@ def _wants_mpi(group: CommandGroup, command: Command) -> bool:
 
 
 def _run_step() -> list[str]:
-    return _RUN_STEP.replace("TROUBLE", quote(TROUBLE)).replace("PATIENCE", str(STEP_PATIENCE)).splitlines()
+    return (
+        _RUN_STEP.replace("TROUBLE", quote(CONTROLLER_TROUBLE))
+        .replace("PATIENCE", str(STEP_PATIENCE))
+        .splitlines()
+    )
 
 
-def _master(name: str, nodes: str) -> list[str]:
+def _master_lines(name: str, nodes: str) -> list[str]:
     return [f'{name}=$(scontrol show hostnames "${nodes}" | head -n 1)', f"export {name}"]
 
 
@@ -247,7 +267,7 @@ def log_pattern(path: str) -> str:
     return path.replace("%", "%%")
 
 
-def _quoted(text: str) -> str:
+def _quote_for_sbatch(text: str) -> str:
     """Quote `text` as sbatch reads it from a script: quotes as in a shell, but backslashes escape inside of them
     too."""
     return shlex.quote(text).replace("\\", "\\\\")

@@ -17,19 +17,19 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 
-LAG = (0.0, 0.3, 0.7, 1.5)
+ACCOUNTING_LAG_SECONDS = (0.0, 0.3, 0.7, 1.5)
 """Seconds to wait before each look into accounting, which learns of an end later than everybody else."""
 
 SQUEUE_SECONDS, SACCT_SECONDS = 120, 30
 """For which Slurm's commands are waited for. Without accounting the marks of jobs still tell."""
-KILLED = 137
+KILLED_EXIT_CODE = 137
 """Exit code after that."""
 
 SQUEUE_FIELDS = (
     *("JobID", "HetJobID", "HetJobOffset", "ArrayJobID", "ArrayTaskID"),
     *("State", "Reason", "RestartCnt", "exit_code"),
 )
-ACTIVE = {
+ACTIVE_STATES = {
     "PENDING": "pending",
     "PREEMPTED": "preempted",
     "REQUEUED": "requeued",
@@ -45,19 +45,29 @@ ACTIVE = {
     "STAGE_OUT": "running",
     "RESIZING": "running",
 }
-ENDED = {
+ENDED_STATES = {
     "COMPLETED": "completed",
     "FAILED": "failed",
     "CANCELLED": "cancelled",
     "TIMEOUT": "timeout",
     "DEADLINE": "timeout",
 }
-MARKS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
+STATE_OF_MARK = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
 """Second word of job.exit → state."""
-RANK = ("running", "requeued", "preempted", "pending", "failed", "timeout", "cancelled", "completed", "unknown")
+STATE_RANK = (
+    "running",
+    "requeued",
+    "preempted",
+    "pending",
+    "failed",
+    "timeout",
+    "cancelled",
+    "completed",
+    "unknown",
+)
 """Of the parts of a job, the first of these speaks for all."""
-WAITING = ("pending", "requeued", "preempted")
-NEVER = "DependencyNeverSatisfied"
+WAITING_STATES = ("pending", "requeued", "preempted")
+NEVER_REASON = "DependencyNeverSatisfied"
 
 _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,7})?\Z", re.ASCII)
 _ALL = "*"
@@ -80,18 +90,18 @@ class SlurmRecord(Struct, frozen=True):
     def word(self, mark: str = "") -> str:
         """Return our word for the state, with Slurm's reason in brackets where it says more. `mark`: text of the
         job's job.exit."""
-        if word := ACTIVE.get(self.state):
-            if word == "running" and self.state == "COMPLETING" and (ended := marked(mark)):
+        if word := ACTIVE_STATES.get(self.state):
+            if word == "running" and self.state == "COMPLETING" and (ended := marked_state(mark)):
                 return ended
             word = "requeued" if word == "pending" and self.restarts else word
-            if word in WAITING and self.reason:
+            if word in WAITING_STATES and self.reason:
                 return f"{word} ({self.reason})"
             return word
         if self.state == "FAILED":
-            return marked(mark) or ("cancelled" if self.signal == SIGTERM else "failed")
-        if self.state == "CANCELLED" and self.reason == NEVER:
-            return f"cancelled ({NEVER})"
-        return ENDED.get(self.state) or f"failed ({self.state})"
+            return marked_state(mark) or ("cancelled" if self.signal == SIGTERM else "failed")
+        if self.state == "CANCELLED" and self.reason == NEVER_REASON:
+            return f"cancelled ({NEVER_REASON})"
+        return ENDED_STATES.get(self.state) or f"failed ({self.state})"
 
 
 def slurm_ids(handle: str) -> list[str]:
@@ -102,29 +112,29 @@ def slurm_ids(handle: str) -> list[str]:
     return ids
 
 
-def marked(mark: str) -> str:
+def marked_state(mark: str) -> str:
     """Return the state that job.exit records; empty where it records none."""
     words = mark.split(maxsplit=2)
     if len(words) > 1:
-        return MARKS.get(words[1], "")
+        return STATE_OF_MARK.get(words[1], "")
     return ""
 
 
-def records(
+def slurm_records(
     shell: Shell, ids: Sequence[str], *, more: Sequence[ShellCall] = ()
 ) -> tuple[dict[str, SlurmRecord], list[CommandResult]]:
     """Return id → what is known of it (others are missing), and the results of the calls `more`, made in the same trip.
 
     Raises NewskillsError where squeue itself does not work.
     """
-    calls = [_squeue(ids), *more] if ids else list(more)
+    calls = [_squeue_call(ids), *more] if ids else list(more)
     ran = shell.run_all(calls)
     records_by_id: dict[str, SlurmRecord] = {}
     if ids:
         queue, *ran = ran
         if queue.code != 0 and "Invalid job id" not in queue.err:
             raise slurm_error("squeue", queue, shell)
-        records_by_id = _chosen(from_squeue(queue.out), ids)
+        records_by_id = _select_records(from_squeue(queue.out), ids)
     requeued = [
         slurm_id
         for slurm_id in ids
@@ -142,14 +152,14 @@ def query_accounting(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]
     accounting."""
     missing = list(ids)
     records_by_id: dict[str, SlurmRecord] = {}
-    for pause in LAG:
+    for pause in ACCOUNTING_LAG_SECONDS:
         if not missing:
             break
         time.sleep(pause)
-        ran = shell.run_all([_sacct(missing)])[0]
+        ran = shell.run_all([_sacct_call(missing)])[0]
         if ran.code != 0:
             break
-        records_by_id |= _chosen(from_sacct(ran.out), missing)
+        records_by_id |= _select_records(from_sacct(ran.out), missing)
         missing = [slurm_id for slurm_id in missing if slurm_id not in records_by_id]
     return records_by_id
 
@@ -172,10 +182,10 @@ def from_squeue(text: str) -> dict[str, SlurmRecord]:
         if het not in _EMPTY:
             names |= {het, f"{het}+{offset}"}
         if array not in _EMPTY:
-            names |= {array, *(f"{array}_{array_task}" for array_task in _tasks(task))}
+            names |= {array, *(f"{array}_{array_task}" for array_task in _task_indices(task))}
         for name in names:
             parts.setdefault(name, []).append(record)
-    return {slurm_id: _together(some) for slurm_id, some in parts.items()}
+    return {slurm_id: _leading_record(some) for slurm_id, some in parts.items()}
 
 
 def from_sacct(text: str) -> dict[str, SlurmRecord]:
@@ -192,12 +202,16 @@ def from_sacct(text: str) -> dict[str, SlurmRecord]:
                 "CANCELLED" if word == "PREEMPTED" else word, signal=_signal_of(code)
             )  # the last life: nothing came after it
             whole, _, task = job.partition("_")
-            names = {job, re.split(r"[_+]", job)[0], *(f"{whole}_{array_task}" for array_task in _tasks(task))}
+            names = {
+                job,
+                re.split(r"[_+]", job)[0],
+                *(f"{whole}_{array_task}" for array_task in _task_indices(task)),
+            }
             if not task and record.state != "CANCELLED":
                 names.discard(f"{whole}_{_ALL}")  # a task that accounting does not know as such yet
             for name in names:
                 parts.setdefault(name, []).append(record)
-    return {slurm_id: _together(some) for slurm_id, some in parts.items()}
+    return {slurm_id: _leading_record(some) for slurm_id, some in parts.items()}
 
 
 def _signal_of(code: str) -> int:
@@ -210,7 +224,7 @@ def _signal_of(code: str) -> int:
     return status & 0x7F
 
 
-def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
+def _select_records(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
     """Select the records that speak for `ids`, those of a whole array where a task has none."""
     named = {
         slurm_id: slurm_id if slurm_id in records_by_id else f"{slurm_id.partition('_')[0]}_{_ALL}"
@@ -219,7 +233,7 @@ def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dic
     return {slurm_id: records_by_id[name] for slurm_id, name in named.items() if name in records_by_id}
 
 
-def _tasks(text: str) -> list[str]:
+def _task_indices(text: str) -> list[str]:
     """Return the indices of tasks from `7` or `[0-2,5%4]`; `*` where Slurm names none."""
     numbers: list[str] = []
     for part in text.strip("[]").partition("%")[0].split(","):
@@ -229,7 +243,7 @@ def _tasks(text: str) -> list[str]:
     return numbers or [_ALL]
 
 
-def _wholes(ids: Iterable[str]) -> str:
+def _join_ids(ids: Iterable[str]) -> str:
     """Join ids for `--jobs`; an array is queried as one."""
     return ",".join(dict.fromkeys(slurm_id.partition("_")[0] for slurm_id in ids))
 
@@ -239,9 +253,9 @@ def chain_state(states: Sequence[str]) -> str:
     for word in ("running", "completed"):
         if word in states:
             return word
-    if waiting := [state for state in states if state.startswith(WAITING)]:
+    if waiting := [state for state in states if state.startswith(WAITING_STATES)]:
         return waiting[0]
-    ran = [state for state in states if NEVER not in state]
+    ran = [state for state in states if NEVER_REASON not in state]
     return (ran or list(states))[-1]
 
 
@@ -250,32 +264,32 @@ def slurm_error(what: str, ran: CommandResult, shell: Shell) -> NewskillsError:
     last_lines = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
     if ran.code == 127:
         return ConfigError(f"There is no {what} on {shell.name}: it cannot submit to Slurm.")
-    if ran.code == KILLED:
+    if ran.code == KILLED_EXIT_CODE:
         return RemoteError(
             f"{what} got no answer on {shell.name}: the Slurm controller is slow or down. Try again."
         )
     return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {last_lines}")
 
 
-def _squeue(ids: Iterable[str]) -> ShellCall:
+def _squeue_call(ids: Iterable[str]) -> ShellCall:
     fields = ",".join(f"{field}:|" for field in SQUEUE_FIELDS)
-    what = ("--states=all", "--array", "--noheader", f"--jobs={_wholes(ids)}", f"--Format={fields}")
-    return ShellCall(argv=(*_limited(SQUEUE_SECONDS), "squeue", *what))
+    what = ("--states=all", "--array", "--noheader", f"--jobs={_join_ids(ids)}", f"--Format={fields}")
+    return ShellCall(argv=(*_timeout_prefix(SQUEUE_SECONDS), "squeue", *what))
 
 
-def _sacct(ids: Iterable[str], *more: str) -> ShellCall:
-    what = ("-X", "--noheader", "--parsable2", f"--jobs={_wholes(ids)}", "--format=JobID,State,ExitCode", *more)
-    return ShellCall(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
+def _sacct_call(ids: Iterable[str], *more: str) -> ShellCall:
+    what = ("-X", "--noheader", "--parsable2", f"--jobs={_join_ids(ids)}", "--format=JobID,State,ExitCode", *more)
+    return ShellCall(argv=(*_timeout_prefix(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
 
 
-def _limited(seconds: int) -> tuple[str, ...]:
+def _timeout_prefix(seconds: int) -> tuple[str, ...]:
     return ("timeout", "--signal=KILL", str(seconds))
 
 
 def _query_preemption(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
     """Return records that say why jobs wait again: accounting keeps their earlier lives as lines of their own
     (-D)."""
-    ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
+    ran = shell.run_all([_sacct_call(waiting, "--duplicates")])[0]
     lives = [line.split("|")[:2] for line in ran.out.splitlines()] if ran.code == 0 else []
     preempted = {}
     for slurm_id, record in waiting.items():
@@ -289,5 +303,5 @@ def _query_preemption(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[
     return preempted
 
 
-def _together(some: Sequence[SlurmRecord]) -> SlurmRecord:
-    return min(some, key=lambda record: RANK.index(record.word().split()[0]))
+def _leading_record(some: Sequence[SlurmRecord]) -> SlurmRecord:
+    return min(some, key=lambda record: STATE_RANK.index(record.word().split()[0]))

@@ -13,17 +13,17 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.launch.clusters.names import LONGEST
-from newskills.launch.executors.slurm_script import TROUBLE, Options, log_pattern, sbatch_lines
-from newskills.launch.job_script import quote, resource
+from newskills.launch.clusters.names import MAX_NAME_CHARS
+from newskills.launch.executors.slurm_script import CONTROLLER_TROUBLE, Options, log_pattern, sbatch_lines
+from newskills.launch.job_script import quote, read_bash_resource
 from newskills.launch.machines.shell import Shell
 from newskills.launch.place import JobFolder, PendingJob
 
 SBATCH_SECONDS, SQUEUE_SECONDS = 120, 60
 """After which Slurm's commands are not waited for any longer."""
-LOOKS = (1, 2, 4, 8, 15, 30, 60)
+LOOK_PAUSES = (1, 2, 4, 8, 15, 30, 60)
 """Pauses before each look for a job that sbatch has not confirmed. Three answers without it are enough."""
-_OWN = ("job-name", "output")
+_OWN_OPTIONS = ("job-name", "output")
 
 
 class ArrayBatch(Struct, frozen=True):
@@ -41,7 +41,9 @@ def array_size(shell: Shell) -> int:
     return max(1, int(match[1]) - 1) if ran.code == 0 and match else 1
 
 
-def alike(jobs: Sequence[PendingJob], requests: Sequence[list[Options]], *, any_end: bool) -> list[list[int]]:
+def group_alike_jobs(
+    jobs: Sequence[PendingJob], requests: Sequence[list[Options]], *, any_end: bool
+) -> list[list[int]]:
     """Return lists of numbers of jobs that could be tasks of one array, each list after those that it depends on.
 
     They ask for the same (`requests`: options of each group of each job), have as many copies, and wait for the same
@@ -53,14 +55,14 @@ def alike(jobs: Sequence[PendingJob], requests: Sequence[list[Options]], *, any_
     for number, job in enumerate(jobs):
         levels.append(max((levels[numbers[name]] + 1 for name in job.needs), default=0))
         groups = requests[number]
-        same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN)
+        same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN_OPTIONS)
         waits = (bool(job.needs or job.after),) if any_end else (job.needs, job.after)
         key = (levels[number], same, job.job.copies, waits) if len(groups) == 1 else (levels[number], number)
         groups_alike.setdefault(key, []).append(number)
     return sorted(groups_alike.values(), key=lambda some: levels[some[0]])
 
 
-def batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch]:
+def array_batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch]:
     """Split each of `groups` into arrays of at most `size` tasks."""
     batch_list: list[ArrayBatch] = []
     arrays = 0
@@ -75,7 +77,7 @@ def batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch]:
 def array_text(options: Options, jobs: Sequence[PendingJob], place: str, array: int) -> str:
     """Return the content of array.sh. `options`: of the first of these jobs; place: the experiment's folder."""
     folder = f"{place}/.arrays/{array}"
-    name = f"{options['job-name'][: LONGEST - 6]}+{len(jobs) - 1}"
+    name = f"{options['job-name'][: MAX_NAME_CHARS - 6]}+{len(jobs) - 1}"
     head = sbatch_lines([{**options, "job-name": name, "output": f"{log_pattern(folder)}/%A_%a.log"}])
     names = "".join(f"    {quote(job.job.name)}\n" for job in jobs)
     return "\n".join(["#!/bin/bash", *head, _ARRAY.format(names=names, place=quote(place), array=array)])
@@ -104,9 +106,10 @@ class SlurmSubmission:
         ConfigError."""
         lines = [
             f"root={quote(place)}",
-            f"controller_trouble={quote(TROUBLE)}",
-            f"sbatch_seconds={SBATCH_SECONDS} squeue_seconds={SQUEUE_SECONDS} looks='{' '.join(map(str, LOOKS))}'",
-            resource("slurm_keep") + resource("slurm_submit"),
+            f"controller_trouble={quote(CONTROLLER_TROUBLE)}",
+            f"sbatch_seconds={SBATCH_SECONDS} squeue_seconds={SQUEUE_SECONDS} "
+            f"looks='{' '.join(map(str, LOOK_PAUSES))}'",
+            read_bash_resource("slurm_keep") + read_bash_resource("slurm_submit"),
             f"keep_only {' '.join(self._kept)}",
             f"mkdir -p -- {' '.join(quote(folder.logs) for folder in self._folders)} || exit 1",
             f"forget {' '.join(quote(folder.path) for folder in self._folders)}",

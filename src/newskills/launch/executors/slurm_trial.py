@@ -23,7 +23,7 @@ Options = Mapping[str, str]
 """Of one group: option of sbatch without its dashes → value."""
 
 _BUSY = re.compile(r"busy|down, drained|DOWN, DRAINED|not available at this time", re.ASCII)
-_ENDLESS = ("infinite", "unlimited", "-1")
+_UNLIMITED_WORDS = ("infinite", "unlimited", "-1")
 _NOISE = re.compile(r"^sbatch: (?:error: |fatal: )?|^allocation failure: ", re.ASCII)
 
 
@@ -38,7 +38,7 @@ class Partition(Struct, frozen=True):
         return sum(count for there, count in self.nodes.items() if there >= gpus)
 
 
-def partitions(shell: Shell) -> dict[str, Partition]:
+def read_partitions(shell: Shell) -> dict[str, Partition]:
     """Return name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
     ran = shell.run(["sinfo", "--all", "--noheader", "--format=%P|%l|%D|%G"])
     partitions_by_name: dict[str, Partition] = {}
@@ -46,12 +46,12 @@ def partitions(shell: Shell) -> dict[str, Partition]:
         name, limit, count, gres = (*line.split("|", 3), "", "", "")[:4]
         for key in {name.removesuffix("*"), "" if name.endswith("*") else name.removesuffix("*")}:
             partition = partitions_by_name.setdefault(key, Partition(limit, {}))
-            gpus = _gpus(gres)
+            gpus = _gpu_count(gres)
             partition.nodes[gpus] = partition.nodes.get(gpus, 0) + (int(count) if count.isdigit() else 0)
     return partitions_by_name
 
 
-def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str:
+def partition_problem(options: Options, cluster_partitions: Mapping[str, Partition]) -> str:
     """Return why no partition that a group asks for can ever run it; empty where one can, or nothing is known of
     them."""
     named = options.get("partition", "")
@@ -64,7 +64,7 @@ def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str
             return ""
     wanted = [cluster_partitions[name] for name in names]
     what = f"partition '{named}'" if named else "the default partition"
-    gpus, nodes = _number(options.get("gpus-per-node", "0")), _number(options.get("nodes", "1"))
+    gpus, nodes = _least_number(options.get("gpus-per-node", "0")), _least_number(options.get("nodes", "1"))
     most = max(max(partition.nodes, default=0) for partition in wanted)
     if gpus > most:
         return f"{gpus} GPUs per node are too many: nodes of {what} have {most or 'none'}"
@@ -88,22 +88,22 @@ def try_scripts(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple
     ran = shell.run(["bash", "-s"], stdin="\n".join([_TRY, *lines, ""]))
     marks = list(re.finditer(r"^=(\d+) (\d+)\n", ran.out, re.MULTILINE))
     if len(marks) != len(texts):
-        raise ConfigError(f"sbatch --test-only does not run on {shell.name}: {_last(ran)}")
+        raise ConfigError(f"sbatch --test-only does not run on {shell.name}: {_last_reason(ran)}")
     starts = [0, *(mark.end() for mark in marks)]
     sections = [ran.out[start : mark.start()] for start, mark in zip(starts, marks, strict=False)]
     return [
-        ("", False) if mark[2] == "0" else (_reason(text), not _BUSY.search(text))
+        ("", False) if mark[2] == "0" else (_sbatch_reason(text), not _BUSY.search(text))
         for text, mark in zip(sections, marks, strict=True)
     ]
 
 
-def _gpus(gres: str) -> int:
+def _gpu_count(gres: str) -> int:
     """Return the number of GPUs in `gres`: `gpu:h100:8(S:0-1),shard:4` → 8."""
     counts = [re.match(r"gpu(?::[^:(,]+)?:(\d+)", part) for part in re.sub(r"\([^)]*\)", "", gres).split(",")]
     return sum(int(match[1]) for match in counts if match)
 
 
-def _number(text: str) -> int:
+def _least_number(text: str) -> int:
     """Return the least number of `4`, `h100:8` or `2-4`; 0 for text that only sbatch understands."""
     match = re.fullmatch(r"(?:[\w.-]+:)?(\d{1,9})(?:-\d+)?", text.strip(), re.ASCII)
     if match:
@@ -112,7 +112,7 @@ def _number(text: str) -> int:
 
 
 def _seconds(limit: str, unclear: float) -> float:
-    if limit.strip().lower() in _ENDLESS:
+    if limit.strip().lower() in _UNLIMITED_WORDS:
         return math.inf
     try:
         return seconds_of(limit.strip())
@@ -120,15 +120,15 @@ def _seconds(limit: str, unclear: float) -> float:
         return unclear
 
 
-def _reason(text: str) -> str:
+def _sbatch_reason(text: str) -> str:
     """Join the complaints of sbatch in one line; a plugin of the site says more than the last of them."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     reasons = [line for line in lines if _NOISE.match(line)] or lines[-1:] or ["no reason given"]
     return re.sub(r"[^\x20-\x7e]", " ", "; ".join(dict.fromkeys(_NOISE.sub("", line) for line in reasons)))[:300]
 
 
-def _last(ran: CommandResult) -> str:
-    return _reason(ran.err or ran.out)
+def _last_reason(ran: CommandResult) -> str:
+    return _sbatch_reason(ran.err or ran.out)
 
 
 _TRY = """\

@@ -17,7 +17,7 @@ from newskills.launch.machines.shell import CommandResult
 
 LOOP = 'while IFS= read -r -d "" job; do eval "$job"; done'
 """What the bash is started with; a NUL ends each piece. It ends when its stdin does."""
-_GRACE = 2.0
+_GRACE_SECONDS = 2.0
 
 
 class RemoteBashEnded(Exception):
@@ -40,7 +40,7 @@ class RemoteBash:
             bufsize=0,
             start_new_session=True,  # Ctrl-C is for us: what runs there may have to be cancelled over this very line
         )
-        self._finalizer = weakref.finalize(self, _end, self._process)
+        self._finalizer = weakref.finalize(self, _end_process, self._process)
 
     def alive(self) -> bool:
         return self._finalizer.alive and self._process.poll() is None
@@ -63,7 +63,7 @@ class RemoteBash:
         except BaseException:
             self.close()
             raise
-        out, err = (_frames(text, nonce.encode()) for text in texts)
+        out, err = (_split_frames(text, nonce.encode()) for text in texts)
         return [
             CommandResult(code=code, out=text, err=errors)
             for (code, text), (_, errors) in zip(out, err, strict=True)
@@ -93,9 +93,9 @@ class RemoteBash:
                         continue
                     data = os.read(fd, 1 << 16)
                     texts[fd] += data
-                    if not data or _whole(texts[fd], mark, marks):
+                    if not data or _is_whole_mark(texts[fd], mark, marks):
                         selector.unregister(fd)
-                    if not data and not _whole(texts[fd], mark, marks):
+                    if not data and not _is_whole_mark(texts[fd], mark, marks):
                         raise self._ended(texts[process.stderr.fileno()])
         out, err = texts.values()
         return bytes(out), bytes(err)
@@ -103,7 +103,7 @@ class RemoteBash:
     def _ended(self, output: bytearray) -> RemoteBashEnded:
         assert self._process.stderr is not None
         try:
-            code = self._process.wait(_GRACE)
+            code = self._process.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:  # only its outputs are closed
             self._process.kill()
             code = self._process.wait()
@@ -122,12 +122,12 @@ def _write(fd: int, data: memoryview) -> int:
         return len(data)
 
 
-def _whole(text: bytearray, mark: bytes, marks: int) -> bool:
+def _is_whole_mark(text: bytearray, mark: bytes, marks: int) -> bool:
     """Return whether the last line is a whole mark, and the last of them."""
     return text.endswith(b"\n") and text.rfind(mark, len(text) - len(mark) - 8) >= 0 and text.count(mark) == marks
 
 
-def _frames(text: bytes, nonce: bytes) -> list[tuple[int, str]]:
+def _split_frames(text: bytes, nonce: bytes) -> list[tuple[int, str]]:
     """Split output into (exit code in a mark, what stands between it and the mark before)."""
     before, *parts = text.split(b"\n" + nonce + b" ")
     frames = []
@@ -138,12 +138,12 @@ def _frames(text: bytes, nonce: bytes) -> list[tuple[int, str]]:
     return frames
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     """Close stdin, which ends the loop; kill a process that does not end in time."""
     assert process.stdin is not None
     process.stdin.close()
     try:
-        process.wait(_GRACE)
+        process.wait(_GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

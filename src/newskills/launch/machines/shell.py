@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from newskills.base.errors import DataError, storage_error
-from newskills.base.replacing import replacement
+from newskills.base.replacing import replacing_file
 
 
 class ShellCall(Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class LocalMachine:
         return [os.path.exists(path) for path in paths]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
-        return [_text(path) for path in paths]
+        return [_read_text(path) for path in paths]
 
     def put(self, source: Path, target: str) -> CopyResult:
         return _copy(source, Path(target))
@@ -135,7 +135,7 @@ class LocalMachine:
                     if parent not in made:
                         (root / parent).mkdir(mode=0o700, exist_ok=True)
                         made.add(parent)
-                with replacement(root / name, durable=False) as file:
+                with replacing_file(root / name, durable=False) as file:
                     file.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise storage_error(error, error.filename or root) from error
@@ -173,7 +173,7 @@ def _run_here(call: ShellCall) -> CommandResult:
     )
 
 
-def _text(path: str) -> str | None:
+def _read_text(path: str) -> str | None:
     try:
         return Path(path).read_text("utf-8", "replace")
     except OSError:

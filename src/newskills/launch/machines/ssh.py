@@ -31,11 +31,11 @@ from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.clusters.names import is_variable
 from newskills.launch.machines.remote_bash import LOOP, RemoteBash, RemoteBashEnded
 from newskills.launch.machines.shell import CommandResult, CopyResult, LocalMachine, Shell, ShellCall
-from newskills.launch.machines.ssh_errors import QUIET, connection_error, last_line
+from newskills.launch.machines.ssh_errors import QUIET_HINT, connection_error, last_line
 
 __all__ = ["CommandResult", "CopyResult", "LocalMachine", "RemoteMachine", "Shell", "ShellCall", "shell_of"]
 
-PERSIST = 600
+PERSIST_SECONDS = 600
 """Seconds that the connection stays open after the last command, for the next `ns`."""
 CONNECT_TIMEOUT = 20
 """Seconds, unless the user's ssh config has another opinion."""
@@ -70,7 +70,7 @@ class RemoteMachine:
             raise ConfigError(f"ssh_tunnel: '{tunnel.host}' is not a host name.")
         self.name = f"{tunnel.user}@{tunnel.host}" if tunnel.user else tunnel.host
         self._tunnel = tunnel
-        self._options = _options(tunnel, environ)
+        self._options = _ssh_options(tunnel, environ)
         self._socket: Path | None = None
         self._connected = False
         self._bash: RemoteBash | None = None
@@ -85,7 +85,7 @@ class RemoteMachine:
     def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
         if not calls:
             return []
-        return self._batch([_line(call) for call in calls])
+        return self._batch([_bash_line(call) for call in calls])
 
     def exists(self, paths: Sequence[str]) -> list[bool]:
         if not paths:
@@ -154,7 +154,7 @@ class RemoteMachine:
         """
         there = _quote(folder)
         process = self.converse(f"mkdir -p -- {there} && exec tar -xzf - --no-same-owner -C {there}")
-        errors = process.communicate(_archive(texts))[0].decode(errors="replace")
+        errors = process.communicate(_tar_archive(texts))[0].decode(errors="replace")
         if process.returncode == _CONNECTION_FAILED:
             raise connection_error(self.name, errors)
         if process.returncode != 0:
@@ -291,7 +291,7 @@ class RemoteMachine:
             raise connection_error(self.name, err)
         if "is your shell clean" in err and (greeting := self.greeting()):
             raise RemoteError(
-                f"The login shell of {self.name} prints '{last_line(greeting).rstrip('.')}'.", hint=QUIET
+                f"The login shell of {self.name} prints '{last_line(greeting).rstrip('.')}'.", hint=QUIET_HINT
             )
         if done.returncode != 0:
             raise StorageError(
@@ -323,8 +323,8 @@ class RemoteMachine:
         """Ensure that a connection is open, ours or the one that the user's configuration shares."""
         if self._connected:
             return
-        ours = _socket(self._options, self._tunnel.host)
-        if shutil.which("ssh") and _listens(ours):
+        ours = _socket_path(self._options, self._tunnel.host)
+        if shutil.which("ssh") and _is_listening(ours):
             self._socket, self._connected = ours, True
             return
         config = self._read_ssh_config()
@@ -334,9 +334,9 @@ class RemoteMachine:
         else:
             self._socket = ours
             with waiting_lock(ours.with_suffix(".lock"), f"the connection to {self.name}", 120.0):
-                if not _listens(ours):
+                if not _is_listening(ours):
                     ours.unlink(missing_ok=True)  # of a connection that was killed; ssh would share nothing then
-                    settings = ["ControlMaster=yes", f"ControlPersist={PERSIST}", f"ControlPath={ours}"]
+                    settings = ["ControlMaster=yes", f"ControlPersist={PERSIST_SECONDS}", f"ControlPath={ours}"]
                     self._open(config, settings, "")
         self._connected = True
 
@@ -385,7 +385,7 @@ class RemoteMachine:
             raise connection_error(self.name, text)
 
 
-def _line(call: ShellCall) -> str:
+def _bash_line(call: ShellCall) -> str:
     """Return `call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")
@@ -412,7 +412,7 @@ def _rsync_quote(word: str) -> str:
     return "'" + word.replace("'", "''") + "'"
 
 
-def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
+def _ssh_options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
     """Return the options of ssh: never a terminal, a forwarding or a fixed command, whatever the user has for
     sessions by hand."""
     options = ["-T", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"]
@@ -435,7 +435,7 @@ def _config_file(environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _archive(texts: Mapping[str, str]) -> bytes:
+def _tar_archive(texts: Mapping[str, str]) -> bytes:
     """Return a compressed tar of these files and the folders that contain them."""
     import tarfile
 
@@ -455,7 +455,7 @@ def _archive(texts: Mapping[str, str]) -> bytes:
     return packed.getvalue()
 
 
-def _listens(path: Path) -> bool:
+def _is_listening(path: Path) -> bool:
     """Return whether an open connection of ours answers at the socket `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(5.0)
@@ -466,7 +466,7 @@ def _listens(path: Path) -> bool:
     return True
 
 
-def _socket(options: Sequence[str], host: str) -> Path:
+def _socket_path(options: Sequence[str], host: str) -> Path:
     """Return the path of the socket, the same for all `ns` of this user with the same options. Paths of sockets are
     short: 104 bytes at most."""
     name = hashlib.blake2b("\0".join([*options, host]).encode(), digest_size=8).hexdigest()

@@ -7,7 +7,7 @@ import re
 
 from newskills.base.errors import RemoteError
 
-QUIET = (
+QUIET_HINT = (
     "rsync reads that as its own data and fails: let ~/.bashrc (.zshenv, .cshrc) there print only in "
     "interactive sessions, after: [[ $- == *i* ]] || return"
 )

@@ -23,10 +23,10 @@ from newskills.base.http.blocking import open_url
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import RemoteMachine
 
-SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 """An answer may take so long: the dashboard of a busy head is slow."""
 TOKEN, TOKEN_FILE = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
-SLACK = 1e-4
+RESOURCE_SLACK = 1e-4
 """Ray keeps amounts of resources in ten-thousandths."""
 
 
@@ -37,7 +37,9 @@ class RayNode(Struct, frozen=True):
     resources: dict[str, float]
 
     def has(self, wanted: Mapping[str, float]) -> bool:
-        return all(self.resources.get(name, 0.0) + SLACK > amount for name, amount in wanted.items() if amount)
+        return all(
+            self.resources.get(name, 0.0) + RESOURCE_SLACK > amount for name, amount in wanted.items() if amount
+        )
 
 
 class RayApi:
@@ -100,7 +102,7 @@ class RayApi:
                     method=method,
                     body=text,
                     private=headers,
-                    timeout=SECONDS,
+                    timeout=TIMEOUT_SECONDS,
                     environ={},
                     redirects=0,
                 ) as answer:

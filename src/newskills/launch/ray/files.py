@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-PRIVATE = ".ray"
+PRIVATE_FOLDER = ".ray"
 """Folder in an experiment's folder, of these:"""
 PLAN, SECRETS, CANCELLED, SUBMISSION = "jobs.json", "secrets.json", "cancelled", "submission"
 
@@ -13,7 +13,7 @@ STATE, LIFE = "job.state", "job.life"
 FIRST_NODE = "NEWSKILLS_FIRST_NODE"
 """Variable of jobs over several nodes: the address of the first one."""
 
-WORDS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
+STATE_OF_WORD = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
 """Second word of job.exit → state."""
 
 
@@ -26,4 +26,4 @@ def node_folder(folder: str, rank: int) -> str:
 
 def has_ended(state: str) -> bool:
     """Return whether `state` of a job, with or without a reason in brackets, is its last."""
-    return state.partition(" (")[0] in WORDS.values()
+    return state.partition(" (")[0] in STATE_OF_WORD.values()

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 SHARED, MEMORY = "newskills", "shared-memory"
-GPU = "nvidia.com/gpu"
+GPU_RESOURCE = "nvidia.com/gpu"
 PORTS = {"gcs": 6379, "dashboard": 8265, "client": 10001}
 HEAD = {"cpu": "2", "memory": "8Gi"}
 """The supervisors of experiments run there, at some 200 MB each."""
@@ -36,16 +36,16 @@ class RayPods(Struct, frozen=True, kw_only=True):
     memory: str
 
 
-def manifest(pods: RayPods) -> dict[str, Any]:
+def cluster_manifest(pods: RayPods) -> dict[str, Any]:
     """Return the manifest of a Ray cluster; jobs run on workers only, since the head has no CPUs to give."""
-    size = {"cpu": str(pods.cpus), "memory": pods.memory, **({GPU: str(pods.gpus)} if pods.gpus else {})}
+    size = {"cpu": str(pods.cpus), "memory": pods.memory, **({GPU_RESOURCE: str(pods.gpus)} if pods.gpus else {})}
     ports = [{"name": name, "containerPort": port} for name, port in PORTS.items()]
     spec: dict[str, Any] = {
         "rayVersion": pods.ray_version,
         "authOptions": {"mode": "token"},
         "headGroupSpec": {
             "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},  # noqa: S104 - in the pod
-            "template": _template(pods, "ray-head", HEAD, {"ports": ports}),
+            "template": _pod_template(pods, "ray-head", HEAD, {"ports": ports}),
         },
         "workerGroupSpecs": [
             {
@@ -54,7 +54,7 @@ def manifest(pods: RayPods) -> dict[str, Any]:
                 "minReplicas": pods.workers if pods.most == pods.workers else 0,
                 "maxReplicas": pods.most,
                 "rayStartParams": {},
-                "template": _template(pods, "ray-worker", size, {}),
+                "template": _pod_template(pods, "ray-worker", size, {}),
             }
         ],
     }
@@ -63,7 +63,7 @@ def manifest(pods: RayPods) -> dict[str, Any]:
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": pods.name}, "spec": spec}
 
 
-def _template(pods: RayPods, name: str, size: dict[str, str], more: dict[str, Any]) -> dict[str, Any]:
+def _pod_template(pods: RayPods, name: str, size: dict[str, str], more: dict[str, Any]) -> dict[str, Any]:
     container = {
         "name": name,
         "image": pods.image,

@@ -17,7 +17,7 @@ from newskills import launch
 from newskills.launch.ray.files import LIFE
 
 SUPERVISOR = Path(launch.__file__).parent / "executors" / "supervisor.py"
-POLL = 0.2
+POLL_SECONDS = 0.2
 LOOK_AT_LIFE = 2.0
 SIGNALS = {"stop": signal.SIGTERM, "out of time": signal.SIGUSR2, "end": signal.SIGUSR1}
 """What a supervisor that is attached understands."""
@@ -53,7 +53,7 @@ class JobRunner:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    env={**environment(os.environ), **variables},
+                    env={**node_environment(os.environ), **variables},
                     start_new_session=True,
                 )
             finally:
@@ -62,7 +62,7 @@ class JobRunner:
                 self._process.send_signal(SIGNALS[word])
         looked = time.monotonic()
         while self._process.poll() is None:
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
             if time.monotonic() - looked > LOOK_AT_LIFE:
                 looked = time.monotonic()
                 if life_of(self.folder) > self.life:
@@ -85,7 +85,7 @@ def life_of(folder: str) -> int:
         return 0
 
 
-def environment(environ: Mapping[str, str]) -> dict[str, str]:
+def node_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the node's variables for the job, without those that make a process part of this Ray cluster, and with
     this Python first in PATH."""
     kept = {name: value for name, value in environ.items() if not name.startswith("RAY_")}

@@ -30,21 +30,21 @@ from newskills.launch.ray.files import (
     FIRST_NODE,
     LIFE,
     PLAN,
-    PRIVATE,
+    PRIVATE_FOLDER,
     SECRETS,
     STATE,
-    WORDS,
+    STATE_OF_WORD,
     has_ended,
     node_folder,
 )
 from newskills.launch.ray.runner import JobRunner
 
-POLL = 0.5
+POLL_SECONDS = 0.5
 LOOK_AROUND = 5.0
 """Seconds between two looks at what changes slowly: nodes, jobs of other experiments."""
-UNPLACED = 200
+MAX_UNPLACED_JOBS = 200
 """Jobs that wait for a node at the same time; the others wait here."""
-FENCE = 30.0
+FENCE_SECONDS = 30.0
 """Seconds until what ran on a lost node has surely seen that it may not go on, where it does not say so itself."""
 
 
@@ -95,13 +95,13 @@ class RayJob:
     def begin_life(self, number: int) -> None:
         """Write the job's new life on all of its nodes: what has a smaller number ends itself."""
         for rank in range(len(self.more) + 1):
-            _replace(Path(node_folder(self.folder, rank), LIFE), str(number))
+            _replace_file(Path(node_folder(self.folder, rank), LIFE), str(number))
 
     def become(self, state: str) -> None:
         """Write the state down, where it is new."""
         if state != self.state:
             self.state = state
-            _replace(Path(self.folder, STATE), state)
+            _replace_file(Path(self.folder, STATE), state)
 
     def mark(self) -> list[str]:
         """Return the words of job.exit, if it is there: code, state, why."""
@@ -113,21 +113,21 @@ class RayJob:
     def close(self, code: int, word: str, why: str) -> None:
         """Record the end of a job that cannot record it itself."""
         with contextlib.suppress(OSError):
-            _replace(Path(self.folder, "job.exit"), f"{code} {word} {why}")
-        self.become(WORDS[word])
+            _replace_file(Path(self.folder, "job.exit"), f"{code} {word} {why}")
+        self.become(STATE_OF_WORD[word])
 
 
 class RaySupervisor:
     """All jobs of an experiment."""
 
     def __init__(self, folder: Path) -> None:
-        plan = json.loads((folder / PRIVATE / PLAN).read_text("utf-8"))
+        plan = json.loads((folder / PRIVATE_FOLDER / PLAN).read_text("utf-8"))
         self.kind: str = plan["dependency_type"]
         self.lost_nodes: int = plan["lost_nodes"]
         self.jobs = [RayJob(**job) for job in plan["jobs"]]
         self.names = {job.name: job for job in self.jobs}
-        self.secrets = _taken(folder / PRIVATE / SECRETS)
-        self._cancelled = folder / PRIVATE / CANCELLED
+        self.secrets = _take_secrets(folder / PRIVATE_FOLDER / SECRETS)
+        self._cancelled = folder / PRIVATE_FOLDER / CANCELLED
         self._nodes: list[Mapping[str, float]] = []
         self._looked = -LOOK_AROUND
         self.stopping = 0
@@ -154,9 +154,9 @@ class RaySupervisor:
         """Wait a moment for results from Ray and handle them."""
         refs = {ref: job for job in self.jobs for ref in (job.run, job.place, *job.follows) if ref is not None}
         if not refs:
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
             return
-        ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=POLL)
+        ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=POLL_SECONDS)
         for ref in ready:
             job = refs[ref]
             if ref is job.place:
@@ -175,13 +175,13 @@ class RaySupervisor:
             return
         if why := self._obstacle(job):
             job.close(143, "cancelled", why)
-        elif not self._waits(job) and sum(other.place is not None for other in self.jobs) < UNPLACED:
+        elif not self._waits(job) and sum(other.place is not None for other in self.jobs) < MAX_UNPLACED_JOBS:
             job.life += 1
             job.begin_life(job.life)
             if job.more:
                 bundles = [{name: amount for name, amount in node.items() if amount} for node in job.nodes]
                 job.bundles = placement_group(bundles, strategy="STRICT_SPREAD")
-            job.runner, *job.followers = [_runner(job, rank) for rank in range(len(job.nodes))]
+            job.runner, *job.followers = [_start_runner(job, rank) for rank in range(len(job.nodes))]
             job.place = job.runner.node.remote()
             job.become("pending (resources)")
 
@@ -202,7 +202,7 @@ class RaySupervisor:
     def _passed(self, folder: str) -> bool:
         """Return whether a job of another experiment has come so far that this one need not wait for it any
         more."""
-        state = _state(folder)
+        state = _read_state(folder)
         word = state.partition(" (")[0]
         if self.kind == "after" and word == "running":
             return True
@@ -214,7 +214,7 @@ class RaySupervisor:
             if self.names[need].ended and self._forbids(self.names[need].state):
                 return f"its dependency {need} is {self.names[need].state}"
         for folder in job.after if time.monotonic() - job.looked > LOOK_AROUND else ():
-            word = _state(folder).partition(" (")[0]
+            word = _read_state(folder).partition(" (")[0]
             if has_ended(word) and self._forbids(word):
                 return f"its dependency {folder} is {word}"
         return ""
@@ -236,7 +236,7 @@ class RaySupervisor:
         job.run = job.runner.run.remote(variables)
         job.follows = [follower.run.remote(variables) for follower in job.followers]
         more = f" and {len(job.more)} more" if job.more else ""
-        _say(f"{job.name} runs on {node}{more}" + (f", life {job.life}" if job.life > 1 else ""))
+        _print_line(f"{job.name} runs on {node}{more}" + (f", life {job.life}" if job.life > 1 else ""))
         job.become("running")
 
     def _ran(self, job: RayJob) -> None:
@@ -251,9 +251,9 @@ class RaySupervisor:
             self._failed(job, lost)
             return
         self._release(job)
-        if word not in WORDS and job.overdue:
+        if word not in STATE_OF_WORD and job.overdue:
             word = "time"
-        if word not in WORDS:
+        if word not in STATE_OF_WORD:
             job.close(1, "failed", "job.sh left no mark of its end")
         elif word == "time" and job.copies and not job.cancels:
             job.copies -= 1
@@ -261,8 +261,8 @@ class RaySupervisor:
         elif job.overdue and not code:
             job.close(75, "time", "it did not stop in time")
         else:
-            job.become(WORDS[word])
-            _say(f"{job.name} {word}, exit code {code}" + (f": {why}" if why else ""))
+            job.become(STATE_OF_WORD[word])
+            _print_line(f"{job.name} {word}, exit code {code}" + (f": {why}" if why else ""))
 
     def _followed(self, job: RayJob, ref: Any) -> None:
         """Handle the end or the loss of one of its further nodes."""
@@ -280,13 +280,13 @@ class RaySupervisor:
         elif isinstance(error, ray.exceptions.RayActorError) and job.lost < self.lost_nodes:
             job.lost += 1
             job.begin_life(job.life + 1)
-            job.not_before = time.monotonic() + FENCE
+            job.not_before = time.monotonic() + FENCE_SECONDS
             job.become("requeued (its node was lost)")
-            _say(f"{job.name}: its node was lost ({type(error).__name__}); it begins again")
+            _print_line(f"{job.name}: its node was lost ({type(error).__name__}); it begins again")
         else:
             lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
             job.close(1, "failed", lines[-1].strip()[:300])
-            _say(f"{job.name} failed: {error}")
+            _print_line(f"{job.name} failed: {error}")
 
     def _release(self, job: RayJob) -> None:
         for runner in (job.runner, *job.followers):
@@ -302,7 +302,7 @@ class RaySupervisor:
         if job.place is not None:
             if time.monotonic() - job.looked > LOOK_AROUND:
                 job.looked = time.monotonic()
-                missing = _missing(job.nodes, self._nodes)
+                missing = _missing_resources(job.nodes, self._nodes)
                 job.become(f"pending ({missing})" if missing else "pending (resources)")
             return
         ran = time.monotonic() - job.began
@@ -331,7 +331,7 @@ class RaySupervisor:
                 job.close(143, "cancelled", "before it started")
 
 
-def _runner(job: RayJob, rank: int) -> Any:
+def _start_runner(job: RayJob, rank: int) -> Any:
     """Start an actor that takes what the job needs of that node."""
     wanted = job.nodes[rank]
     more = {name: amount for name, amount in wanted.items() if name not in ("CPU", "GPU", "memory")}
@@ -356,7 +356,7 @@ def _lost_follower(job: RayJob) -> Exception | None:
     """Return the RayActorError of a further node that does not answer any more, which the first may have noticed
     before Ray."""
     try:
-        ray.get([follower.node.remote() for follower in job.followers], timeout=FENCE)
+        ray.get([follower.node.remote() for follower in job.followers], timeout=FENCE_SECONDS)
     except ray.exceptions.GetTimeoutError as error:
         lost: Exception = ray.exceptions.ActorUnavailableError(str(error), None)
     except ray.exceptions.RayError as error:
@@ -366,7 +366,7 @@ def _lost_follower(job: RayJob) -> Exception | None:
     return lost
 
 
-def _missing(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str, float]]) -> str:
+def _missing_resources(wanted: Sequence[Mapping[str, float]], nodes: Sequence[Mapping[str, float]]) -> str:
     """Describe the resources that too few nodes have; empty where enough do."""
     for at, resources in enumerate(wanted):
         fitting = sum(all(node.get(name, 0) >= amount for name, amount in resources.items()) for node in nodes)
@@ -387,14 +387,14 @@ def _ended_itself(job: RayJob) -> bool:
         return False
 
 
-def _state(folder: str) -> str:
+def _read_state(folder: str) -> str:
     try:
         return Path(folder, STATE).read_text("utf-8", "replace").strip()
     except OSError:
         return "pending"
 
 
-def _taken(path: Path) -> dict[str, str]:
+def _take_secrets(path: Path) -> dict[str, str]:
     """Read the secrets and delete the file, so that nobody finds them in it afterwards."""
     try:
         values: dict[str, str] = json.loads(path.read_text("utf-8"))
@@ -404,13 +404,13 @@ def _taken(path: Path) -> dict[str, str]:
     return values
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace_file(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(f"{text}\n", "utf-8")
     new.rename(path)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{time.strftime('%F %T')} {text}\n")
     sys.stdout.flush()
 

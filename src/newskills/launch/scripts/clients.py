@@ -64,7 +64,7 @@ class ModelClientScript(JobScript):
 
     def build(self, context: Context) -> Script:
         argv = [*self.words(context), *self._model_words(context), *self._sandbox_words(context)]
-        argv += _options(self.wandb_parameters or {}, "wandb_")
+        argv += _option_words(self.wandb_parameters or {}, "wandb_")
         argv += _split(self.extra_arguments)
         keys = dict.fromkeys(name for server in self.servers for name in server_secrets(server, context))
         secrets = (*keys, *(sandbox_secrets(context) if self.sandbox else ()))
@@ -72,7 +72,7 @@ class ModelClientScript(JobScript):
         if self.requirements:
             setup.append(shlex.join([context.python, "-m", "pip", "install", *self.requirements]))
         return self._script(
-            around(argv, self.preprocess_cmd, self.postprocess_cmd),
+            wrap_command(argv, self.preprocess_cmd, self.postprocess_cmd),
             context,
             secrets=secrets,
             setup="\n".join(text for text in setup if text),
@@ -80,9 +80,9 @@ class ModelClientScript(JobScript):
 
     def _model_words(self, context: Context) -> list[Word]:
         count = max(len(self.servers), len(self.server_addresses_prehosted), len(self.model_names))
-        servers = _filled(self.servers, count)
-        prehosted = _filled(self.server_addresses_prehosted, count)
-        names, kinds = _filled(self.model_names, count), _filled(self.server_types, count)
+        servers = _fill_values(self.servers, count)
+        prehosted = _fill_values(self.server_addresses_prehosted, count)
+        names, kinds = _fill_values(self.model_names, count), _fill_values(self.server_types, count)
         words: list[Word] = []
         for index, server in enumerate(servers):
             if server is not None:
@@ -141,7 +141,7 @@ class GenerationClientScript(ModelClientScript):
             "chunk_ids": self.chunk_id,
             "generation_module": None if self.script == DEFAULT_SCRIPT else self.script,
         }
-        return [*ns_words(context, "generate"), *_options(options)]
+        return [*ns_words(context, "generate"), *_option_words(options)]
 
 
 @dataclass(eq=False)
@@ -154,7 +154,7 @@ class EvalScript(ModelClientScript):
     def words(self, context: Context) -> list[Word]:
         return [
             *ns_words(context, "eval"),
-            *_options({"benchmarks": self.benchmarks, "output_dir": self.output_dir}),
+            *_option_words({"benchmarks": self.benchmarks, "output_dir": self.output_dir}),
         ]
 
 
@@ -176,7 +176,10 @@ class SummarizeScript(JobScript):
         return ()
 
     def build(self, context: Context) -> Script:
-        options = [*_options({"benchmarks": self.benchmarks}), *_options(self.wandb_parameters, "wandb_")]
+        options = [
+            *_option_words({"benchmarks": self.benchmarks}),
+            *_option_words(self.wandb_parameters, "wandb_"),
+        ]
         words = (*ns_words(context, self.command), *options, *_split(self.extra_arguments))
         return self._script((*words, "--", self.results_dir), context)
 
@@ -192,11 +195,11 @@ class PrepareDataScript(JobScript):
 
     def build(self, context: Context) -> Script:
         splits = [f"--split={split}" for split in self.splits]
-        words = (*ns_words(context, "prepare_data"), *_options(self.settings), *splits)
+        words = (*ns_words(context, "prepare_data"), *_option_words(self.settings), *splits)
         return self._script((*words, "--", *self.benchmarks), context)
 
 
-def _options(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
+def _option_words(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
     """Return options `--name=value`; nothing for None, `--name` or `--no_name` for booleans."""
     words: list[Word] = []
     for name, value in values.items():
@@ -214,7 +217,7 @@ def _split(words: str | Iterable[str]) -> list[str]:
     return list(words)
 
 
-def _filled(values: Sequence[Any], count: int) -> list[Any]:
+def _fill_values(values: Sequence[Any], count: int) -> list[Any]:
     """Fill `values` up to `count`: a single one counts for all, missing ones are None."""
     if len(values) == 1:
         return list(values) * count
@@ -228,7 +231,7 @@ def _with_option(option: str, ref: Any) -> Word:
     return word
 
 
-def around(argv: Sequence[Word], before: str | None, after: str | None) -> tuple[Word, ...]:
+def wrap_command(argv: Sequence[Word], before: str | None, after: str | None) -> tuple[Word, ...]:
     """Wrap `argv` between two shell texts; the first failure ends it all. The words themselves are in no text."""
     if not before and not after:
         return tuple(argv)

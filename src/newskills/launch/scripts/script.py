@@ -27,7 +27,7 @@ from newskills.sandbox.config import Limits
 from newskills_sandbox.variables import BLOCK_NETWORK_VARIABLE, TOKEN_VARIABLE
 
 LOOPBACK = "127.0.0.1"
-FALSE = ("", "0", "false", "no", "off")
+FALSE_WORDS = ("", "0", "false", "no", "off")
 
 Inline = str | Sequence[str] | Callable[[], Any]
 _MARK = re.compile(r"\$\{NEWSKILLS_(HOST|PORT)_(\d+)\}")
@@ -295,7 +295,7 @@ class SandboxScript(JobScript):
 
     def build(self, context: Context) -> Script:
         env = self._variables()
-        network = ("--network",) if env.pop(BLOCK_NETWORK_VARIABLE, "1").lower() in FALSE else ()
+        network = ("--network",) if env.pop(BLOCK_NETWORK_VARIABLE, "1").lower() in FALSE_WORDS else ()
         serve = (context.python, "-m", "newskills", "sandbox", "serve", "--host", context.interface, *network)
         serve += ("--max_timeout", str(Limits().timeout))  # graders that run all tests of a problem at once
         if TOKEN_VARIABLE not in context.environ and not is_loopback(context.interface):
@@ -353,7 +353,7 @@ def _serve_words(spec: ServeSpec, own: str) -> tuple[tuple[Word, ...], ServeComm
     port, meeting = next(unused), next(unused)
     rank = next(number for number in itertools.count(8_000_000) if not any(str(number) in text for text in texts))
     master = f"node-{rank}.invalid"
-    made = serve_argv(_replaced(spec, port=port, node_rank=rank, master=master, master_port=meeting))
+    made = serve_argv(_replace_marks(spec, port=port, node_rank=rank, master=master, master_port=meeting))
     marks = {
         f"{master}:{meeting}": Ref(own, "meeting"),
         str(meeting): Ref(own, "meeting_port"),
@@ -361,16 +361,16 @@ def _serve_words(spec: ServeSpec, own: str) -> tuple[tuple[Word, ...], ServeComm
         str(rank): Ref(own, "rank"),
         str(port): Ref(own, "port"),
     }
-    return tuple(_marked(word, marks) for word in made.argv), made
+    return tuple(_mark_word(word, marks) for word in made.argv), made
 
 
-def _replaced(spec: ServeSpec, **changes: Any) -> ServeSpec:
+def _replace_marks(spec: ServeSpec, **changes: Any) -> ServeSpec:
     from msgspec.structs import replace
 
     return replace(spec, **changes)
 
 
-def _marked(word: str, marks: Mapping[str, Ref]) -> Word:
+def _mark_word(word: str, marks: Mapping[str, Ref]) -> Word:
     for mark, ref in marks.items():
         before, mark_part, after = word.partition(mark)
         if mark_part:

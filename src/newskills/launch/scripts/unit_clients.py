@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from newskills.base.plan import Script, Word
-from newskills.launch.job_script import resource
+from newskills.launch.job_script import read_bash_resource
 from newskills.launch.scripts.script import Context, JobScript
 
 _RUN_UNITS = """\
@@ -59,7 +59,7 @@ class EvalClientScript(JobScript):
         setups = dict.fromkeys([self.installation_command or "", *(script.setup for script in built)])
         env = {name: value for script in built for name, value in script.env.items()}
         return self._script(
-            ("bash", "-c", resource("await_child") + _RUN_UNITS, "bash", self.single_node_mode, *words),
+            ("bash", "-c", read_bash_resource("await_child") + _RUN_UNITS, "bash", self.single_node_mode, *words),
             context,
             env=env,
             secrets=tuple(dict.fromkeys(name for script in built for name in script.secrets)),

@@ -22,16 +22,16 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Cause, Ledger, Number, Outcome, Row
-from newskills.base.stats import Interval, mean_interval, wilson
+from newskills.base.stats import Interval, mean_interval, wilson_interval
 from newskills.metrics.counting import votes
-from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
+from newskills.metrics.counting.tally import AVERAGE_MODE, Tally, mean_of
 
 T = TypeVar("T")
 Scores = Mapping[str, float | None]
 """Name → score of one sample, 0–1; None or absent = unscored."""
 
-REWARD = "reward_model_score"
-VOTE = "_vote"
+REWARD_FIELD = "reward_model_score"
+VOTE_FIELD = "_vote"
 """Field of a record in memory: the text that answers of one vote share, where those who read the records know it."""
 COMMON_FIELDS: Mapping[str, Any] = {
     "id": Any,
@@ -44,7 +44,7 @@ COMMON_FIELDS: Mapping[str, Any] = {
     "num_answer_tokens": int | float | None,
     "generation_start_time": int | float | None,
     "generation_end_time": int | float | None,
-    REWARD: int | float | None,
+    REWARD_FIELD: int | float | None,
 }
 OUTCOMES: Mapping[str, Outcome] = {outcome: outcome for outcome in get_args(Outcome)}
 DEFAULT_CAUSES: Mapping[Outcome, Cause | None] = {
@@ -57,7 +57,7 @@ NO_ANSWER = "no_answer"
 FAMILIES = ("pass", "majority", "rm_best", "rm_majority")
 _CLOCK_DIGITS = 6
 """Seconds since 1970 hold no more, and a whole number of them must not fall below itself."""
-TOKENS = {"reasoning_tokens": "num_reasoning_tokens", "answer_tokens": "num_answer_tokens"}
+TOKEN_FIELDS = {"reasoning_tokens": "num_reasoning_tokens", "answer_tokens": "num_answer_tokens"}
 
 
 class Counts(Struct, kw_only=True):
@@ -137,7 +137,7 @@ class ScoreMetric(ABC):
         answer = self.answer(record)
         if answer is None:
             return None
-        voted: str | None = record.get(VOTE, answer)
+        voted: str | None = record.get(VOTE_FIELD, answer)
         return voted
 
     def update(self, predictions: Sequence[Row]) -> None:
@@ -149,7 +149,7 @@ class ScoreMetric(ABC):
                 f"earlier ones have {self._samples}."
             )
         self._problems += 1
-        if self._samples == 1 and predictions[0].get(REWARD) is None:
+        if self._samples == 1 and predictions[0].get(REWARD_FIELD) is None:
             self._update_one(predictions[0])
             return
         self._all_alone = False
@@ -157,7 +157,7 @@ class ScoreMetric(ABC):
         scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
         answers = [self.answer(record) for record in predictions]
         voted = [self.vote(record) for record in predictions]
-        rewards = [record.get(REWARD) for record in predictions]
+        rewards = [record.get(REWARD_FIELD) for record in predictions]
         self._endings.update(map(self.ending, predictions, scores, answers))
         self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
         self._has_answers = self._has_answers or any(self.answer_key in record for record in predictions)
@@ -165,7 +165,7 @@ class ScoreMetric(ABC):
         for name in dict.fromkeys(chain.from_iterable(scores)):
             samples = tuple([score.get(name) for score in scores])
             if samples not in values_of_samples:
-                values_of_samples[samples] = together(samples, voted, rewards)
+                values_of_samples[samples] = family_values(samples, voted, rewards)
             self._tally(name).add(samples, values_of_samples[samples])
         if self.compute_no_answer:
             self._count_missing(answers, lost)
@@ -245,7 +245,7 @@ class ScoreMetric(ABC):
         alone, self._alone = self._alone, {}
         for (name, score, lacks_answer), problems in alone.items():
             if name != NO_ANSWER:
-                values = together((score,), [None if lacks_answer else ""], [None])
+                values = family_values((score,), [None if lacks_answer else ""], [None])
             elif score is None:
                 values = {"pass": []}
             else:
@@ -260,7 +260,7 @@ class ScoreMetric(ABC):
         for mode, family, k in self._modes():
             row_numbers = numbers.get(mode, {})
             row = self._common() | {name: number.value for name, number in row_numbers.items()}
-            if family == AVERAGE:
+            if family == AVERAGE_MODE:
                 row |= {f"{name}_statistics": by_k[k] for name, by_k in statistics.items() if k in by_k}
             modes[mode] = row | self._beyond(row_numbers)
         return modes
@@ -268,14 +268,15 @@ class ScoreMetric(ABC):
     def numbers(self) -> dict[str, dict[str, Number]]:
         order = self._scored() + [NO_ANSWER] * (self._has_answers and NO_ANSWER in self._tallies)
         by_score = {
-            name: {family: self._tallies[name].values(family) for family in (*FAMILIES, AVERAGE)} for name in order
+            name: {family: self._tallies[name].values(family) for family in (*FAMILIES, AVERAGE_MODE)}
+            for name in order
         }
         if NO_ANSWER in by_score:
             by_score[NO_ANSWER] |= dict.fromkeys(FAMILIES, by_score[NO_ANSWER]["pass"])
         total = self._problems * self._samples
         return {
             mode: {
-                name: percent(by_score[name][family][k], total - self._tallies[name].scored, self.interval)
+                name: percent_number(by_score[name][family][k], total - self._tallies[name].scored, self.interval)
                 for name in order
                 if k in by_score[name][family]
             }
@@ -305,7 +306,7 @@ class ScoreMetric(ABC):
         """Return (mode, family, k) in the order of metrics.json."""
         n = self._samples
         modes = [(f"pass@{k}", "pass", k) for k in range(1, n + 1)]
-        modes += [(f"pass@1[avg-of-{k}]", AVERAGE, k) for k in range(2, n + 1)]
+        modes += [(f"pass@1[avg-of-{k}]", AVERAGE_MODE, k) for k in range(2, n + 1)]
         if not self._has_answers:
             return modes
         modes += [(f"majority@{k}", "majority", k) for k in range(2, n + 1)]
@@ -317,7 +318,7 @@ class ScoreMetric(ABC):
 
     def _scored(self) -> list[str]:
         """Return the names of the scores."""
-        return [name for name in self._tallies if name != NO_ANSWER and name not in TOKENS]
+        return [name for name in self._tallies if name != NO_ANSWER and name not in TOKEN_FIELDS]
 
     def _common(self) -> Row:
         row: Row = {"num_entries": self._problems}
@@ -360,7 +361,7 @@ class ScoreMetric(ABC):
         if counted:
             self._tokens[len(counted)] += sum(counted)
             self._with_tokens += 1
-        for name, field in TOKENS.items():
+        for name, field in TOKEN_FIELDS.items():
             if any(field in record for record in predictions):
                 self._tally(name).add([record.get(field) for record in predictions], {})
 
@@ -372,7 +373,7 @@ class ScoreMetric(ABC):
 
     def ending(self, record: Row, scores: Scores, answer: str | None) -> tuple[Outcome, Cause | None]:
         """Return the record's own outcome and its cause; else what its fields tell."""
-        outcome = _outcome(record)
+        outcome = _record_outcome(record)
         if outcome is not None:
             return outcome, record.get("outcome_cause") or DEFAULT_CAUSES[outcome]
         names = [name for name in self.headline if name in scores]
@@ -396,7 +397,7 @@ def _cause_of_no_score(record: Row) -> Cause:
     return "grader"
 
 
-def together(
+def family_values(
     samples: Sequence[float | None], answers: votes.Answers, rewards: Sequence[float | None]
 ) -> dict[str, Sequence[float]]:
     """Return family → the problem's values for k = 1, 2, … scored samples."""
@@ -404,7 +405,7 @@ def together(
     if len(scores) < len(samples):
         kept = [i for i, score in enumerate(samples) if score is not None]
         answers, rewards = [answers[i] for i in kept], [rewards[i] for i in kept]
-    values = {"pass": votes.passes(scores), "majority": votes.majority(answers, scores)}
+    values = {"pass": votes.pass_at_each_k(scores), "majority": votes.majority_at_each_k(answers, scores)}
     if rewards.count(None) < len(rewards):
         values["rm_best"] = votes.rewarded_best(answers, scores, rewards)
         values["rm_majority"] = votes.rewarded_majority(answers, scores, rewards)
@@ -422,13 +423,13 @@ def is_lost(record: Row) -> bool:
     A record of others tells so by `error` without any generated token. Where only a judge failed, the grader's
     verdict holds.
     """
-    outcome = _outcome(record)
+    outcome = _record_outcome(record)
     if outcome is not None:
         return bool(outcome == "unscored" and record.get("outcome_cause") != "judge")
     return bool(record.get("error")) and not record.get("num_generated_tokens")
 
 
-def _outcome(record: Row) -> Outcome | None:
+def _record_outcome(record: Row) -> Outcome | None:
     """Return the outcome as our own engine wrote it; data sets may use the name for something else."""
     outcome = record.get("outcome")
     if not isinstance(outcome, str):
@@ -436,7 +437,7 @@ def _outcome(record: Row) -> Outcome | None:
     return OUTCOMES.get(outcome)
 
 
-def percent(
+def percent_number(
     values: Mapping[float, int],
     unscored: int,
     interval_of: Callable[[Mapping[float, int]], Interval] = mean_interval,
@@ -454,9 +455,9 @@ def percent(
     )
 
 
-def clustered(number: Number, problems: Number) -> Number:
+def clustered_number(number: Number, problems: Number) -> Number:
     """Return `number`, of parts of problems, with the interval of as many units as there are problems."""
-    low, high = wilson(number.value / 100, problems.n)
+    low, high = wilson_interval(number.value / 100, problems.n)
     return Number(
         value=number.value,
         low=100 * low,

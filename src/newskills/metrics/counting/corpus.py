@@ -13,7 +13,7 @@ from newskills.base.stats import Z95
 Sums = Sequence[float]
 
 
-def jackknife(counts: Sequence[Sums | None], score: Callable[[Sums], float]) -> Number | None:
+def jackknife_number(counts: Sequence[Sums | None], score: Callable[[Sums], float]) -> Number | None:
     """Return the score of the sums of columns, and its interval from leaving out each row in turn; None: no row."""
     rows = [row for row in counts if row]
     if not rows:

@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.base.stats import mean_std
 from newskills.metrics.counting.votes import ZERO_ONE
 
-AVERAGE = "average"
+AVERAGE_MODE = "average"
 
 
 class Tally:
@@ -72,14 +72,14 @@ class Tally:
     def values(self, family: str) -> dict[int, dict[float, int]]:
         """Return k → value of a problem → how many problems have it."""
         histograms: dict[int, dict[float, int]] = {}
-        for k, value, count in self._averages_by_k() if family == AVERAGE else self._values_by_k(family):
+        for k, value, count in self._averages_by_k() if family == AVERAGE_MODE else self._values_by_k(family):
             at = histograms.setdefault(k, {})
             at[value] = at.get(value, 0) + count
         return histograms
 
     def statistics(self) -> dict[int, Row]:
         """Return k → variation over runs and within problems, in the unit of the score; k ≥ 2."""
-        averages, deviations = self.values(AVERAGE), self._mean_deviations()
+        averages, deviations = self.values(AVERAGE_MODE), self._mean_deviations()
         statistics = {}
         for k in range(2, self.samples + 1):
             if k not in deviations:  # else a problem has two scores, and so two runs have one

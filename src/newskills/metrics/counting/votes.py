@@ -17,14 +17,14 @@ Answers = Sequence[str | None]
 ZERO_ONE = frozenset((0, 1))
 
 
-def passes(scores: Sequence[float]) -> Sequence[float]:
+def pass_at_each_k(scores: Sequence[float]) -> Sequence[float]:
     """Compute pass@k: unbiased for 0/1 scores, else the best of the first k."""
     if ZERO_ONE.issuperset(scores):
-        return _unbiased(len(scores), int(sum(scores)))
+        return _unbiased_pass_at_k(len(scores), int(sum(scores)))
     return list(accumulate(scores, max))
 
 
-def majority(answers: Answers, scores: Sequence[float]) -> Sequence[float]:
+def majority_at_each_k(answers: Answers, scores: Sequence[float]) -> Sequence[float]:
     """Compute majority@k: the average score of the most frequent (answer, score) pairs; 0 without an answer."""
     counts: dict[tuple[str, float], int] = {}
     most = tied = 0
@@ -75,5 +75,5 @@ def rewarded_majority(
 
 
 @lru_cache(maxsize=4096)
-def _unbiased(samples: int, correct: int) -> tuple[float, ...]:
+def _unbiased_pass_at_k(samples: int, correct: int) -> tuple[float, ...]:
     return tuple(pass_at_k(samples, correct, k) for k in range(1, samples + 1))

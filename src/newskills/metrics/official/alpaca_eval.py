@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import ScoreMetric, Scores, values_unless_lost
-from newskills.metrics.counting.tally import AVERAGE
+from newskills.metrics.counting.tally import AVERAGE_MODE
 from newskills.metrics.official.length_control import Game, GamedGame, length_controlled
 
 _DEVIATIONS = 1.96
@@ -65,7 +65,7 @@ class AlpacaEvalMetric(ScoreMetric):
         rates = [self._sample_win_rate(sample) for sample in range(self._samples)]
         for mode, family, k in self._modes():
             scored = [rate for rate in rates[:k] if rate is not None]
-            if scored and (k == 1 or family == AVERAGE):
+            if scored and (k == 1 or family == AVERAGE_MODE):
                 modes[mode] = {"length_controlled_winrate": _mean_number(scored), **modes[mode]}
         return modes
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import is_lost, percent
+from newskills.metrics.counting.base import is_lost, percent_number
 from newskills.metrics.generic import GenericMetric
 
 
@@ -49,6 +49,6 @@ class ArcMetric(GenericMetric):
         for k in range(1, self._samples + 1):
             shares = Counter(task[k - 1] for task in self._shares if len(task) >= k)
             if shares:
-                number = percent(shares, self._problems - shares.total(), self.interval)
+                number = percent_number(shares, self._problems - shares.total(), self.interval)
                 modes[f"pass@{k}"] = {"arc_score": number, **modes[f"pass@{k}"]}
         return modes

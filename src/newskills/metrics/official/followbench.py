@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap
+from newskills.base.stats import bootstrap_interval
 from newskills.metrics.counting.base import ScoreMetric, Scores, values_unless_lost
 
 _LEVELS = 5
@@ -52,7 +52,7 @@ class FollowBenchMetric(ScoreMetric):
         super().update(predictions)
         first = predictions[0]
         group = self._groups.setdefault((str(first["constraint_type"]), str(first["example"])), {})
-        group[int(first["level"])] = values_unless_lost(predictions, _satisfaction)
+        group[int(first["level"])] = values_unless_lost(predictions, _satisfied_shares)
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
@@ -62,7 +62,7 @@ class FollowBenchMetric(ScoreMetric):
             for name, statistic in figures.items():
                 value = statistic(groups)
                 if not math.isnan(value):
-                    low, high = bootstrap(groups, statistic, resamples=_RESAMPLES)
+                    low, high = bootstrap_interval(groups, statistic, resamples=_RESAMPLES)
                     unscored = self._problems * self._samples - self._tallies["satisfied"].scored
                     modes[mode][name] = Number(
                         value=value, low=low, high=high, n=len(groups), unscored=unscored, method="bootstrap"
@@ -126,7 +126,7 @@ def _levels_in_a_row(levels: Sequence[Satisfied | None]) -> float | None:
     return len(levels)
 
 
-def _satisfaction(record: Row) -> Satisfied | None:
+def _satisfied_shares(record: Row) -> Satisfied | None:
     if record.get("hard_satisfied") is None:
         return None
     return bool(record["hard_satisfied"]), float(record["soft_satisfied"])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from newskills.base.judgement import parse_confidence, structured_verdict
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import Scores, values_unless_lost
-from newskills.metrics.counting.tally import AVERAGE
+from newskills.metrics.counting.tally import AVERAGE_MODE
 from newskills.metrics.judged import JudgedMetric
 
 _BIN = 100
@@ -46,7 +46,7 @@ class ExamMetric(JudgedMetric):
         errors = [calibration_error([stated for stated in sample if stated]) for sample in samples]
         for mode, family, k in self._modes():
             errors_of_mode = [error for error in errors[:k] if error is not None]
-            if errors_of_mode and (k == 1 or family == AVERAGE):
+            if errors_of_mode and (k == 1 or family == AVERAGE_MODE):
                 value = 100 * math.fsum(errors_of_mode) / len(errors_of_mode)
                 missing = sum(stated is None for sample in samples[:k] for stated in sample)
                 modes[mode]["calibration_error"] = Number(

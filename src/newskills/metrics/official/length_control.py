@@ -59,11 +59,11 @@ def length_controlled(games: Sequence[Game], gamed: Sequence[GamedGame]) -> list
         for game, difference in zip(games, differences, strict=True)
         if game.preference is not None
     ]
-    _, of_difficulty, of_model = _fit(rows, _strength(rows))
+    _, of_difficulty, of_model = _fit_coefficients(rows, _choose_strength(rows))
     return [_logistic(of_difficulty * game.difficulty + of_model) for game in games]
 
 
-def _strength(rows: Sequence[_Row]) -> float:
+def _choose_strength(rows: Sequence[_Row]) -> float:
     """Return the strength whose fits best predict the folds that they have not seen."""
     losses = [0.0] * len(_STRENGTHS)
     folds = [(len(rows) - 1 - position) % _FOLDS for position in range(len(rows))]
@@ -72,7 +72,7 @@ def _strength(rows: Sequence[_Row]) -> float:
         unseen = [row for row, its_fold in zip(rows, folds, strict=True) if its_fold == fold]
         coefficients: Features = (0.0, 0.0, 0.0)
         for at, strength in enumerate(_STRENGTHS):
-            coefficients = _fit(seen, strength, coefficients)
+            coefficients = _fit_coefficients(seen, strength, coefficients)
             losses[at] += _mean_loss(unseen, coefficients)
     return _STRENGTHS[losses.index(min(losses))]
 
@@ -80,14 +80,14 @@ def _strength(rows: Sequence[_Row]) -> float:
 def _mean_loss(rows: Sequence[_Row], coefficients: Features) -> float:
     total = 0.0
     for features, preference, weight in rows:
-        share = min(max(_logistic(_product(features, coefficients)), _SMALLEST), 1 - _SMALLEST)
+        share = min(max(_logistic(_dot_product(features, coefficients)), _SMALLEST), 1 - _SMALLEST)
         total -= weight * (preference * math.log(share) + (1 - preference) * math.log(1 - share))
     if rows:
         return total / len(rows)
     return 0.0
 
 
-def _fit(rows: Sequence[_Row], strength: float, start: Features = (0.0, 0.0, 0.0)) -> Features:
+def _fit_coefficients(rows: Sequence[_Row], strength: float, start: Features = (0.0, 0.0, 0.0)) -> Features:
     """Fit coefficients that minimise |w|₁ + strength · Σ weight · loss, by Newton steps with soft thresholds."""
     coefficients = start
     value = _objective(rows, strength, coefficients)
@@ -158,7 +158,7 @@ def _penalised_step(
     return moved[0], moved[1], moved[2]
 
 
-def _product(first: Features, second: Features) -> float:
+def _dot_product(first: Features, second: Features) -> float:
     return first[0] * second[0] + first[1] * second[1] + first[2] * second[2]
 
 

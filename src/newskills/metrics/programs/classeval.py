@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, Scores, clustered, together, values_unless_lost
+from newskills.metrics.counting.base import NO_ANSWER, Scores, clustered_number, family_values, values_unless_lost
 from newskills.metrics.programs.base import SUSPICIOUS, ProgramMetric
 
 _CLASS, _METHOD = "class_success", "method_success"
@@ -38,7 +38,7 @@ class ClassEvalMetric(ProgramMetric):
         names = dict.fromkeys(name for record in predictions for name in record.get("test_classes") or ())
         for name in names:
             samples = values_unless_lost(predictions, partial(_class_passed, name=name))
-            self._tally(_METHOD).add(samples, together(samples, [None] * len(samples), [None] * len(samples)))
+            self._tally(_METHOD).add(samples, family_values(samples, [None] * len(samples), [None] * len(samples)))
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"is_correct": False, _FIELD: {}, self.answer_key: None}
@@ -48,7 +48,7 @@ class ClassEvalMetric(ProgramMetric):
         modes = super().numbers()
         for scores in modes.values():
             if _METHOD in scores and _CLASS in scores:
-                scores[_METHOD] = clustered(scores[_METHOD], scores[_CLASS])
+                scores[_METHOD] = clustered_number(scores[_METHOD], scores[_CLASS])
         return modes
 
 

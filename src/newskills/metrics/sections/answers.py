@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 from newskills.base.records import Row
 from newskills.metrics.counting.base import Scores
 from newskills.metrics.counting.corpus import Sums
-from newskills.metrics.sections.means import SectionMetric, SectionScore, macro
+from newskills.metrics.sections.means import SectionMetric, SectionScore, macro_mean
 
 _NAMES = ("em", "f1")
 
 
 def _macro_f1(sums: Mapping[str, Sums]) -> float:
-    return macro({section: (f1, count) for section, (_, f1, count) in sums.items()})
+    return macro_mean({section: (f1, count) for section, (_, f1, count) in sums.items()})
 
 
 def _macro_em(sums: Mapping[str, Sums]) -> float:
-    return macro({section: (em, count) for section, (em, _, count) in sums.items()})
+    return macro_mean({section: (em, count) for section, (em, _, count) in sums.items()})
 
 
 class AnswerSectionsMetric(SectionMetric):

@@ -12,7 +12,7 @@ from newskills.metrics.counting.corpus import Sums
 from newskills.metrics.sections.means import SectionMetric, SectionScore, section_means
 
 
-def balanced(sums: Mapping[str, Sums]) -> float:
+def balanced_mean(sums: Mapping[str, Sums]) -> float:
     """Return the mean over tasks of the mean over their right answers of how often each is given."""
     tasks: dict[str, list[float]] = {}
     for section, value in section_means(sums).items():
@@ -24,7 +24,7 @@ class BalancedMetric(SectionMetric):
     """`balanced_accuracy`: for each section the mean over its right answers, and the mean of the sections."""
 
     score_fields: ClassVar[Mapping[str, Any]] = {"expected_answer": Any}
-    composites: ClassVar[Mapping[str, SectionScore]] = {"balanced_accuracy": balanced}
+    composites: ClassVar[Mapping[str, SectionScore]] = {"balanced_accuracy": balanced_mean}
 
     def section(self, record: Row) -> str:
         return f"{super().section(record)}/{record['expected_answer']}"

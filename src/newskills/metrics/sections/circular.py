@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, Scores, percent, values_unless_lost
+from newskills.metrics.counting.base import NO_ANSWER, Scores, percent_number, values_unless_lost
 from newskills.metrics.counting.seeds import SeedMetric
 
 CIRCULAR = "circular_accuracy"
@@ -60,7 +60,7 @@ class GroupsMetric(SeedMetric):
         counted = Counter(value for value in values if value is not None)
         if not counted:
             return None
-        return percent(counted, values.count(None))
+        return percent_number(counted, values.count(None))
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"symbolic_correct": False, self.answer_key: None, "outcome": NO_ANSWER}

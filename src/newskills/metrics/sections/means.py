@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.counting.base import NO_ANSWER, REWARD, Scores, is_lost, together, values_unless_lost
+from newskills.metrics.counting.base import (
+    NO_ANSWER,
+    REWARD_FIELD,
+    Scores,
+    family_values,
+    is_lost,
+    values_unless_lost,
+)
 from newskills.metrics.counting.corpus import Sums, sections_jackknife
 from newskills.metrics.counting.seeds import SeedMetric
 
@@ -22,7 +29,7 @@ def section_means(sums: Mapping[str, Sums]) -> dict[str, float]:
     return {section: total / count for section, (total, count) in sums.items()}
 
 
-def macro(sums: Mapping[str, Sums]) -> float:
+def macro_mean(sums: Mapping[str, Sums]) -> float:
     """Return the plain mean of the sections' means."""
     means = section_means(sums)
     return 100.0 * math.fsum(means.values()) / len(means)
@@ -104,7 +111,7 @@ class SectionMetric(SeedMetric):
 class MacroMetric(SectionMetric):
     """`macro_accuracy`: the plain mean of the sections' accuracies, and of their pass@k and votes."""
 
-    composites: ClassVar[Mapping[str, SectionScore]] = {"macro_accuracy": macro}
+    composites: ClassVar[Mapping[str, SectionScore]] = {"macro_accuracy": macro_mean}
 
     def __init__(
         self,
@@ -123,9 +130,9 @@ class MacroMetric(SectionMetric):
             return
         values = values_unless_lost(predictions, self.value)
         voted = [self.vote(record) for record in predictions]
-        rewards = [record.get(REWARD) for record in predictions]
+        rewards = [record.get(REWARD_FIELD) for record in predictions]
         section = self.section(predictions[0])
-        for family, by_k in together(values, voted, rewards).items():
+        for family, by_k in family_values(values, voted, rewards).items():
             for k, value in enumerate(by_k, 1):
                 self._by_mode.setdefault((family, k), Counter())[section, (float(value), 1.0)] += 1
 
@@ -134,6 +141,6 @@ class MacroMetric(SectionMetric):
         for mode, family, k in self._modes():
             if (family, k) == ("pass", 1) or (family, k) not in self._by_mode:
                 continue
-            if (number := sections_jackknife(self._by_mode[family, k], macro)) is not None:
+            if (number := sections_jackknife(self._by_mode[family, k], macro_mean)) is not None:
                 numbers_by_mode.setdefault(mode, {})["macro_accuracy"] = number
         return numbers_by_mode

@@ -25,7 +25,7 @@ def _by_source(sums: Mapping[str, Sums]) -> dict[str, dict[str, float]]:
     return sources
 
 
-def f1(sums: Mapping[str, Sums]) -> float | None:
+def mean_f1(sums: Mapping[str, Sums]) -> float | None:
     """Return the mean over sources of the harmonic mean of both accuracies; None where no source has both kinds."""
     values = []
     for accuracies in _by_source(sums).values():
@@ -54,7 +54,7 @@ class ProcessBenchMetric(SectionMetric):
 
     score_fields: ClassVar[Mapping[str, Any]] = {"expected_answer": Any}
     composites: ClassVar[Mapping[str, SectionScore]] = {
-        "f1": f1,
+        "f1": mean_f1,
         **{f"{kind}_accuracy": partial(_mean_of_kind, kind) for kind in KINDS},
     }
 

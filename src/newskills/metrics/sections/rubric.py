@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import Scores, is_lost
-from newskills.metrics.counting.corpus import jackknife
+from newskills.metrics.counting.corpus import jackknife_number
 from newskills.metrics.counting.seeds import SeedMetric
 
 SCORE = "score"
@@ -44,7 +44,7 @@ class RubricMetric(SeedMetric):
 
     def figure(self, name: str, seed: int) -> Number | None:
         values = [samples[seed].get(name) for samples in self._values]
-        return jackknife([None if value is None else (value, 1.0) for value in values], _clipped_mean)
+        return jackknife_number([None if value is None else (value, 1.0) for value in values], _clipped_mean)
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"rubric_score": 0.0, "axis_scores": dict.fromkeys(prediction.get("axis_scores") or (), 0.0)}

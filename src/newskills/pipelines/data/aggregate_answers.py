@@ -68,7 +68,7 @@ def run(parsed: Parsed[AggregateAnswersOptions]) -> int:
 def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
     """Aggregate for Python, and return what was written, None for a dry run. Raises ConfigError, DataError,
     StorageError."""
-    from newskills.run.reporting.aggregation import AGGREGATED, FillOptions, extract_best, fill
+    from newskills.run.reporting.aggregation import AGGREGATED_FILE, FillOptions, extract_best, fill_answers
 
     options = parsed.options
     way = _way(options)
@@ -77,7 +77,7 @@ def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
     if options.mode == FILL and options.output_dir is None:
         raise ConfigError("--mode=fill needs a folder for the filled files.", hint="Add --output_dir=DIR.")
     target = folder if options.output_dir is None else Path(options.output_dir)
-    outputs = [target / AGGREGATED]
+    outputs = [target / AGGREGATED_FILE]
     if options.mode == FILL:
         outputs = [target / file.relative_to(folder) for file in files]
     if options.dry_run:
@@ -94,7 +94,7 @@ def result(parsed: Parsed[AggregateAnswersOptions]) -> AggregatedAnswers | None:
         keep_filled=options.ignore_if_not_none,
         verdict=options.fill_symbolic_correct,
     )
-    problems, records = fill(files, outputs, way, filling)
+    problems, records = fill_answers(files, outputs, way, filling)
     sys.stdout.write(
         f"{target}: {counted(len(files), 'file')}; changed: {counted(problems, 'problem')}, "
         f"{counted(records, 'record')}\n"

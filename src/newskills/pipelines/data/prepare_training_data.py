@@ -13,7 +13,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
-from newskills.base.reading.row_files import SUFFIXES, is_plain
+from newskills.base.reading.row_files import ROW_FILE_SUFFIXES, is_plain
 from newskills.base.store import open_for_reading, read_rows
 from newskills.base.tables import print_table
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
@@ -204,7 +204,7 @@ def _compared(options: PrepareTrainingDataOptions) -> tuple[ComparedProblems, ..
     comparisons = []
     for name in (part for text in options.decontaminate for part in text.split(",") if part):
         path = Path(name).expanduser()
-        if path.name.endswith(SUFFIXES):
+        if path.name.endswith(ROW_FILE_SUFFIXES):
             if not path.is_file():
                 raise DataError(f"There is no file {path}.")
             comparisons.append(ComparedProblems(name=name, texts=partial(_questions, path)))

@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.benchmark import Format, Source
 from newskills.base.errors import ConfigError, suggest
-from newskills.base.reading.row_files import PACKED
+from newskills.base.reading.row_files import COMPRESSED_SUFFIXES
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_json, write_rows
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
@@ -127,7 +127,7 @@ def rows_of_file(path: Path) -> Iterator[Row]:
 
     Raises DataError, ConfigError.
     """
-    suffix = path.with_suffix("").suffix if path.suffix in PACKED else path.suffix
+    suffix = path.with_suffix("").suffix if path.suffix in COMPRESSED_SUFFIXES else path.suffix
     if suffix not in FORMATS:
         raise ConfigError(
             f"{path}: expected a file that ends in {', '.join(FORMATS)}, optionally with .gz or .zst."

@@ -16,7 +16,7 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, describe_judges, evaluate, plan_evaluation
-from newskills.run.judging.generation import LOGS, UNIT, judge
+from newskills.run.judging.generation import LOGS_FOLDER, UNIT_PREFIX, judge
 from newskills.run.planning.plan import BenchmarkRun, PlannedUnit
 from newskills.run.planning.spec import RunSpec, Unit
 from newskills.run.planning.until import StopPlan, parse_until, random_order
@@ -60,14 +60,15 @@ def probe_judges(plan: EvaluationPlan, names: Sequence[str]) -> None:
     """Let the judges of these benchmarks read a few answers of one file each. Raises NewskillsError."""
     spec = plan.spec
     firsts = {
-        name: next(piece for piece in plan.judgements if piece.unit.name == f"{UNIT}{name}") for name in names
+        name: next(piece for piece in plan.judgements if piece.unit.name == f"{UNIT_PREFIX}{name}")
+        for name in names
     }
     pieces = [_at_once(_with_few_rows(piece, spec)) for piece in firsts.values()]
     notice(f"at most {PROBES} answers to {', '.join(names)} are judged")
     answers = [piece.unit for piece in plan.answers]
     judges = {name: spec.judges[name] for name in names}
     beside = describe_judges(spec.runs, answers, [piece.unit for piece in pieces])
-    logs = str(Path(spec.log_dir) / LOGS)
+    logs = str(Path(spec.log_dir) / LOGS_FOLDER)
     common = RunSpec(units=(), output_dir=logs, log_dir=logs, resume_with=spec.resume_with, beside=beside)
     result = judge(judges, pieces, common, complete=False)
     if result.exit_code:

@@ -18,7 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.run.harnesses.critpt import SERVICE, CritPtService, accuracy, batch, submit
+from newskills.run.harnesses.critpt import SERVICE_URL, CritPtService, service_accuracy, service_batch, submit
 
 
 class CritptOptions(Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class CritptOptions(Struct, frozen=True, kw_only=True):
     output_file: Annotated[str, doc("export: file for the batch; submit: file for the service's answer")]
     model_name: Annotated[str, doc("name of the model")] = "newskills"
     generation_config: Annotated[str, doc("JSON of settings to send with the batch (temperature, …)")] = ""
-    api_url: Annotated[str, doc("address of the service")] = SERVICE
+    api_url: Annotated[str, doc("address of the service")] = SERVICE_URL
     request_timeout: Annotated[float, doc("seconds to wait for the answer")] = 600.0
     dry_run: DryRun = False
 
@@ -62,12 +62,12 @@ def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
         sends = [("sends", options.api_url, "70 functions")] if options.action == "submit" else []
         show_dry_run([("reads", source, ""), *sends, ("writes", target, "")])
         return None
-    body = batch(
+    body = service_batch(
         read_rows(source), options.model_name, read_json(options.generation_config, "--generation_config")
     )
     if options.action == "export":
         write_json(target, body)
-        sys.stdout.write(f"{target}: {len(body['submissions'])} functions for {SERVICE}\n")
+        sys.stdout.write(f"{target}: {len(body['submissions'])} functions for {SERVICE_URL}\n")
         return CritPtFile(output=target, problems=len(body["submissions"]))
     if target.exists():
         raise ConfigError(
@@ -76,7 +76,7 @@ def result(parsed: Parsed[CritptOptions]) -> CritPtFile | None:
     service = CritPtService(url=options.api_url, timeout=options.request_timeout)
     answer = aio.run(lambda: submit(body, service, dict(os.environ)))
     write_json(target, answer)
-    number = accuracy(answer)
+    number = service_accuracy(answer)
     lost = f", {number.unscored} unscored by the service" if number.unscored else ""
     sys.stdout.write(
         f"accuracy {number.value:.1f} % ({number.low:.1f} to {number.high:.1f}) of {number.n} problems{lost}\n"

@@ -51,8 +51,8 @@ from newskills.run.evaluate import (
     describe_judges,
     plan_evaluation,
 )
-from newskills.run.judging.generation import LOGS, UNIT, check_judges
-from newskills.run.planning.plan import RESULTS, BenchmarkRun
+from newskills.run.judging.generation import LOGS_FOLDER, UNIT_PREFIX, check_judges
+from newskills.run.planning.plan import RESULTS_FOLDER, BenchmarkRun
 from newskills.run.planning.spec import RunSpec, Unit
 
 MAPS_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
@@ -123,7 +123,7 @@ def add_evaluation(
     judging = [piece.unit for piece in evaluation.judgements]
     shell = shell_of(cluster, os.environ)
     units = with_inputs([piece.unit for piece in evaluation.answers], paths, plan, shell)
-    prompts_by_name = {f"{UNIT}{unit.name}": unit.config.official_prompts for unit in units}
+    prompts_by_name = {f"{UNIT_PREFIX}{unit.name}": unit.config.official_prompts for unit in units}
     judging = [_with_prompts(unit, prompts_by_name[unit.name]) for unit in judging]
     left, unjudged = (
         (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
@@ -149,7 +149,7 @@ def add_evaluation(
     jobs = shared.add(with_code(left, paths), plan) if left else {}
     if unjudged:
         beside = describe_judges(spec.runs, units, unjudged)
-        theirs = _run_spec(spec, options, beside, logs=LOGS)
+        theirs = _run_spec(spec, options, beside, logs=LOGS_FOLDER)
         jobs |= _judges(unjudged, judges, msgspec.structs.replace(shared, spec=theirs, makers=jobs), plan)
     counted = [unit for unit in units if unit.name not in judges] + judging
     last = unique([job for made in jobs.values() for job in made])
@@ -178,7 +178,7 @@ def _judges(
     check_addresses(units, shared.paths)
     jobs: dict[Path, list[JobDict]] = {}
     for name, judge in judges.items():
-        own = [unit for unit in units if unit.name == f"{UNIT}{name}"]
+        own = [unit for unit in units if unit.name == f"{UNIT_PREFIX}{name}"]
         if not own:
             continue
         if not shared.options.dry_run:
@@ -189,7 +189,7 @@ def _judges(
             host=judge.host,
             more={},
             parts=judge.options.num_jobs or 1,
-            name=job_name(f"{UNIT}{name}"),
+            name=job_name(f"{UNIT_PREFIX}{name}"),
         )
         jobs |= made.add(with_code(own, shared.paths), plan)
     return jobs
@@ -249,12 +249,12 @@ def _summaries(
     """
     options = parsed.options
     summaries: list[JobDict] = []
-    folders = {run.name: spec.output_dir / RESULTS / Path(*run.name.split(".")) for run in spec.runs}
+    folders = {run.name: spec.output_dir / RESULTS_FOLDER / Path(*run.name.split(".")) for run in spec.runs}
     files = [folders[run.name] / METRICS for run in spec.runs] + [spec.output_dir / METRICS]
     *done, all_done = looks.there(files)
     several = len(spec.runs) > 1
     for run, there in zip(spec.runs, done, strict=True):
-        outputs = _merged([unit for unit in units if unit.name in (run.name, f"{UNIT}{run.name}")])
+        outputs = _merged([unit for unit in units if unit.name in (run.name, f"{UNIT_PREFIX}{run.name}")])
         needs = [job for output in outputs for job in jobs.get(output, ())]
         if several and (needs or not there):
             words = [*_metric_words(options, run), f"--save_metrics_path={folders[run.name] / METRICS}"]

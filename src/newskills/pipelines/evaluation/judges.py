@@ -29,7 +29,7 @@ from newskills.pipelines.models import choose_models, hosting_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
 from newskills.prompts.official.table import PromptSource
-from newskills.run.judging.generation import LOGS, JudgeSettings
+from newskills.run.judging.generation import LOGS_FOLDER, JudgeSettings
 from newskills.run.planning.config import JUDGES
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.solve.generation_modules import solver_of_module
@@ -140,7 +140,7 @@ def _plan(
         *prompt_layer(source),
         replace(user_layer(overrides), source="--extra_judge_args"),
     ]
-    hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS)
+    hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS_FOLDER)
     judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
     return JudgePlan(judging=judging, options=options, host=choice.host)
 

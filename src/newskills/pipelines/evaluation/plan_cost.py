@@ -31,11 +31,11 @@ from newskills.pipelines.placement.cluster import target_cluster
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.preflight import check_begun
 from newskills.run.evaluate import EvaluationPlan, plan_evaluation
-from newskills.run.judging.generation import UNIT, check_judges
+from newskills.run.judging.generation import UNIT_PREFIX, check_judges
 from newskills.run.planning.config import GenerationConfig
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.planning.spec import Unit
-from newskills.run.records.log import records
+from newskills.run.records.log import log_records
 from newskills.run.records.state import RunState, load_state, usage_of
 from newskills.solve.judges.judge import PREFIX
 from newskills.view.comparison.plan_shown import short_number, short_time
@@ -159,7 +159,7 @@ def _answering(plan: EvaluationPlan, name: str) -> list[Unit]:
 
 
 def _judging(plan: EvaluationPlan, name: str) -> list[Unit]:
-    return [piece.unit for piece in plan.judgements if piece.unit.name == f"{UNIT}{name}"]
+    return [piece.unit for piece in plan.judgements if piece.unit.name == f"{UNIT_PREFIX}{name}"]
 
 
 def _begun(units: Sequence[Unit]) -> list[RunState]:
@@ -247,7 +247,7 @@ def _usages(units: Sequence[Unit]) -> dict[str, list[Usage]]:
 def _records(unit: Unit) -> list[Row]:
     paths = unit.paths
     if paths.log.exists():
-        return list(records(paths.log))
+        return list(log_records(paths.log))
     if paths.output.exists():
         return list(read_rows(paths.output))
     return []

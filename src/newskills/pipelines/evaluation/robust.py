@@ -34,7 +34,7 @@ from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared, submit_and_wait
 from newskills.prompts.prompt_sets import PromptSet, Variant, load_prompt_set
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, check_kinds, metric_of
-from newskills.run.hosting.roles import at_servers, check_units, hosted
+from newskills.run.hosting.roles import at_servers, check_units, host_servers
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.run.reporting.robustness import RobustnessSummary, render_robustness, summarize_robustness
 from newskills.run.reporting.summarize import SummaryOptions
@@ -142,7 +142,7 @@ def work(
     check_kinds([piece.unit for piece in planned])
     check_units(planned, hosting)
     messages = []
-    with hosted(hosting, planned, rerun_done=parsed.options.rerun_done) as servers:
+    with host_servers(hosting, planned, rerun_done=parsed.options.rerun_done) as servers:
         for number, wording in enumerate(wordings, 1):
             say(f"{wording.name} (prompt {number} of {len(wordings)})")
             own = replace(wording.plan.spec, hosting=None)

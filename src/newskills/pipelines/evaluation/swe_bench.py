@@ -29,7 +29,7 @@ from newskills.run.harnesses.swe_bench import (
     with_reports,
     write_predictions,
 )
-from newskills.run.planning.spec import count
+from newskills.run.planning.spec import count_attempt
 from newskills.run.records.chunks import count_lines
 
 
@@ -107,7 +107,7 @@ def _write(target: Path, records: Iterator[Row]) -> SweBenchFile:
     ledger = Ledger()
     rows = list(records)
     for record in rows:
-        count(ledger, record["outcome"], record.get("outcome_cause"))
+        count_attempt(ledger, record["outcome"], record.get("outcome_cause"))
     write_rows(target, rows)
     sys.stdout.write(f"{target}: {counted(len(rows), 'row')}: {ledger_line(ledger)}\n")
     return SweBenchFile(output=target, records=len(rows), ledger=ledger)

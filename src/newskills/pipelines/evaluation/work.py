@@ -21,8 +21,8 @@ from newskills.pipelines.pages import cache_line, dry_run, show_explained, show_
 from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationOutcome, EvaluationPlan, evaluate, plan_evaluation
-from newskills.run.judging.generation import UNIT, check_judges
-from newskills.run.planning.plan import RESULTS
+from newskills.run.judging.generation import UNIT_PREFIX, check_judges
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.reporting.tracking import log_reports
 
 
@@ -50,7 +50,7 @@ def run(parsed: Parsed[EvalOptions]) -> int:
         show(parsed, plan)
         return 0
     evaluation = work(parsed, plan, say=lambda text: print(text, flush=True))
-    sys.stdout.write(f"results: {spec.output_dir / RESULTS}\n")
+    sys.stdout.write(f"results: {spec.output_dir / RESULTS_FOLDER}\n")
     sys.stdout.write(cache_line(evaluation.result.units))
     for unit in evaluation.result.units:
         if unit.note and not evaluation.message:
@@ -106,7 +106,11 @@ def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: PrintLine) -
     evaluation = evaluate(plan, say=say)
     if tracking is not None and evaluation.reports:
         units = list(reversed(evaluation.result.units))
-        judged = {unit.name.removeprefix(UNIT): Path(unit.output) for unit in units if unit.name.startswith(UNIT)}
+        judged = {
+            unit.name.removeprefix(UNIT_PREFIX): Path(unit.output)
+            for unit in units
+            if unit.name.startswith(UNIT_PREFIX)
+        }
         outputs = {unit.name: Path(unit.output) for unit in units} | judged
         log_reports(tracking, evaluation.reports, outputs)
     return evaluation

@@ -22,7 +22,7 @@ from newskills.pipelines.placement.cluster import target_cluster
 from newskills.pipelines.placement.packaged_code import within_repository
 from newskills.run.engine.execute import execute
 from newskills.run.engine.preflight import asks_nothing
-from newskills.run.hosting.roles import at_servers, check_units, hosted
+from newskills.run.hosting.roles import at_servers, check_units, host_servers
 from newskills.run.judging.contamination import contamination_line
 from newskills.run.planning.plan import PlannedUnit
 from newskills.run.planning.spec import RunResult, RunSpec, UnitResult
@@ -109,7 +109,7 @@ def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> Run
     logs = Path(options.log_dir or output_dir / "generation-logs")
     hosting = hosting_of(choose_models(options, parsed.overrides), options, logs)
     check_units(planned, hosting)
-    with hosted(hosting, planned, rerun_done=options.rerun_done) as servers:
+    with host_servers(hosting, planned, rerun_done=options.rerun_done) as servers:
         units = tuple(piece.unit for piece in at_servers(planned, servers))
         done = execute(
             RunSpec(

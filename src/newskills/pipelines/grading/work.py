@@ -25,7 +25,7 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.grading.options import GradeOptions
 from newskills.pipelines.pages import ledger_line
 from newskills.run.grade import grade_rows, with_answers, without_reasoning
-from newskills.run.planning.spec import count
+from newskills.run.planning.spec import count_attempt
 from newskills.sandbox.config import SandboxConfig
 
 STDIN = "-"
@@ -92,7 +92,7 @@ def result(parsed: Parsed[GradeOptions]) -> Graded | None:
         kept = list(graded)
         ledger = Ledger()
         for record in kept:
-            count(ledger, record["outcome"], record.get("outcome_cause"))
+            count_attempt(ledger, record["outcome"], record.get("outcome_cause"))
         _check_any(ledger)
         done = Graded(ledger=ledger, kept=kept)
     else:
@@ -123,7 +123,7 @@ def _write(graded: Iterator[Row], open_output: Callable[[], IO[bytes]]) -> Ledge
     for record in graded:
         if ledger.total == 0:
             out = open_output()
-        count(ledger, record["outcome"], record.get("outcome_cause"))
+        count_attempt(ledger, record["outcome"], record.get("outcome_cause"))
         out.write(encode_line(record))
     _check_any(ledger)
     return ledger

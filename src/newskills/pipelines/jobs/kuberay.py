@@ -42,8 +42,8 @@ def run(parsed: Parsed[KuberayOptions]) -> int:
     import yaml
 
     from newskills.launch.clusters.config import load_cluster
-    from newskills.launch.clusters.mounts import inside
-    from newskills.launch.ray.kuberay import RayPods, manifest
+    from newskills.launch.clusters.mounts import is_inside
+    from newskills.launch.ray.kuberay import RayPods, cluster_manifest
 
     options = parsed.options
     cluster = load_cluster(options.cluster, options.config_dir, os.environ)
@@ -56,7 +56,7 @@ def run(parsed: Parsed[KuberayOptions]) -> int:
     if not _MEMORY.match(options.memory):
         raise ConfigError(f"--memory={options.memory}: expected an amount such as 32Gi.")
     mount = options.mount or cluster.job_dir
-    if not mount.startswith("/") or not inside(cluster.job_dir, mount):
+    if not mount.startswith("/") or not is_inside(cluster.job_dir, mount):
         raise ConfigError(f"job_dir {cluster.job_dir} of cluster '{cluster.name}' is not below --mount={mount}.")
     most = options.workers if options.max_workers is None else options.max_workers
     if most < options.workers:
@@ -73,7 +73,7 @@ def run(parsed: Parsed[KuberayOptions]) -> int:
         gpus=options.gpus,
         memory=options.memory,
     )
-    sys.stdout.write(yaml.safe_dump(manifest(pods), sort_keys=False))
+    sys.stdout.write(yaml.safe_dump(cluster_manifest(pods), sort_keys=False))
     if most > options.workers and not cluster.ray.autoscaling:
         sys.stderr.write("note: set ray.autoscaling: true in the cluster config, so that jobs may wait for pods\n")
     return 0

@@ -88,7 +88,7 @@ def result(parsed: Parsed[StatusOptions]) -> list[JobState]:
 
 def _show_batches(folder: Path, json: bool) -> bool:
     """Print the batches of a run; return whether there are any."""
-    from newskills.run.engine.batches.shown import HEAD, batch_rows, batches_below, look_at
+    from newskills.run.engine.batches.shown import TABLE_HEAD, batch_rows, batches_below, look_at
 
     batches = batches_below(folder)
     troubles = [line for place, records in batches.items() for line in look_at(place, records, os.environ)]
@@ -96,7 +96,7 @@ def _show_batches(folder: Path, json: bool) -> bool:
     if json and records:
         print_json(records)
     elif records:
-        print_table(batch_rows(records), HEAD)
+        print_table(batch_rows(records), TABLE_HEAD)
     sys.stderr.writelines(f"note: {line}\n" for line in troubles)
     return bool(records)
 

@@ -14,7 +14,7 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Model
 from newskills.base.records import Row
-from newskills.base.store import AppendLog, locked, write_json
+from newskills.base.store import AppendLog, hold_lock, write_json
 from newskills.config.command_line import Parsed
 from newskills.models import check_inference
 from newskills.models.probe import served_models
@@ -74,7 +74,7 @@ def result(parsed: Parsed[LoadTestOptions]) -> LoadTest | None:
         _show_plan(options, choice, groups, levels, folder)
         return None
     tell_repeats(groups, sum(level.requests for level in levels))
-    with locked(folder / ".load_test.lock", f"The folder {folder}"):
+    with hold_lock(folder / ".load_test.lock", f"The folder {folder}"):
         test = LoadTester(parsed, groups, builder, levels, folder)
         try:
             return test.test(choice, limits)

@@ -14,9 +14,9 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
 from newskills.config.fields import leaves
 from newskills.launch.clusters.config import ClusterConfig, load_cluster
-from newskills.launch.clusters.mounts import inside, parse_mounts, to_container, to_host
+from newskills.launch.clusters.mounts import is_inside, parse_mounts, to_container, to_host
 from newskills.launch.experiments import job_root
-from newskills.launch.package import PACKAGES
+from newskills.launch.package import PACKAGES_FOLDER
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import ClusterOptions, PlacementOptions
@@ -134,8 +134,8 @@ class ClusterPaths(Struct, frozen=True, kw_only=True):
 
     def in_code(self, container_path: str) -> bool:
         """Return whether clients would see a packaged file at this path."""
-        return is_code(container_path) or inside(
-            container_path, f"{job_root(self.cluster, os.environ)}/{PACKAGES}"
+        return is_code(container_path) or is_inside(
+            container_path, f"{job_root(self.cluster, os.environ)}/{PACKAGES_FOLDER}"
         )
 
     def _packaged(self, path: str, option: str) -> str:

@@ -16,11 +16,11 @@ from newskills.base.errors import ConfigError, suggest
 from newskills.config.command_line import Parsed
 from newskills.config.packaged_path import with_code_at
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.clusters.mounts import CODE, clean, inside
+from newskills.launch.clusters.mounts import CODE, clean_path, is_inside
 from newskills.launch.experiments import ExperimentRecords, job_root
 from newskills.launch.git import repository_of
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.package import Package, PackageOptions, in_place, package
+from newskills.launch.package import Package, PackageOptions, in_place, make_package
 from newskills.pipelines.options import PlacementOptions
 
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
@@ -29,11 +29,11 @@ S = TypeVar("S", bound=Struct)
 
 def is_code(path: str) -> bool:
     """Return whether the path is inside the packaged code, as containers call it."""
-    return path.startswith("/") and inside(path, CODE)
+    return path.startswith("/") and is_inside(path, CODE)
 
 
 class PackagedCode:
-    """The package of the commit that jobs of `cluster` will get. Raises as `package` when it is first asked."""
+    """The package of the commit that jobs of `cluster` will get. Raises as `make_package` when it is first asked."""
 
     def __init__(self, cluster: ClusterConfig, options: PlacementOptions | None = None) -> None:
         self._cluster = cluster
@@ -49,7 +49,9 @@ class PackagedCode:
         if self._reused is not None and not in_place(cluster):
             return ExperimentRecords(os.environ).find(self._reused).package, None
         root = job_root(cluster, os.environ)
-        content_package, content = package(cluster, shell_of(cluster, os.environ), root, os.environ, self._options)
+        content_package, content = make_package(
+            cluster, shell_of(cluster, os.environ), root, os.environ, self._options
+        )
         return content_package, None if in_place(cluster) else frozenset(content.files())
 
     def place(self, path: str) -> str:
@@ -63,7 +65,7 @@ class PackagedCode:
         """
         package, files = self._found
         if not is_code(path):
-            if not inside(path, package.path):
+            if not is_inside(path, package.path):
                 return None
             path = f"{CODE}/{os.path.relpath(path, package.path)}"
         rest = _rest(path)
@@ -73,7 +75,7 @@ class PackagedCode:
                 return here
             return None
         here = os.path.normpath(f"{package.repository}/{rest}")
-        changed = any(inside(f"/{name}", f"/{rest}") for name in package.uncommitted)
+        changed = any(is_inside(f"/{name}", f"/{rest}") for name in package.uncommitted)
         if package.repository and not changed and os.path.exists(here):
             return here
         return None
@@ -216,4 +218,4 @@ def below_working_folder(text: str) -> str:
 
 def _rest(path: str) -> str:
     """Return the part of a path below /nemo_run/code; empty for that folder itself."""
-    return clean(path)[len(CODE) + 1 :]
+    return clean_path(path)[len(CODE) + 1 :]

@@ -27,8 +27,8 @@ from newskills.launch.experiments import Experiment, job_root
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import ObstacleFinder
-from newskills.launch.submit import SubmitOptions, site_of, submit, unmet
-from newskills.launch.validate import problems
+from newskills.launch.submit import SubmitOptions, site_of, submit, unmet_dependencies
+from newskills.launch.validate import pipeline_problems
 from newskills.pipelines.options import PlacementOptions, WorkOptions
 from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, paths_of
 from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed
@@ -75,7 +75,7 @@ def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Pr
     submission = ready.submission
     if not _runs_newskills(submission.pipeline):
         place = [check for check in place if check.what != PYTHON]
-    problem_list = problems(
+    problem_list = pipeline_problems(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
     if not any(check.state == "wrong" and check.what in REACHED for check in place):
@@ -151,7 +151,7 @@ def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[Reh
     if not names:
         return []
     try:
-        unmet_jobs = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
+        unmet_jobs = unmet_dependencies(submission.pipeline, cluster, submission.environ, _settings(ready))
     except RemoteError as error:
         unmet_jobs = [str(error)]
     if unmet_jobs:

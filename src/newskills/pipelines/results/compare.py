@@ -53,7 +53,7 @@ def run(parsed: Parsed[CompareCommandOptions]) -> int:
     else:
         sys.stdout.write(shown.as_text(comparison, options.flips))
     if options.html:
-        page = as_html("Comparison", shown.blocks(comparison, max(options.flips, 100)))
+        page = as_html("Comparison", shown.comparison_blocks(comparison, max(options.flips, 100)))
         with atomic_write(Path(options.html)) as file:
             file.write(page.encode())
     gate.check(conditions, comparison)

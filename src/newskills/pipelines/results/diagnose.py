@@ -27,11 +27,11 @@ from newskills.pipelines.results.reader_models import (
     replies_of,
 )
 from newskills.pipelines.results.scan_options import DiagnoseOptions, ReaderOptions
-from newskills.run.reporting.results import SCANS
+from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.diagnosis.claims import PROMPT, claim_rows, with_claims
-from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, changes, diagnose
+from newskills.view.diagnosis.diagnose import GroupChange, RunDiagnosis, diagnose, group_changes
 from newskills.view.diagnosis.groups import FailureGroup
-from newskills.view.diagnosis.shown import as_text, blocks
+from newskills.view.diagnosis.shown import as_text, diagnosis_blocks
 from newskills.view.documents.document import as_html, as_markdown
 from newskills.view.scans.files import made_folder
 from newskills.view.scans.reading import SampleRow, chosen_benchmarks
@@ -120,7 +120,7 @@ def _diagnosed(parsed: Parsed[DiagnoseOptions]) -> tuple[FailureReport, AskedMod
     made = FailureReport(
         run=first,
         other=other,
-        changes=tuple(changes(first, other)) if other is not None else (),
+        changes=tuple(group_changes(first, other)) if other is not None else (),
         model=options.model[0] if options.model else None,
         files=files,
     )
@@ -138,7 +138,7 @@ def _claims(
     """Ask the model about each group, and keep the claims that hold. The folder of the requests is named after them."""
     rows = claim_rows(kept)
     digest = hashlib.blake2b(msgspec.json.encode([rows, asking_digest(overrides)]), digest_size=6).hexdigest()
-    place = made_folder(folder / SCANS / "diagnosis" / f"requests-{digest}")
+    place = made_folder(folder / SCANS_FOLDER / "diagnosis" / f"requests-{digest}")
     write_rows(place / "rows.jsonl", rows)
     requests = RequestRows(place / "rows.jsonl", place)
     asking = ask_models(options, overrides, [requests], PROMPT, "diagnose")
@@ -147,7 +147,7 @@ def _claims(
 
 def _write(made: FailureReport) -> None:
     title = f"Why {made.run.run} fails"
-    page = blocks(made.run, made.changes, made.other)
+    page = diagnosis_blocks(made.run, made.changes, made.other)
     html, markdown, json = map(Path, made.files)
     made_folder(html.parent)
     for path, text in ((html, as_html(title, page)), (markdown, as_markdown(title, page))):

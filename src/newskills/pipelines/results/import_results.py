@@ -46,12 +46,12 @@ def run(parsed: Parsed[ImportOptions]) -> int:
 def result(parsed: Parsed[ImportOptions]) -> list[Path] | None:
     """Import, and return the folders that were written, one for each benchmark; None for a dry run. Raises DataError,
     UnknownNameError, StorageError."""
-    from newskills.exchange.importers import ImportSource, read, renamed, write
+    from newskills.exchange.importers import ImportSource, read, rename_benchmark, write_import
 
     options = parsed.options
     imported = read(ImportSource(path=Path(options.path), score=options.score or ""), options.format or "")
     if options.benchmark:
-        imported = renamed(imported, options.benchmark)
+        imported = rename_benchmark(imported, options.benchmark)
     for item in imported:
         for note in item.notes:
             notice(printable(note))
@@ -63,7 +63,7 @@ def result(parsed: Parsed[ImportOptions]) -> list[Path] | None:
     output_dir = Path(options.output_dir)
     folders = []
     for item, count in zip(imported, counts, strict=True):
-        folder = write(item, output_dir)
+        folder = write_import(item, output_dir)
         folders.append(folder)
         sys.stdout.write(f"{printable(item.benchmark)}: {count} records in {folder}\n")
     for results in dict.fromkeys(item.results_dir(output_dir) for item in imported):

@@ -20,7 +20,7 @@ from newskills.models.hub import MODEL_FILES
 from newskills.view.analysis.files import write_tables
 from newskills.view.analysis.runs import runs
 from newskills.view.analysis.scores import scores
-from newskills.view.pages.overview import headline
+from newskills.view.pages.overview import headline_score
 
 FINAL = "final_hf_model"
 """Folder of the model in that of a training."""
@@ -182,7 +182,7 @@ def headlines(results: Path) -> list[Row]:
             kept["numbers"].setdefault(row["mode"], {})[row["score"]] = row
     rows: list[Row] = []
     for (run, benchmark), kept in by_benchmark.items():
-        if (best := headline({}, kept)) is not None:
+        if (best := headline_score({}, kept)) is not None:
             number = kept["numbers"][best["mode"]][best["metric"]]
             rows.append({name: number[name] for name in _MODES} | {"withheld": kept["withheld"]})
             assert (run, benchmark) == (number["run"], number["benchmark"])

@@ -21,7 +21,7 @@ from newskills.pipelines.arguments import command_line, user_layer
 from newskills.pipelines.models import LISTS, choose_model, hosting_of, one_of
 from newskills.pipelines.results.scan_options import ReaderOptions
 from newskills.run.engine.execute import execute
-from newskills.run.hosting.roles import at_servers, check_units, hosted
+from newskills.run.hosting.roles import at_servers, check_units, host_servers
 from newskills.run.planning.plan import PlannedUnit, WorkPieces, file_units
 from newskills.run.planning.spec import RunSpec
 from newskills.run.records.paths import OutputPaths, output_name
@@ -81,7 +81,7 @@ def ask_models(
         logs = requests[0].folder / "logs"
         hosting = hosting_of(choice, chosen, logs)
         check_units(planned, hosting)
-        with hosted(hosting, planned, rerun_done=False) as servers:
+        with host_servers(hosting, planned, rerun_done=False) as servers:
             units = tuple(piece.unit for piece in at_servers(planned, servers))
             spec = RunSpec(
                 units=units,

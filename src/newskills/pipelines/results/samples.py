@@ -40,7 +40,7 @@ class SamplesOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[SamplesOptions]) -> int:
-    from newskills.view.samples import as_text, counts
+    from newskills.view.samples import as_text, counts_line
 
     options, notes = parsed.options, list[str]()
     samples = _selected(options, notes, options.number + 1)
@@ -52,7 +52,7 @@ def run(parsed: Parsed[SamplesOptions]) -> int:
             sys.stdout.buffer.write(msgspec.json.encode(sample) + b"\n")
         return 0
     texts = [f"{as_text(sample, full=options.full)}\n" for sample in shown]
-    _page(f"{''.join(texts)}{counts(samples, options.number)}\n")
+    _page(f"{''.join(texts)}{counts_line(samples, options.number)}\n")
     return 0
 
 

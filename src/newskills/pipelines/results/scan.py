@@ -32,16 +32,16 @@ from newskills.pipelines.results.reader_models import (
 )
 from newskills.pipelines.results.scan_options import ScanOptions
 from newskills.run.records.completeness import row_count
-from newskills.run.reporting.results import BenchmarkResults, parts
+from newskills.run.reporting.results import BenchmarkResults, file_parts
 from newskills.view.labels import LabelledSample, read_labelled
 from newskills.view.scans import SCANNERS
-from newskills.view.scans.agreement import ScanAgreement, agreements
+from newskills.view.scans.agreement import ScanAgreement, scan_agreements
 from newskills.view.scans.files import ScanHead, made_folder, scan_folder
 from newskills.view.scans.finding import Finding
 from newskills.view.scans.question import (
     PROMPT,
     TranscriptQuestion,
-    combined,
+    combine_verdicts,
     load_question,
     read_reply,
     request_rows,
@@ -130,7 +130,7 @@ def _plan(parsed: Parsed[ScanOptions]) -> ScanPlan:
 def _show_dry_run(plan: ScanPlan) -> None:
     steps: list[Step] = []
     for item in plan.items:
-        samples = sum(row_count(part) for file in item.files for part in parts(file))
+        samples = sum(row_count(part) for file in item.files for part in file_parts(file))
         steps.append(("reads", item.folder, counted(samples, "sample")))
         for model in plan.models:
             steps += [
@@ -153,7 +153,7 @@ def _scanned(parsed: Parsed[ScanOptions]) -> tuple[Scan, AskedModels]:
         results += answered
         asking = last_asking if last_asking.exit_code else asking
     if options.labels:
-        agreement = agreements(labelled, items, [result.scanner for result in results])
+        agreement = scan_agreements(labelled, items, [result.scanner for result in results])
     else:
         agreement = []
     whole = Scan(results=tuple(results), agreement=tuple(agreement), notes=tuple(dict.fromkeys(notes)))
@@ -179,7 +179,7 @@ def _ask(
                 for number, sample in enumerate(_samples(item, output, [])):
                     transcript = _transcript(sample)
                     verdicts = dict(_verdicts(question, number, transcript, replies))
-                    line = combined(str(sample.row.get("id")), verdicts)
+                    line = combine_verdicts(str(sample.row.get("id")), verdicts)
                     tally.add(line, sample.seed)
                     files.write(output, question.name, replace(line, place=sample.place))
         head = ScanHead(

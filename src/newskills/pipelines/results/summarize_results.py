@@ -29,7 +29,7 @@ from newskills.run.reporting.summarize import (
     choose_metric,
     extended_path,
     summarize,
-    wanted,
+    wanted_benchmarks,
 )
 from newskills.run.reporting.tables import render
 from newskills.run.reporting.tracking import log_reports
@@ -126,7 +126,7 @@ def make_summary(parsed: Parsed[SummarizeResultsOptions]) -> Summary | None:
 
 def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
     """Yield each file that is read, with its benchmark and metric. Raises NewskillsError for what cannot be read."""
-    for result in wanted(folder, how):
+    for result in wanted_benchmarks(folder, how):
         if result.files:
             name = choose_metric(result.benchmark, result.files, metric_for, how)[0]
         else:

@@ -69,11 +69,11 @@ def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> int:
             f"ns view needs {' and '.join(missing)}, which this environment lacks.",
             hint="Run: pip install 'newskills[view]'. Without them, ns view DIR --export OUT writes a folder to open.",
         )
-    from newskills.view.server import ViewOptions, viewer
+    from newskills.view.server import ViewOptions, serve_viewer
 
     place = ViewOptions(folders=folders, host=options.host, port=options.port, new_token=options.new_token)
     try:
-        with viewer(place) as address:
+        with serve_viewer(place) as address:
             sys.stdout.write(f"{address}\n")
             sys.stdout.flush()
             port = address.split("/")[2].rpartition(":")[2]

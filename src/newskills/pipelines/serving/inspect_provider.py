@@ -34,7 +34,7 @@ from newskills.base.errors import ConfigError, HttpError, StorageError
 from newskills.base.http.messages import HttpRequest, Response
 from newskills.base.protocols import Model
 from newskills.base.records import Reply, Request, Row
-from newskills.base.store import locked, write_rows
+from newskills.base.store import hold_lock, write_rows
 from newskills.config.settings import read_config
 from newskills.config.values import Text
 from newskills.gateway.recording import LogRecorder
@@ -44,7 +44,7 @@ from newskills.gateway.server import Gateway
 from newskills.pipelines.serving.gateway import GatewayChoice, GatewayParts, check_gateway, choose_gateway
 from newskills.pipelines.serving.gateway_options import GatewayOptions
 from newskills.run.engine.reply_cache import CachedModel
-from newskills.run.gateway_server.serving import OUTPUT
+from newskills.run.gateway_server.serving import OUTPUT_FILE
 from newskills.run.records.log import Disk, GroupLog
 
 TASK = "inspect"
@@ -158,7 +158,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
         with self._starting:
             if self._parts is not None:
                 return
-            self._exit.enter_context(locked(self._folder / ".gateway.lock", f"The folder {self._folder}"))
+            self._exit.enter_context(hold_lock(self._folder / ".gateway.lock", f"The folder {self._folder}"))
             parts = self._exit.enter_context(self._chosen.started(self._folder))
             self._recorder = LogRecorder(self._folder)
             atexit.register(self._finish)
@@ -166,7 +166,7 @@ class NewskillsAPI(ModelAPI):  # type: ignore[misc]
 
     def _write(self) -> None:
         if self._parts is not None:
-            write_rows(self._folder / OUTPUT, conversation_rows(self._recorder.log))
+            write_rows(self._folder / OUTPUT_FILE, conversation_rows(self._recorder.log))
 
     def _finish(self) -> None:
         self._write()

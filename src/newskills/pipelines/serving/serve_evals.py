@@ -43,7 +43,7 @@ from newskills.run.evaluation_server.serving import EvaluationServerSettings, se
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
 from newskills.run.judging.generation import check_judges
 from newskills.run.planning.plan import resolve_config
-from newskills.run.planning.spec import masked
+from newskills.run.planning.spec import mask_addresses
 from newskills.run.records.journal import Journal
 
 LOOK_EVERY = 0.5
@@ -154,7 +154,7 @@ class EvalPlanner:
 
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> BenchmarkWork:
         words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
-        command = masked(shlex.join(["ns", "eval", *words]))
+        command = mask_addresses(shlex.join(["ns", "eval", *words]))
         parsed = parse_words(words)
         cluster = target_cluster(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
@@ -199,7 +199,7 @@ def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
     limits = JobLimits(requests=options.max_concurrent_requests, attach_seconds=options.attach_seconds)
 
     def say(text: str) -> None:
-        text = printable(masked(text))
+        text = printable(mask_addresses(text))
         journal.write(text)
         with contextlib.suppress(OSError):  # nobody reads any more; the evaluations go on
             sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from newskills.base.errors import UnknownNameError
-from newskills.base.tables import output_width, print_table, table_lines, wrapped
+from newskills.base.tables import output_width, print_table, table_lines, wrap_text
 from newskills.base.terminal import counted
 from newskills.benchmarks import ENTRY_POINTS, STATE_MEANING, STATES, CatalogEntry, list_all, state_of
 from newskills.benchmarks.folders import PreparedFile, data_dir, prepared_files
@@ -152,7 +152,7 @@ def _explain(listed: Sequence[ListedBenchmark], files: Sequence[PreparedFile], r
         if state != PLAIN and (count := sum(item.state == state for item in listed)):
             lines.append(f"{count} of {len(listed)} are {state}: {STATE_MEANING[state]}.")
     width = output_width()
-    sys.stderr.write("".join(f"{part}\n" for line in lines for part in wrapped(line, width, hanging="  ")))
+    sys.stderr.write("".join(f"{part}\n" for line in lines for part in wrap_text(line, width, hanging="  ")))
 
 
 def _some_package_declares(section: str) -> bool:

@@ -14,8 +14,14 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, UserError, suggest
 from newskills.base.store import atomic_write
 from newskills.environments.engines import JOB_ENGINES
-from newskills.launch.clusters.config import ENDINGS, ClusterConfig, RayClusterOptions, config_folders, from_keys
-from newskills.launch.clusters.mounts import parse_mount, parse_mounts, reachable
+from newskills.launch.clusters.config import (
+    CONFIG_SUFFIXES,
+    ClusterConfig,
+    RayClusterOptions,
+    config_folders,
+    from_keys,
+)
+from newskills.launch.clusters.mounts import is_reachable, parse_mount, parse_mounts
 from newskills.launch.clusters.names import is_file_name
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.clusters.trial import engine_of, try_cluster
@@ -114,7 +120,7 @@ class Interview:
 
     def check_free(self, name: str) -> None:
         """Ask before another file is replaced. Raises ConfigError."""
-        path = self.folder / f"{name}{ENDINGS[0]}"
+        path = self.folder / f"{name}{CONFIG_SUFFIXES[0]}"
         if not path.exists() or self.options.overwrite:
             return
         if not self.options.non_interactive:
@@ -138,7 +144,7 @@ def compose_config(answers: Answers, folder: Path, environ: Mapping[str, str]) -
     """Return the file's path, what it says, and its text. Raises ConfigError."""
     import yaml
 
-    path = folder / f"{answers['name']}{ENDINGS[0]}"
+    path = folder / f"{answers['name']}{CONFIG_SUFFIXES[0]}"
     keys = config_keys(answers)
     cluster = from_keys(keys, str(path), environ, name=answers["name"])
     text = yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=1000)
@@ -342,7 +348,7 @@ def _check_mount(text: str, environ: Mapping[str, str]) -> str:
 
 def _check_cache(text: str, answers: Answers, environ: Mapping[str, str]) -> None:
     mounts = parse_mounts(_check_mount(mount, environ) for mount in _listed(answers.get("mounts", "")))
-    if text and answers.get("containers") and not reachable(text, mounts):
+    if text and answers.get("containers") and not is_reachable(text, mounts):
         raise ConfigError(f"{text} is not below a mount, so each job would download its models again.")
 
 

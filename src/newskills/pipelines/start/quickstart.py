@@ -20,10 +20,10 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.start.quickstart_options import QuickstartOptions
 from newskills.recipes.improve.loop import Improvement
 from newskills.recipes.improve.records import ROUNDS
-from newskills.recipes.lesson import LessonSpec, lesson, shortened
-from newskills.recipes.quickstart import PARTS, QuickstartSpec, activation, quickstart
+from newskills.recipes.lesson import LessonSpec, lesson, shorten_lesson
+from newskills.recipes.quickstart import QUICKSTART_BENCHMARKS, QuickstartSpec, activation_line, quickstart
 from newskills.run.evaluate import EvaluationOutcome
-from newskills.run.planning.plan import RESULTS
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.training.steps_shown import steps_shown
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
@@ -70,7 +70,7 @@ def run(parsed: Parsed[QuickstartOptions]) -> int:
         return StoppedError.exit_code
     if made is not None and made.improvement is not None:
         out = Path(parsed.options.output_dir)
-        print(NEXT.format(activate=activation(), out=out, model=made.improvement.model))
+        print(NEXT.format(activate=activation_line(), out=out, model=made.improvement.model))
     return 0
 
 
@@ -113,7 +113,7 @@ def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
             f"--share={options.share:g} is more than all problems of the lesson.",
             hint="Use 1 or less, or --no_train to evaluate only.",
         )
-    spec = shortened(
+    spec = shorten_lesson(
         LessonSpec(
             output_dir=Path(options.output_dir),
             model=options.model,
@@ -160,11 +160,11 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
     if weights is not None and not weights.exists():
         yield "fetches", spec.model, f"to {weights}"
     yield "reads", weights or spec.model, "the model, served on this machine's CPU"
-    for part in PARTS:
+    for part in QUICKSTART_BENCHMARKS:
         benchmark = get_benchmark(part.name)
         path = split_folder(benchmark, spec.data_dir) / f"{benchmark.split}.jsonl"
         rows = part.problems(spec.share)
         yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} samples each"
-    yield "writes", spec.output_dir / RESULTS, "records and metrics"
+    yield "writes", spec.output_dir / RESULTS_FOLDER, "records and metrics"
     yield "writes", spec.output_dir / "eval-logs", "logs"
     yield "writes", spec.output_dir / f"{REPORT}.html", "a page of the results; and as Markdown"

@@ -17,7 +17,7 @@ from newskills.launch.job_script import render
 from newskills.launch.place import ExecutorScript, Site
 from newskills.launch.submit import site_of
 from newskills.run.planning.config import GenerationConfig
-from newskills.run.planning.spec import masked
+from newskills.run.planning.spec import mask_addresses
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -137,4 +137,4 @@ def argv_text(words: tuple[Word, ...]) -> str:
 def settings_of(resolved: Resolved[GenerationConfig]) -> dict[str, str]:
     """Return the settings that were set, and their sources."""
     rows = [row for row in explain(resolved) if row[2] != "default" and row[0] not in OF_ONE_UNIT]
-    return {f"++{key}": f"{masked(value)}  ({source})" for key, value, source in rows}
+    return {f"++{key}": f"{mask_addresses(value)}  ({source})" for key, value, source in rows}

@@ -17,7 +17,7 @@ from newskills.base.plan import Ref, Script, Word
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import JobDict
 from newskills.launch.machines.shell import Shell
-from newskills.launch.scripts.clients import around
+from newskills.launch.scripts.clients import wrap_command
 from newskills.launch.scripts.script import (
     Context,
     JobScript,
@@ -71,7 +71,7 @@ class RunScript(JobScript):
         keys = (*self.secrets, *(name for server in servers for name in server_secrets(server, context)))
         secrets = (*dict.fromkeys(keys), *(sandbox_secrets(context) if self.sandbox else ()))
         env = sandbox_env(self.sandbox, context)
-        return self._script(around(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
+        return self._script(wrap_command(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
 
 
 class UnitJobs(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from newskills.base.errors import ConfigError, DataError
 from newskills.prompts.official.table import CASE, OTHERS, OfficialPrompt, entries_of
 from newskills.prompts.schema import CaseTexts, ConfigSource, FewShotConfig, PromptConfig, read_source, read_yaml
-from newskills.prompts.template import Template, TextPosition, escaped, renamed
+from newskills.prompts.template import Template, TextPosition, escape_template, rename_fields
 
 _NUMBERED = re.compile(r"(\w+)\[(\d+)\]")
 _STRIPS = ("strip", "lstrip", "rstrip")
@@ -130,7 +130,7 @@ class _OfficialReader:
     def _template_of(self, part: str) -> str:
         text = _read_part(self._files, part.removeprefix("="))
         if part.startswith("="):
-            return escaped(text)
+            return escape_template(text)
         if self.entry.style == "marks":
             return self._marks_filled(text)
         if self.entry.style == "positions":
@@ -141,17 +141,17 @@ class _OfficialReader:
 
     def _with_renamed_fields(self, text: str) -> str:
         self._seen.update(Template(text, self._place).fields)
-        return renamed(text, self._place, self.entry.fields)
+        return rename_fields(text, self._place, self.entry.fields)
 
     def _marks_filled(self, text: str) -> str:
         """Replace each mark by a field, and leave everything else as it is."""
         marks = self.entry.fields
         if not marks:
-            return escaped(text)
+            return escape_template(text)
         pieces = re.split("(" + "|".join(map(re.escape, marks)) + ")", text)
         self._seen.update(piece for piece in pieces if piece in marks)
         filled = {mark: field if "{" in field else f"{{{field}}}" for mark, field in marks.items()}
-        return "".join(filled[piece] if piece in marks else escaped(piece) for piece in pieces)
+        return "".join(filled[piece] if piece in marks else escape_template(piece) for piece in pieces)
 
     def _positions_filled(self, text: str) -> str:
         """Make the n-th `{}` the field that is called n. Raises ConfigError for a place of another form."""
@@ -159,7 +159,7 @@ class _OfficialReader:
         pieces = []
         number = 0
         for literal, name, form, conversion in string.Formatter().parse(text):
-            pieces.append(escaped(literal))
+            pieces.append(escape_template(literal))
             if name is None:
                 continue
             if name or form or conversion or str(number) not in fields:

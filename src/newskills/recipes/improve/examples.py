@@ -12,10 +12,10 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.recipes.improve.records import ExampleCount, RoundMixture
-from newskills.run.rewarding.reward import answered
+from newskills.run.rewarding.reward import answered_record
 from newskills.run.training.skill import Skill, Verdict
 
-CUT = "length"
+TRUNCATED_FINISH = "length"
 """The finish reason of a reply that reached its limit of tokens."""
 
 
@@ -46,7 +46,7 @@ def grade_solutions(
 ) -> list[GradedReply]:
     """Return the replies of others to these problems, graded like the model's own."""
     pairs = [(row, text) for row in rows for text in solutions.get(row["id"], ())]
-    scores = verdict([answered(row, text, "stop") for row, text in pairs])
+    scores = verdict([answered_record(row, text, "stop") for row, text in pairs])
     return [
         GradedReply(row["id"], text, score.outcome, "stop")
         for (row, text), score in zip(pairs, scores, strict=True)
@@ -71,7 +71,7 @@ def select_replies(
             left_out["unscored"] += 1
         elif reply.outcome != "correct" or not text:
             left_out["wrong"] += 1
-        elif reply.finish_reason == CUT:
+        elif reply.finish_reason == TRUNCATED_FINISH:
             left_out["cut_off"] += 1
         elif text in kept:
             left_out["repeated"] += 1

@@ -54,7 +54,7 @@ def gate_test(before: Scores, after: Scores, level: float) -> GateTest:
     """Compute the exact McNemar test on the problems that both have a score for. Raises ConfigError for fewer
     than two."""
     common = sorted(before.keys() & after.keys())
-    comparison = _compared(before, after, common)
+    comparison = _compare_common(before, after, common)
     return GateTest(
         before=100 * sum(before[name] for name in common) / len(common),
         after=100 * sum(after[name] for name in common) / len(common),
@@ -76,7 +76,7 @@ def guard_check(benchmark: str, initial: Scores, after: Scores, margin: float) -
     Raises ConfigError for fewer than two problems with a score.
     """
     common = sorted(initial.keys() & after.keys())
-    comparison = _compared(initial, after, common)
+    comparison = _compare_common(initial, after, common)
     return GuardCheck(
         benchmark=benchmark,
         difference=100 * comparison.difference,
@@ -118,7 +118,7 @@ def why_closed(scores: Scores, level: float) -> str:
     )
 
 
-def _compared(before: Scores, after: Scores, common: list[str]) -> PairedDifference:
+def _compare_common(before: Scores, after: Scores, common: list[str]) -> PairedDifference:
     if len(common) < 2:
         raise ConfigError(
             f"Only {counted(len(common), 'problem')} can be compared; the gate needs two at least.",

@@ -17,7 +17,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.base.paired import spent_level
 from newskills.base.records import Row
-from newskills.base.store import AppendLog, file_digest, locked, read_rows, write_json, write_rows
+from newskills.base.store import AppendLog, file_digest, hold_lock, read_rows, write_json, write_rows
 from newskills.base.terminal import counted
 from newskills.models.serving import SERVERS
 from newskills.recipes.evaluating import RecipeServer, evaluate_quietly
@@ -38,10 +38,10 @@ from newskills.recipes.improve.gate import (
     guard_check,
     why_closed,
 )
-from newskills.recipes.improve.problems import ImproveProblems, drawn, load_problems
+from newskills.recipes.improve.problems import ImproveProblems, draw_problems, load_problems
 from newskills.recipes.improve.records import (
     BASE,
-    EVALUATIONS,
+    EVALUATIONS_FOLDER,
     MIXTURES,
     ROUNDS,
     STAGES,
@@ -78,7 +78,7 @@ def improve(spec: ImproveSpec, *, say: PrintLine) -> Improvement:
     Raises ConfigError (settings, a gate or a guard that nothing can pass), DataError (data, overlap), StoppedError,
     StorageError, TrainingError, NewskillsError (an evaluation failed).
     """
-    with locked(spec.output_dir / "lock", str(spec.output_dir)):
+    with hold_lock(spec.output_dir / "lock", str(spec.output_dir)):
         problems = load_problems(spec, say)
         files = [
             path
@@ -111,7 +111,7 @@ class _Improving:
         initial = self._scores(BASE, self._base, 0)
         for run in self._problems.evaluated[1:]:
             check_guard(run.name, initial[run.name], spec.margin)
-        self._say(f"  base: {_percent(initial[self._held_out.name])}")
+        self._say(f"  base: {_format_percent(initial[self._held_out.name])}")
         while not (why := self._ended(initial)):
             record = self._round(len(self._rounds) + 1, initial)
             append_row(spec.output_dir / ROUNDS, msgspec.to_builtins(record))
@@ -168,7 +168,7 @@ class _Improving:
         stage, pool = spec.stage(number), self._problems.pool(number)
         base, folder = self._folder(begun_from), spec.folder(number)
         self._say(f"round {number} of {spec.rounds}, from {begun_from}, {mixture.name}")
-        rows = drawn(pool.rows, number, stage.keys.problems, stage.keys.seed)
+        rows = draw_problems(pool.rows, number, stage.keys.problems, stage.keys.seed)
         files: list[Path] = []
         if stage.keys.samples:
             self._say(f"  sampling replies to {counted(len(rows), 'problem')}")
@@ -206,7 +206,7 @@ class _Improving:
         return replace(
             record,
             kept=kept,
-            why=_why(test, guards, spec.margin),
+            why=_decision_text(test, guards, spec.margin),
             test=test,
             guards=guards,
             tokens_trained=trained_tokens(folder),
@@ -273,7 +273,7 @@ class _Improving:
 
     def _scores(self, name: str, folder: Path, number: int) -> dict[str, Scores]:
         """Map each benchmark to held-out scores of a model, evaluated once."""
-        out = self._spec.output_dir / EVALUATIONS / name
+        out = self._spec.output_dir / EVALUATIONS_FOLDER / name
         held_out, *guards = self._problems.evaluated
         with self._timed(number, "evaluation"):
             files = evaluate_quietly(
@@ -334,13 +334,13 @@ def append_row(path: Path, row: Row) -> None:
     log.close()
 
 
-def _percent(scores: Scores) -> str:
+def _format_percent(scores: Scores) -> str:
     return (
         f"{100 * sum(scores.values()) / len(scores):.1f} % of {counted(len(scores), 'held-out problem')} correct"
     )
 
 
-def _why(test: GateTest, guards: Sequence[GuardCheck], margin: float) -> str:
+def _decision_text(test: GateTest, guards: Sequence[GuardCheck], margin: float) -> str:
     text = (
         f"{test.before:.1f} % → {test.after:.1f} % "
         f"({test.difference:+.1f} points, {test.low:+.1f} to {test.high:+.1f}), "

@@ -27,7 +27,7 @@ from newskills.run.training.leakage import FIELDS, check_overlap, question_of, t
 from newskills.train.data.filters.contamination import digest
 from newskills.train.data.overlap import OverlapIndex
 
-COMMON = 0.5
+COMMON_WORD_SHARE = 0.5
 """Share of the held-out problems from which a word belongs to their form, as in `Sort these numbers`."""
 _WORD = re.compile(r"\w+")
 
@@ -85,12 +85,14 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
     rounds = range(1, min(spec.rounds, len(spec.stages) + 1) + 1)
     return ImproveProblems(
         benchmark=benchmark,
-        pools=[_pool(spec, spec.stage(number), benchmark, questions, say, writes=writes) for number in rounds],
+        pools=[
+            _training_pool(spec, spec.stage(number), benchmark, questions, say, writes=writes) for number in rounds
+        ],
         evaluated=evaluated,
     )
 
 
-def _pool(
+def _training_pool(
     spec: ImproveSpec,
     stage: ImproveStage,
     benchmark: Benchmark,
@@ -107,11 +109,11 @@ def _pool(
             hint="Leave it out, or use --method=sft.",
         )
     if stage.asks:
-        source = stage.training_data or _data(benchmark, spec.split, spec.data_dir, writes=writes)
+        source = stage.training_data or _data_path(benchmark, spec.split, spec.data_dir, writes=writes)
         rows = _with_ids(list(read_rows(source)), source)
     else:
         source, rows = stage.examples[0], list[Row]()
-    examples = [row for path in stage.examples for row in _examples(path)]
+    examples = [row for path in stage.examples for row in _read_examples(path)]
     check_overlap(
         lambda: (text for row in (*rows, *examples) for text in texts_of(row)),
         questions,
@@ -121,7 +123,7 @@ def _pool(
         "evaluates on.",
     )
     everything = [text for texts in questions.values() for text in texts]
-    training = decontaminated(rows, everything, spec.keys.overlap_share)
+    training = decontaminate_rows(rows, everything, spec.keys.overlap_share)
     if dropped := len(rows) - len(training):
         say(f"left out: {counted(dropped, 'training problem')} almost like a problem that is evaluated on")
     if stage.asks and not training:
@@ -129,18 +131,18 @@ def _pool(
             f"No training problem is left: all {len(rows)} of {source} are almost like problems that are evaluated on.",
             hint="Give others (--training_data, --split), or raise ++overlap_share if they only share a form of words.",
         )
-    apart = decontaminated(examples, everything, spec.keys.overlap_share)
+    apart = decontaminate_rows(examples, everything, spec.keys.overlap_share)
     if dropped := len(examples) - len(apart):
         say(f"left out: {counted(dropped, 'example')} almost like a problem that is evaluated on")
     return TrainingPool(
         rows=training,
         source=source,
-        solutions=_solutions(stage.solutions, {row["id"] for row in rows}),
+        solutions=_solutions_by_problem(stage.solutions, {row["id"] for row in rows}),
         examples=apart,
     )
 
 
-def drawn(rows: Sequence[Row], number: int, count: int, seed: int) -> list[Row]:
+def draw_problems(rows: Sequence[Row], number: int, count: int, seed: int) -> list[Row]:
     """Return the problems of a round, counted from 1: the next `count` rows in random order, drawn anew after the last
     row."""
     if count >= len(rows):
@@ -153,13 +155,13 @@ def drawn(rows: Sequence[Row], number: int, count: int, seed: int) -> list[Row]:
     return [rows[index] for index in dict.fromkeys(order[start : start + count])]
 
 
-def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) -> list[Row]:
+def decontaminate_rows(rows: Sequence[Row], evaluated: Sequence[str], share: float) -> list[Row]:
     """Return the rows whose question is none of `evaluated`, by hash and by shared words (`train.data.overlap`).
 
     Words that most of the evaluated problems have belong to their form and tell nothing. Raises DataError for a row
     without a question.
     """
-    telling = _telling(evaluated)
+    telling = _distinctive_words(evaluated)
     hashes = {digest(" ".join(text.casefold().split())) for text in evaluated}
     index = OverlapIndex(map(telling, evaluated), share=share)
     kept = []
@@ -175,11 +177,11 @@ def decontaminated(rows: Sequence[Row], evaluated: Sequence[str], share: float) 
     return kept
 
 
-def _telling(texts: Sequence[str]) -> Callable[[str], str]:
+def _distinctive_words(texts: Sequence[str]) -> Callable[[str], str]:
     """Return a function that takes the words out of a text that most of `texts` have; where no other is left, it
     returns the whole text."""
     counts = Counter(word for text in texts for word in set(_WORD.findall(text.casefold())))
-    common = {word for word, count in counts.items() if count > max(COMMON * len(texts), 2)}
+    common = {word for word, count in counts.items() if count > max(COMMON_WORD_SHARE * len(texts), 2)}
 
     def telling(text: str) -> str:
         return " ".join(word for word in _WORD.findall(text.casefold()) if word not in common) or text
@@ -187,7 +189,7 @@ def _telling(texts: Sequence[str]) -> Callable[[str], str]:
     return telling
 
 
-def _examples(path: Path) -> list[Row]:
+def _read_examples(path: Path) -> list[Row]:
     """Read the rows of a file of examples. Raises DataError where there are none, or one cannot be trained on."""
     rows = list(read_rows(path))
     check_rows(rows, path)
@@ -207,11 +209,11 @@ def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkR
         benchmark=msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings}),
         samples=0,
         split=benchmark.split,
-        input_file=_data(benchmark, benchmark.split, spec.data_dir, writes=writes),
+        input_file=_data_path(benchmark, benchmark.split, spec.data_dir, writes=writes),
     )
 
 
-def _data(benchmark: Benchmark, split: str, data_dir: Path | None, *, writes: bool) -> Path:
+def _data_path(benchmark: Benchmark, split: str, data_dir: Path | None, *, writes: bool) -> Path:
     """Return the path of the prepared data; data that is made here, without a download, is made if `writes`. Raises
     DataError."""
     try:
@@ -234,7 +236,7 @@ def _with_ids(rows: Sequence[Row], source: Path) -> list[Row]:
     return named
 
 
-def _solutions(files: Sequence[Path], ids: set[str]) -> dict[str, list[str]]:
+def _solutions_by_problem(files: Sequence[Path], ids: set[str]) -> dict[str, list[str]]:
     """Map each problem id to replies. Raises DataError for rows without them, and where none is to a training
     problem."""
     replies: dict[str, list[str]] = {}

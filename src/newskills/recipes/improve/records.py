@@ -21,7 +21,7 @@ from newskills.train.data.overlap import SHARE
 from newskills.train.settings import Schedule, TrainerSettings
 
 ROUNDS, STAGES = "rounds.jsonl", "stages.jsonl"
-EVALUATIONS = "eval"
+EVALUATIONS_FOLDER = "eval"
 BASE = "base"
 
 

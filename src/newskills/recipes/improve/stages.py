@@ -15,7 +15,7 @@ from newskills.config.layers import Layer, resolve
 from newskills.config.settings_file import read_settings
 from newskills.recipes.improve.records import BASE, ImproveKeys, ImproveStage, Method
 
-HINT = "An example is in docs/improve.md."
+EXAMPLE_HINT = "An example is in docs/improve.md."
 FOR_ALL = ("held_out", "alpha", "overlap_share")
 """Keys of the gate: a stage cannot have its own."""
 _NAME = re.compile(r"(?!round-)[A-Za-z0-9][\w-]{0,39}", re.ASCII)
@@ -49,7 +49,7 @@ def key_layers(file: str | None, overrides: Mapping[str, Any]) -> list[Layer]:
 
 def _read(file: str | None) -> tuple[dict[str, Any], object]:
     """Return the settings of all rounds, and the value of `stages`."""
-    shared = read_settings(Path(file).expanduser(), HINT) if file is not None else {}
+    shared = read_settings(Path(file).expanduser(), EXAMPLE_HINT) if file is not None else {}
     return shared, shared.pop("stages", ())
 
 
@@ -62,7 +62,8 @@ def read_config(file: str | None, overrides: Mapping[str, Any]) -> ImproveConfig
     _, written = _read(file)
     layers = key_layers(file, overrides)
     stages = tuple(
-        _stage(values, layers, f"{file}, stage {at}") for at, values in enumerate(_list(written, file), 1)
+        _make_stage(values, layers, f"{file}, stage {at}")
+        for at, values in enumerate(_checked_list(written, file), 1)
     )
     names = [stage.name for stage in stages]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -70,15 +71,15 @@ def read_config(file: str | None, overrides: Mapping[str, Any]) -> ImproveConfig
     return ImproveConfig(resolve(ImproveKeys, layers).value, stages)
 
 
-def _list(written: object, file: str | None) -> Sequence[Any]:
+def _checked_list(written: object, file: str | None) -> Sequence[Any]:
     if not isinstance(written, list | tuple):
-        raise ConfigError(f"{file}: `stages` must be a list of settings, each with a name.", hint=HINT)
+        raise ConfigError(f"{file}: `stages` must be a list of settings, each with a name.", hint=EXAMPLE_HINT)
     return written
 
 
-def _stage(values: object, layers: Sequence[Layer], where: str) -> ImproveStage:
+def _make_stage(values: object, layers: Sequence[Layer], where: str) -> ImproveStage:
     if not isinstance(values, dict):
-        raise ConfigError(f"{where}: expected settings, got {type(values).__name__}.", hint=HINT)
+        raise ConfigError(f"{where}: expected settings, got {type(values).__name__}.", hint=EXAMPLE_HINT)
     name = values.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name == BASE:
         raise ConfigError(

@@ -32,7 +32,7 @@ from newskills.train.settings import EvalSettings
 from newskills.train.trainers import Trainer, make_trainer
 
 Learn = Callable[[Trainer, TrainingFolder, Hooks], bool]
-TRAINING = "training"
+TRAINING_FOLDER = "training"
 
 
 def check_solver(stage: ImproveStage, benchmark: Benchmark, source: Path, base: Path) -> None:
@@ -54,11 +54,11 @@ def train_round(spec: ImproveSpec, problems: ImproveProblems, number: int, base:
     asking = asking_of(benchmark, source, str(base))
     task = _Task(spec=spec, number=number, base=base, say=say)
     if stage.method == "sft":
-        return _sft(task, asking)
+        return _train_sft(task, asking)
     rows = list(read_rows(task.data))
     trained = TrainedSkill(benchmark=benchmark, asking=asking, skill=Skill(base, asking), rows=rows)
     with scoring(trained, stage.keys.reward, context_of(base)) as scorer:
-        return _grpo(task, [trained.skill.problem(row) for row in rows], scorer)
+        return _train_grpo(task, [trained.skill.problem(row) for row in rows], scorer)
 
 
 class _Task(Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class _Task(Struct, frozen=True, kw_only=True):
         return self.spec.folder(self.number) / "data/train.jsonl"
 
 
-def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
+def _train_grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
     keys = task.stage.keys
     room = fitting_problems(problems, context_of(task.base), keys.max_tokens, "drop", say=task.say)
     held_out = None
@@ -101,7 +101,7 @@ def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
         save_every=keys.save_every,
         seed=keys.seed,
     )
-    return _train(
+    return _run_training(
         task,
         config,
         lambda trainer, folder, hooks: trainer.run(
@@ -113,7 +113,7 @@ def _grpo(task: _Task, problems: Sequence[Problem], scorer: Scorer) -> Path:
     )
 
 
-def _sft(task: _Task, asking: QuestionFormat) -> Path:
+def _train_sft(task: _Task, asking: QuestionFormat) -> Path:
     keys, data = task.stage.keys, task.data
     if asking.config.code_execution and asking.config.code_tags:
         tags = code_tags(asking.config.code_tags)
@@ -136,19 +136,19 @@ def _sft(task: _Task, asking: QuestionFormat) -> Path:
         save_every=keys.save_every,
         seed=keys.seed,
     )
-    return _train(task, config, lambda trainer, folder, hooks: trainer.run(config, examples, folder, hooks))
+    return _run_training(task, config, lambda trainer, folder, hooks: trainer.run(config, examples, folder, hooks))
 
 
 def trained_tokens(folder: Path) -> int:
     """Return the tokens that counted in the loss of a round's training."""
-    return round(sum(float(row.get("tokens", 0)) for row in read_rows(folder / TRAINING / METRICS)))
+    return round(sum(float(row.get("tokens", 0)) for row in read_rows(folder / TRAINING_FOLDER / METRICS)))
 
 
-def _train(task: _Task, config: SftConfig | GrpoConfig, learn: Learn) -> Path:
+def _run_training(task: _Task, config: SftConfig | GrpoConfig, learn: Learn) -> Path:
     spec, stage = task.spec, task.stage
     target = spec.model_folder(stage.name)
     settings = {**msgspec.to_builtins(config), "model": str(task.base)}
-    folder = TrainingFolder(spec.folder(task.number) / TRAINING, settings)
+    folder = TrainingFolder(spec.folder(task.number) / TRAINING_FOLDER, settings)
     trainer = make_trainer(spec.backend, task.base, stage.keys.trainer)
     title = f"{stage.method.upper()}, {stage.name}"
     with stop_on_signals() as stop, spec.watch(title) as watch:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.base.errors import BudgetError, ConfigError
 from newskills.run.planning.config import GenerationConfig
 
-UNKNOWN = 16
+MAX_UNKNOWN_ROWS = 16
 """Rows that may be under way before one has shown what a row takes."""
 
 
@@ -62,14 +62,14 @@ class RunBudget:
         self._change.set()
 
     def _fits(self, spent: Spending) -> bool:
-        if not spent.tokens and spent.rows >= UNKNOWN:
+        if not spent.tokens and spent.rows >= MAX_UNKNOWN_ROWS:
             raise ConfigError(
                 "The server does not say how many tokens a reply took, so ++max_total_tokens and ++max_cost cannot be "
                 "kept.",
                 hint="Leave them out, and limit the run with ++max_samples.",
             )
         if not spent.tokens:
-            return self._under_way < UNKNOWN
+            return self._under_way < MAX_UNKNOWN_ROWS
         grown = 1 + (self._under_way + 1) / spent.rows
         if self.tokens is not None and spent.tokens * grown > self.tokens:
             return False

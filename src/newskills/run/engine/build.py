@@ -424,11 +424,11 @@ def grades_by_running(config: GenerationConfig) -> bool:
     """Return whether the grader needs the sandbox. Raises UnknownNameError, ConfigError."""
     if config.eval_type is None:
         return False
-    return _executes(config.eval_type, msgspec.json.encode(config.eval_config, order="deterministic"))
+    return _grader_executes(config.eval_type, msgspec.json.encode(config.eval_config, order="deterministic"))
 
 
 @cache
-def _executes(grader: str, settings: bytes) -> bool:
+def _grader_executes(grader: str, settings: bytes) -> bool:
     """Return whether the grader needs the sandbox; cached, since most units have the same grader."""
     return needs_sandbox(make_grader(grader, msgspec.json.decode(settings)))
 

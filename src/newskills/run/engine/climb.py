@@ -12,15 +12,15 @@ import time
 
 from newskills.base.aio import Gate
 
-STEP = 1.5
+LIMIT_FACTOR = 1.5
 """What the limit is multiplied with to try."""
-GAIN = 1.1
+MIN_RATE_GAIN = 1.1
 """Answers a second that a larger limit must bring, against the smaller one: chance alone brings a few percent."""
-TURNS = 2
+ANSWERS_PER_REQUEST = 2
 """Answers for each request in flight before their rate is believed."""
-REST = 16
+RATES_PASSED_OVER = 16
 """Rates that are passed over after a try in vain."""
-FULL = 0.9
+MIN_IN_FLIGHT_SHARE = 0.9
 """Share of the limit that must be in flight: else there is too little to ask."""
 
 
@@ -42,8 +42,8 @@ class Climb:
     def note_answer(self) -> None:
         gate = self._gate
         self._answers += 1
-        self._full = self._full and gate.active >= FULL * gate.limit
-        if self._answers < TURNS * gate.limit:
+        self._full = self._full and gate.active >= MIN_IN_FLIGHT_SHARE * gate.limit
+        if self._answers < ANSWERS_PER_REQUEST * gate.limit:
             return
         now = time.monotonic()
         rate, full = self._answers / max(now - self._since, 1e-9), self._full
@@ -60,13 +60,13 @@ class Climb:
         if self._before is not None:
             limit, slower = self._before
             self._before = None
-            if rate < GAIN * slower:
-                gate.limit, self._rest = limit, REST
+            if rate < MIN_RATE_GAIN * slower:
+                gate.limit, self._rest = limit, RATES_PASSED_OVER
                 self.begin()
                 return
         if self._rest:
             self._rest -= 1
         elif gate.limit < self._most:
             self._before = gate.limit, rate
-            gate.limit = min(float(self._most), STEP * gate.limit)
+            gate.limit = min(float(self._most), LIMIT_FACTOR * gate.limit)
             self.begin()

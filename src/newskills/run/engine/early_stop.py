@@ -12,7 +12,7 @@ import math
 from array import array
 from collections.abc import Mapping
 
-from newskills.base.anytime import anytime_interval, looks
+from newskills.base.anytime import anytime_interval, look_sizes
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.stats import mean_interval
@@ -50,7 +50,7 @@ class EarlyStop:
         self.limit = self.most if plan.rule.rows is not None else min(rows, FIRST_PROBLEMS)
         self._grow_at = FIRST_PROBLEMS // 2
         self._change = asyncio.Event()
-        self._looks = frozenset(looks(rows))
+        self._looks = frozenset(look_sizes(rows))
 
     def book(self, position: int, record: Row) -> None:
         """Count a graded answer to the problem at `position`, from one of the files."""
@@ -144,7 +144,9 @@ class EarlyStop:
     def _grow(self) -> None:
         """Allow as many problems as the rule will need if the next ones are like those so far."""
         if self.plan.rule.rows is None:
-            likely = (factor for factor in GROWTH_FACTORS if self.plan.rule.met(_scaled(self._values, factor)))
+            likely = (
+                factor for factor in GROWTH_FACTORS if self.plan.rule.met(_scale_counts(self._values, factor))
+            )
             self.limit = min(self.rows, math.ceil(next(likely, MOST_GROWTH) * self.counted))
             self._grow_at = math.ceil(GROWTH_FACTORS[0] * self.counted)
         self.wake()
@@ -166,7 +168,7 @@ class EarlyStop:
         self._values[value] = self._values.get(value, 0) + 1
 
 
-def _scaled(values: Mapping[float, int], factor: float) -> dict[float, float]:
+def _scale_counts(values: Mapping[float, int], factor: float) -> dict[float, float]:
     return {value: count * factor for value, count in values.items()}
 
 

@@ -42,16 +42,16 @@ from newskills.base.records import CONTENT_FILTER, Reply, Request
 from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.asking.pauses import MAX_COINCIDENCE, RefusalCounts, ServerPause
 from newskills.run.engine.asking.reply_watch import ReplyWatch
-from newskills.run.engine.asking.retries import PendingRequest, RetryPolicy, greeting
+from newskills.run.engine.asking.retries import PendingRequest, RetryPolicy, probe_request
 from newskills.run.engine.load import Load
-from newskills.run.engine.progress import SlowRequests, duration, error_kind
+from newskills.run.engine.progress import SlowRequests, error_kind, format_duration
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.waits import Waits
 
-ALIKE = 8
+MAX_ALIKE_FAILURES = 8
 STREAK = 16
-QUICK = 0.2
+FIRST_RETRY_SHARE = 0.2
 """The first retry comes after that share of `Policy.first_delay`: most failures are single."""
 LAST_PROBE = 10.0
 ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
@@ -343,12 +343,9 @@ class Endpoint:
         if not self.policy.stops_if_refused:
             return
         self._refused += 1
-        if self._refused >= ALIKE:
-            self._stop(
-                BadRequestError(
-                    f"The endpoint refused each of the first {ALIKE} requests: {error}", status=error.status
-                )
-            )
+        if self._refused >= MAX_ALIKE_FAILURES:
+            sentence = f"The endpoint refused each of the first {MAX_ALIKE_FAILURES} requests: {error}"
+            self._stop(BadRequestError(sentence, status=error.status))
 
     def _stop(self, error: NewskillsError) -> None:
         if self.fatal is None:
@@ -364,7 +361,7 @@ class Endpoint:
 
     def _delay(self, error: HttpError, tries: int) -> float:
         """Return the seconds until the next try beyond what the server says; at a limit the gate slows down."""
-        quick, longest = QUICK * self.policy.first_delay, self.policy.longest_delay
+        quick, longest = FIRST_RETRY_SHARE * self.policy.first_delay, self.policy.longest_delay
         if isinstance(error, RateLimitError) or error.status == 503:
             return backoff(min(tries, 4), base=quick, cap=longest)
         return backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
@@ -435,7 +432,7 @@ class Endpoint:
         if isinstance(error, ConnectError) and error.certificate:
             self._stop(error)
             return
-        shown = f"{waited:.1f} s" if waited < 10 else duration(waited)
+        shown = f"{waited:.1f} s" if waited < 10 else format_duration(waited)
         reason = f"{self.name} has not answered for {shown} ({error})"
         where = "" if self._proven else " Nothing ever answered there: is the address correct?"
         more = "" if self._proven else " ++endpoint_patience=1800 waits longer."
@@ -453,8 +450,8 @@ class Endpoint:
         try:
             while self.fatal is None:
                 tries += 1
-                longest = self.policy.longest_delay / 2
-                await asyncio.sleep(backoff(2 * tries - 1, base=QUICK * self.policy.first_delay, cap=longest))
+                quick, longest = FIRST_RETRY_SHARE * self.policy.first_delay, self.policy.longest_delay / 2
+                await asyncio.sleep(backoff(2 * tries - 1, base=quick, cap=longest))
                 if self._last_success > since:
                     break
                 met = await self._probe()
@@ -467,7 +464,7 @@ class Endpoint:
                     announced = True
                     self._say(
                         f"{self.name} does not answer ({met}) The run waits for it, up to "
-                        f"{duration(max(0.0, self._left(time.monotonic())))} more, and then continues by itself."
+                        f"{format_duration(max(0.0, self._left(time.monotonic())))} more, and then continues by itself."
                     )
             self._alive()
             self._recovered = time.monotonic() if tries > 1 else self._recovered
@@ -479,7 +476,7 @@ class Endpoint:
 
     async def _probe(self) -> HttpError | None:
         """Return None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
-        request = self._good or greeting(self._asked)
+        request = self._good or probe_request(self._asked)
         inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         probe = msgspec.structs.replace(request, inference=inference)
         try:

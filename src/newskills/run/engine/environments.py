@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
 from newskills.base.records import Failure
 from newskills.environments.config import EnvironmentConfig
@@ -52,5 +52,5 @@ class EnvironmentPools:
     async def close(self) -> list[Failure]:
         """End all environments; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
-        outcomes = await asyncio.gather(*(guarded(pool.close()) for pool in shared))
+        outcomes = await asyncio.gather(*(await_guarded(pool.close()) for pool in shared))
         return [outcome for outcome in outcomes if outcome is not None]

@@ -20,16 +20,16 @@ from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
 from newskills.models.errors import ModelNotFoundError
-from newskills.run.engine.batches.ledger import FOLDER
+from newskills.run.engine.batches.ledger import BATCHES_FOLDER
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.loop import Engine
 from newskills.run.engine.preflight import PreparedUnit, first_request, prepare, request_window
 from newskills.run.engine.progress import Progress
-from newskills.run.engine.supervision import supervision
+from newskills.run.engine.supervision import run_supervision
 from newskills.run.engine.unit import UnitRun
 from newskills.run.planning.queue import ChunkQueue
-from newskills.run.planning.spec import RUN_FILE, RunResult, RunSpec, Status, Unit, UnitResult, masked
+from newskills.run.planning.spec import RUN_FILE, RunResult, RunSpec, Status, Unit, UnitResult, mask_addresses
 from newskills.run.planning.until import StopPlan
 from newskills.run.records.journal import Journal
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
-SIGNALLED = 128
+SIGNAL_EXIT_BASE = 128
 """Exit codes above are those of signals."""
 
 
-def claim(keys: Iterable[K], tried: set[K], take: Callable[[K], T]) -> Iterator[tuple[K, T]]:
+def claim_work(keys: Iterable[K], tried: set[K], take: Callable[[K], T]) -> Iterator[tuple[K, T]]:
     """Yield each key of work shared by several processes that is not in `tried` and that `take` locks, with what
     it took.
 
@@ -73,7 +73,7 @@ class SharedUnits(NamedTuple):
     ) -> Iterator[PreparedUnit]:
         """Yield the next units that nobody has and that have work to do. All that are finished or taken go `into` the
         run. Raises as `prepare`."""
-        work = claim(self.offered, self.tried, lambda place: prepare(self.queue[place], spec, builder, stack))
+        work = claim_work(self.offered, self.tried, lambda place: prepare(self.queue[place], spec, builder, stack))
         for _, prepared in work:
             into.append(prepared)
             if isinstance(prepared, PreparedUnit):
@@ -101,7 +101,7 @@ def execute(
     """
     from rich.console import Console
 
-    console = console or supervision().console or Console(stderr=True)
+    console = console or run_supervision().console or Console(stderr=True)
     for path in spec.needs:
         if not Path(path).exists():
             raise DataError(f"There is no {path}: the folder of the run is incomplete.")
@@ -109,9 +109,9 @@ def execute(
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     allow_open_files()
     window = request_window(len(spec.units))
-    folder = Path(spec.output_dir or spec.units[0].merged.parent) / FOLDER
+    folder = Path(spec.output_dir or spec.units[0].merged.parent) / BATCHES_FOLDER
     builder = RunBuilder(os.environ if environ is None else environ, folder)
-    _tidy(spec)
+    _remove_leftovers(spec)
     with ExitStack() as stack, closing(builder):
         units = [prepare(unit, spec, builder, stack) for unit in spec.units]
         work = [unit for unit in units if isinstance(unit, PreparedUnit)]
@@ -119,25 +119,25 @@ def execute(
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
         _check_promises(until, units)
         quiet = work[0].run.config.log_level in ("warning", "error")
-        _save(spec)
+        _save_spec(spec)
         for path, content in spec.beside.items():
             write_json(Path(path), content)
         if begin is not None:
             begin()
         journal = Journal(spec.log_dir)
         journal.begin(spec, [unit.run.unit.label for unit in work])
-        with Progress(console, _title(work), quiet=quiet, journal=journal) as progress:
+        with Progress(console, _work_title(work), quiet=quiet, journal=journal) as progress:
             for note in builder.notes:
                 progress.say(note)
             if kept := sum(unit.run.kept for unit in work):
                 rows = sum(unit.run.index.rows for unit in work)
                 progress.say(f"{kept:,} of {rows:,} rows are already done; the run resumes from there.")
-            stops = _stops(until, units, progress)
+            stops = _early_stops(until, units, progress)
             finished = [*earlier, *(unit for unit in units if isinstance(unit, UnitResult))]
             supply = None if more is None else more.taken(spec, builder, stack, units)
             engine = Engine(work, builder, progress, stops, finished, supply, window)
             aio.run(engine.run)
-        result = _result(spec, engine, units, journal)
+        result = _run_result(spec, engine, units, journal)
     for name, stop in stops.items():
         if all(unit.status == "done" for unit in result.units if unit.name == name):
             stop.count_all()
@@ -145,7 +145,7 @@ def execute(
     return result
 
 
-def _stops(
+def _early_stops(
     until: Mapping[str, StopPlan], units: Sequence[PreparedUnit | UnitResult], progress: Progress
 ) -> dict[str, EarlyStop]:
     """Return what watches each benchmark. Those with a seed that is finished are left alone."""
@@ -210,7 +210,7 @@ def _one_by_one(
         total.retries += done.retries
         if done.exit_code:
             total.exit_code, total.message = done.exit_code, done.message
-        if done.exit_code > SIGNALLED or done.exit_code == BudgetError.exit_code:
+        if done.exit_code > SIGNAL_EXIT_BASE or done.exit_code == BudgetError.exit_code:
             break
     return total
 
@@ -221,7 +221,7 @@ def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
         return first_request(unit, builder)
 
 
-def _tidy(spec: RunSpec) -> None:
+def _remove_leftovers(spec: RunSpec) -> None:
     """Remove what killed processes have left of files that they were writing."""
     names: dict[Path, set[str]] = {Path(spec.output_dir): {RUN_FILE}} if spec.output_dir else {}
     for unit in (unit for unit in spec.units if unit.config.output_file):
@@ -231,7 +231,7 @@ def _tidy(spec: RunSpec) -> None:
         remove_abandoned(folder, running)
 
 
-def _save(spec: RunSpec) -> None:
+def _save_spec(spec: RunSpec) -> None:
     """Save `run.json`, so that `python -m newskills.run DIR` can go on. Of two runs in one folder, the last
     wins."""
     if spec.output_dir:
@@ -249,18 +249,18 @@ def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | Non
             first_request(unit, builder)
 
 
-def _title(work: Sequence[PreparedUnit]) -> str:
+def _work_title(work: Sequence[PreparedUnit]) -> str:
     if len(work) == 1:
         return work[0].run.unit.label
     return f"{len(work)} runs"
 
 
-def _result(
+def _run_result(
     spec: RunSpec, engine: Engine, units: Sequence[PreparedUnit | UnitResult], journal: Journal
 ) -> RunResult:
     runs = [unit.run for unit in units if isinstance(unit, PreparedUnit)]
-    exit_code, why = _verdict(engine, runs)
-    why = masked(why)
+    exit_code, why = _run_verdict(engine, runs)
+    why = mask_addresses(why)
     for run in runs:
         if run.status is None:
             gone = run.complete or run.given_up
@@ -269,11 +269,11 @@ def _result(
                 run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, PreparedUnit) else unit for unit in units]
     journal.end(results, exit_code, engine.retries, why)
-    message = f"{why} {_onward(engine, spec.resume_with)}" if exit_code else ""
+    message = f"{why} {_next_step_sentence(engine, spec.resume_with)}" if exit_code else ""
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
 
 
-def _onward(engine: Engine, command: str) -> str:
+def _next_step_sentence(engine: Engine, command: str) -> str:
     """Return the sentence that says what to type next. Where the command itself is wrong, it is not the same one."""
     if isinstance(engine.fatal, ModelNotFoundError):
         return "Run the command again with a model that this server has."
@@ -288,7 +288,7 @@ def _onward(engine: Engine, command: str) -> str:
     return "Run the same command to resume from here."
 
 
-def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
+def _run_verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
     """Return (exit code, what went wrong)."""
     if engine.fatal is not None:
         return engine.fatal.exit_code, str(engine.fatal)
@@ -298,14 +298,14 @@ def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
         return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved."
     if engine.used_up is not None:
         return engine.used_up.exit_code, f"{engine.used_up} {_rows_done(runs)}"
-    return 1, " ".join(_failed(run) for run in runs if run.failures or run.given_up)
+    return 1, " ".join(_failure_text(run) for run in runs if run.failures or run.given_up)
 
 
 def _rows_done(runs: Sequence[UnitRun]) -> str:
     return f"{sum(run.index.done for run in runs):,} of {sum(run.index.rows for run in runs):,} rows are done."
 
 
-def _failed(run: UnitRun) -> str:
+def _failure_text(run: UnitRun) -> str:
     if run.given_up:
         return f"{run.unit.label}: {run.given_up}"
     first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""

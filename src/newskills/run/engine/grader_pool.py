@@ -13,18 +13,18 @@ from typing import Protocol
 
 import msgspec
 
-from newskills.base.aio import backoff, guarded
+from newskills.base.aio import await_guarded, backoff
 from newskills.base.errors import SandboxError, WorkerStartError, boundary
 from newskills.base.pool.loop import WORKER_START
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import CONTENT_FILTER, INSTRUMENT, Cause, Failure, Outcome, Row, Score
 from newskills.graders.reading.record_faults import check_figures, fault_of, faulty
 
-BATCH = 32
+BATCH_SAMPLES = 32
 BATCH_EVERY = 0.01
-WINDOW = 2048
+MAX_WAITING_SAMPLES = 2048
 AT_ONCE = 64
-TRIES = 3
+MAX_TRIES = 3
 
 OnScore = Callable[[Score], None]
 
@@ -38,7 +38,7 @@ class Pool(Protocol):
 
 
 class Grading(ABC):
-    """Feeds one grader. At most `WINDOW` records are with it; the caller keeps the others on disk."""
+    """Feeds one grader. At most `MAX_WAITING_SAMPLES` records are with it; the caller keeps the others on disk."""
 
     def __init__(self) -> None:
         self._outstanding = 0
@@ -47,7 +47,7 @@ class Grading(ABC):
 
     @property
     def full(self) -> bool:
-        return self._outstanding >= WINDOW
+        return self._outstanding >= MAX_WAITING_SAMPLES
 
     @abstractmethod
     def submit(self, record: Row, on_score: OnScore) -> None:
@@ -87,7 +87,7 @@ class PoolGrading(Grading):
     def submit(self, record: Row, on_score: OnScore) -> None:
         self._outstanding += 1
         self._batch.append((record, on_score))
-        if len(self._batch) >= BATCH:
+        if len(self._batch) >= BATCH_SAMPLES:
             self._send()
         elif self._timer is None:
             self._timer = self._loop.call_later(BATCH_EVERY, self._send)
@@ -127,7 +127,7 @@ class PoolGrading(Grading):
                 on_score(as_score(future.result(), self._grader))
             except WorkerStartError as error:
                 if self._on_broken is None:
-                    on_score(unscored(boundary(error), self._grader, {}))
+                    on_score(unscored_score(boundary(error), self._grader, {}))
                 else:
                     self._on_broken(error)
         self._change.set()
@@ -174,7 +174,7 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
         return score
 
     async def patiently() -> Score:
-        for attempt in range(1, TRIES):
+        for attempt in range(1, MAX_TRIES):
             try:
                 return await once()
             except SandboxError as error:
@@ -183,10 +183,10 @@ async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Scor
                 await asyncio.sleep(backoff(attempt))
         return await once()
 
-    result = await guarded(patiently())
+    result = await await_guarded(patiently())
     if isinstance(result, Score):
         return result
-    return unscored(result, f"{grader.name}@{grader.version}", {})
+    return unscored_score(result, f"{grader.name}@{grader.version}", {})
 
 
 def as_score(result: Score | Failure, grader: str) -> Score:
@@ -199,10 +199,10 @@ def as_score(result: Score | Failure, grader: str) -> Score:
     if result.kind == WORKER_START:
         raise WorkerStartError(result.message)
     blamed = result if result.cause == "timeout" else msgspec.structs.replace(result, cause="grader")
-    return unscored(blamed, grader, {"predicted_answer": None, "symbolic_correct": None})
+    return unscored_score(blamed, grader, {"predicted_answer": None, "symbolic_correct": None})
 
 
-def unscored(failure: Failure, grader: str, fields: Row) -> Score:
+def unscored_score(failure: Failure, grader: str, fields: Row) -> Score:
     """Return the score of a sample without a verdict; a failure that is nobody's fault in particular is the
     grader's."""
     cause: Cause = failure.cause if failure.cause in INSTRUMENT - {"harness"} else "grader"
@@ -219,7 +219,7 @@ def verdict_fields(record: Row, score: Score) -> Row:
         why = "A content filter of the endpoint withheld the answer."
         score = msgspec.structs.replace(score, outcome="unscored", cause=CONTENT_FILTER, why=why)
     fields: Row = {**score.fields, "outcome": score.outcome}
-    cause = _cause(record, score)
+    cause = _score_cause(record, score)
     if cause is not None:
         fields["outcome_cause"] = cause
     fields["grader"] = score.grader
@@ -228,7 +228,7 @@ def verdict_fields(record: Row, score: Score) -> Row:
     return fields
 
 
-def _cause(record: Row, score: Score) -> Cause | None:
+def _score_cause(record: Row, score: Score) -> Cause | None:
     outcome: Outcome = score.outcome
     if outcome == "correct":
         return None

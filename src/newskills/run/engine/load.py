@@ -15,25 +15,25 @@ import time
 from newskills.base.aio import Gate
 from newskills.run.engine.climb import Climb
 
-MANY = 0.15
+MANY_REFUSALS_SHARE = 0.15
 """Share of refused requests that tells of a limit, where none is known."""
-MANY_AT_A_LIMIT = 0.1
-FEW = 0.03
-FLOOD = 0.5
+MANY_REFUSALS_SHARE_AT_LIMIT = 0.1
+FEW_REFUSALS_SHARE = 0.03
+FLOOD_REFUSALS_SHARE = 0.5
 """A share at which a fraction of an epoch is enough to tell."""
 ENOUGH, ENOUGH_AT_A_LIMIT = 40, 8
 """Requests that an epoch must see settled."""
 SURE, SURE_AT_A_LIMIT = 8, 3
 """Refusals that it takes to call them many."""
-NOW_AND_THEN = 64
+CALM_EPOCH_ANSWERS = 64
 """Answers after which counts are judged while nothing is refused."""
-GROWTH = 0.03
-CALM = 24
+LIMIT_GROWTH = 0.03
+CALM_ANSWERS = 24
 """Answers with hardly a refusal after which growth doubles."""
-SHRINK = 0.7
-STEEPEST = 0.1
+LIMIT_SHRINK = 0.7
+MIN_RATE_SHARE = 0.1
 """No epoch cuts the rate to less than this share."""
-TOLERANT = 60
+TOLERANT_EPOCHS = 60
 """Epochs for which a share of refusals is borne that asking less did not change."""
 
 
@@ -49,8 +49,8 @@ class Load:
         self._climb = Climb(gate, most) if most > gate.limit else None
         self._epoch, self._least = epoch, 0.1 / epoch
         self._known = 0.0
-        self._growth, self._calm = GROWTH, 0
-        self._bearable, self._bearable_for = MANY, 0
+        self._growth, self._calm = LIMIT_GROWTH, 0
+        self._bearable, self._bearable_for = MANY_REFUSALS_SHARE, 0
         self._cut_at = 0.0
         self._cut_for: tuple[float, float | None, float] | None = None
         self._since = math.inf
@@ -78,7 +78,7 @@ class Load:
             self._begin(time.monotonic())
         if self._climb is not None:
             self._rise(self._climb)
-        if self._refused or self._at_a_limit or self._answered % NOW_AND_THEN == 0:
+        if self._refused or self._at_a_limit or self._answered % CALM_EPOCH_ANSWERS == 0:
             self._judge()
 
     def note_refusal(self, started: float) -> None:
@@ -91,7 +91,7 @@ class Load:
         in flight."""
         if started >= self._cut_at:
             self._cut_at = time.monotonic()
-            self._gate.limit = max(1.0, self._gate.limit * SHRINK)
+            self._gate.limit = max(1.0, self._gate.limit * LIMIT_SHRINK)
 
     def _rise(self, climb: Climb) -> None:
         if self._at_a_limit or self._refused:
@@ -116,46 +116,50 @@ class Load:
         at_a_limit = self._at_a_limit
         share = self._refused / max(settled, self._starts)
         sure, enough = (SURE_AT_A_LIMIT, ENOUGH_AT_A_LIMIT) if at_a_limit else (SURE, ENOUGH)
-        flood = self._refused >= 2 * SURE and share > FLOOD and elapsed >= self._epoch / 5
+        flood = self._refused >= 2 * SURE and share > FLOOD_REFUSALS_SHARE and elapsed >= self._epoch / 5
         if not flood and (elapsed < self._epoch or settled < enough):
             return
-        many = MANY_AT_A_LIMIT if at_a_limit and self._bearable == MANY else self._bearable
+        many = (
+            MANY_REFUSALS_SHARE_AT_LIMIT
+            if at_a_limit and self._bearable == MANY_REFUSALS_SHARE
+            else self._bearable
+        )
         if self._refused >= sure and share > many:
             self._cut(share, now, elapsed)
         elif at_a_limit:
             self._grow(share, elapsed)
         self._bearable_for -= 1
         if self._bearable_for <= 0:
-            self._bearable = MANY
+            self._bearable = MANY_REFUSALS_SHARE
         self._begin(now)
 
     def _cut(self, share: float, now: float, elapsed: float) -> None:
         gate = self._gate
-        if self._cut_for is not None and share >= SHRINK * self._cut_for[0]:
-            self._bearable, self._bearable_for = min(0.9, 1.3 * share), TOLERANT
+        if self._cut_for is not None and share >= LIMIT_SHRINK * self._cut_for[0]:
+            self._bearable, self._bearable_for = min(0.9, 1.3 * share), TOLERANT_EPOCHS
             _, gate.rate, gate.limit = self._cut_for
             self._cut_for = None
             return
-        whole = elapsed >= self._epoch and share < FLOOD
+        whole = elapsed >= self._epoch and share < FLOOD_REFUSALS_SHARE
         self._cut_for = (share, gate.rate, gate.limit) if whole else None
         taken, asked_rate = (self._starts - self._refused) / elapsed, self._starts / elapsed
         if self._answered or not self._known:
             self._known = taken if self._answered else asked_rate
-        rate = max(self._least, STEEPEST * asked_rate, taken)
+        rate = max(self._least, MIN_RATE_SHARE * asked_rate, taken)
         gate.rate = rate if gate.rate is None else min(rate, gate.rate)
-        at_once = float(self._in_flight) if self._answered else SHRINK * gate.limit
+        at_once = float(self._in_flight) if self._answered else LIMIT_SHRINK * gate.limit
         gate.limit = min(gate.limit, max(1.0, at_once))
-        self._growth, self._calm, self._cut_at = GROWTH, 0, now
+        self._growth, self._calm, self._cut_at = LIMIT_GROWTH, 0, now
 
     def _grow(self, share: float, elapsed: float) -> None:
         gate = self._gate
         self._cut_for = None
-        self._calm = self._calm + self._answered if share <= FEW else 0
-        if self._calm >= CALM:
+        self._calm = self._calm + self._answered if share <= FEW_REFUSALS_SHARE else 0
+        if self._calm >= CALM_ANSWERS:
             self._growth, self._calm = min(1.0, 2 * self._growth), 0
-        elif share > FEW:
-            self._growth = GROWTH
+        elif share > FEW_REFUSALS_SHARE:
+            self._growth = LIMIT_GROWTH
         gate.limit = min(self._most, max(gate.limit + 1, gate.limit * (1 + self._growth)))
         if gate.rate is not None:
-            unused = share <= FEW and self._starts / elapsed < gate.rate / 2
+            unused = share <= FEW_REFUSALS_SHARE and self._starts / elapsed < gate.rate / 2
             gate.rate = None if unused else gate.rate * (1 + self._growth)

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from msgspec import structs
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import BadRequestError, NewskillsError, SandboxError, WorkerStartError
 from newskills.base.protocols import Kit, NeedsProbe
 from newskills.base.records import Failure
@@ -27,12 +27,12 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.run.engine.asking.asked import AskedEndpoint
 from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.batches.endpoint import BatchEndpoint
-from newskills.run.engine.batches.keys import ROW, requests_of
+from newskills.run.engine.batches.keys import ROW_REQUESTS, requests_of
 from newskills.run.engine.batches.make import batch_window, make_batch_endpoint
 from newskills.run.engine.budget import RunBudget, Spending
 from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
 from newskills.run.engine.early_stop import EarlyStop
-from newskills.run.engine.endpoint import ALIKE, Endpoint
+from newskills.run.engine.endpoint import MAX_ALIKE_FAILURES, Endpoint
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.lanes import Lane, Turn, servers_of, turns_of
@@ -40,7 +40,7 @@ from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
 from newskills.run.engine.sandboxes import Sandboxes
-from newskills.run.engine.supervision import is_waiting, supervision
+from newskills.run.engine.supervision import is_waiting, run_supervision
 from newskills.run.engine.tools import Toolboxes
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.unit import PendingRow, UnitRun
@@ -50,11 +50,11 @@ from newskills.run.records.log import Disk
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import MAIN
 
-GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
-TICK = 0.25
+GRACE_SECONDS = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
+TICK_SECONDS = 0.25
 PATIENCE, FIRST_PATIENCE = 1800.0, 60.0
 """Seconds with an endpoint that is down, and with one that has never answered where somebody sits before it."""
-ECHO = 2.0
+ECHO_SECONDS = 2.0
 """Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
 
 
@@ -78,7 +78,7 @@ class Engine:
         self._prepared = list(prepared)
         self._window = window
         self._builder, self._progress, self._stops = builder, progress, stops
-        self._supervision = supervision()
+        self._supervision = run_supervision()
         self._supply = supply
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
@@ -324,8 +324,8 @@ class Engine:
         if isinstance(pending.request, Failure):
             self._book_failure(run, pending, pending.request)
             return False
-        ROW.set(requests_of(run.unit, run.state.started, pending.sample))
-        result = await guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
+        ROW_REQUESTS.set(requests_of(run.unit, run.state.started, pending.sample))
+        result = await await_guarded(lane.solver.solve(pending.sample, pending.request, lane.kit))
         if run.watched:
             await run.await_grader()
         if not isinstance(result, Failure):
@@ -340,7 +340,7 @@ class Engine:
         self._progress.journal.note_failure(run.unit.label, pending.sample.id, failure)
         run.book_failure(pending, failure)
         if self._several and failure.kind == BadRequestError.__name__:
-            run.give_up_if_refused(ALIKE)
+            run.give_up_if_refused(MAX_ALIKE_FAILURES)
 
     def _finish_if_complete(self, lane: Lane) -> None:
         if lane.run.complete and not lane.run.failures and lane.finish is None:
@@ -414,12 +414,12 @@ class Engine:
             yield
             return
         loop = asyncio.get_running_loop()
-        for number in GRACE:
+        for number in GRACE_SECONDS:
             loop.add_signal_handler(number, self._interrupt, number)
         try:
             yield
         finally:
-            for number in GRACE:
+            for number in GRACE_SECONDS:
                 loop.remove_signal_handler(number)
 
     def _request_stop(self, at_once: bool) -> None:
@@ -431,7 +431,7 @@ class Engine:
     def _interrupt(self, number: signal.Signals) -> None:
         """Handle a signal: the first lets requests in flight finish, the second gives them up."""
         now = time.monotonic()
-        if self.signal is number is signal.SIGTERM and now - self._signalled_at < ECHO:
+        if self.signal is number is signal.SIGTERM and now - self._signalled_at < ECHO_SECONDS:
             return
         if self.signal is not None:
             self._progress.say("Stopping now; finished rows are saved.")
@@ -442,13 +442,13 @@ class Engine:
             endpoint.drain()
         waiting = sum(endpoint.in_flight for endpoint in self._endpoints.values())
         self._progress.say(
-            f"Stopping: {waiting} requests may finish within {GRACE[number]:.0f} s (Ctrl-C again: stop now)."
+            f"Stopping: {waiting} requests may finish within {GRACE_SECONDS[number]:.0f} s (Ctrl-C again: stop now)."
         )
-        asyncio.get_running_loop().call_later(GRACE[number], self._abandon)
+        asyncio.get_running_loop().call_later(GRACE_SECONDS[number], self._abandon)
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(TICK_SECONDS)
             self._supervision.snapshot = snapshot = self._snapshot()
             self._progress.show(snapshot)
             busy = any(endpoint.in_flight for endpoint in self._endpoints.values())

@@ -13,13 +13,13 @@ import time
 from collections import Counter
 from itertools import pairwise
 
-GROWTH = 1.1
+CLASS_FACTOR = 1.1
 """Durations are kept in classes, each so many times as long as the one before."""
-SHORTEST = 0.001
+FIRST_CLASS_SECONDS = 0.001
 """Seconds of the first class."""
-FEW = 5
+MIN_DONE_ROWS = 5
 """Rows that must be done before anything is said."""
-KNOWN = 0.5
+MIN_KNOWN_SHARE = 0.5
 """Share of rows whose duration must be known, by that estimate."""
 
 
@@ -56,29 +56,29 @@ class Pace:
 
         As many rows stay under way as are now.
         """
-        if self.done < FEW or not (waiting or self._under_way):
+        if self.done < MIN_DONE_ROWS or not (waiting or self._under_way):
             return None
         now = time.monotonic()
         ages = Counter(_class_of(now - began) for began in self._under_way.values())
-        survival = _survival(self._ended, ages)
-        if survival[-1] > 1 - KNOWN:
+        survival = _survival_shares(self._ended, ages)
+        if survival[-1] > 1 - MIN_KNOWN_SHARE:
             return None
         at_once = max(1, len(self._under_way))
         rare = 1 / (at_once + 1)
         if not waiting:
-            return max((_rest(survival, age, rare) for age in ages), default=0.0)
-        return waiting * _mean(survival) / at_once + _quantile(survival, rare)
+            return max((_remaining_seconds(survival, age, rare) for age in ages), default=0.0)
+        return waiting * _mean_seconds(survival) / at_once + _quantile_seconds(survival, rare)
 
 
 def _class_of(seconds: float) -> int:
-    return max(0, math.ceil(math.log(max(seconds, SHORTEST) / SHORTEST, GROWTH)))
+    return max(0, math.ceil(math.log(max(seconds, FIRST_CLASS_SECONDS) / FIRST_CLASS_SECONDS, CLASS_FACTOR)))
 
 
 def _seconds(kind: int) -> float:
-    return float(SHORTEST * GROWTH**kind)
+    return float(FIRST_CLASS_SECONDS * CLASS_FACTOR**kind)
 
 
-def _survival(ended: Counter[int], ages: Counter[int]) -> list[float]:
+def _survival_shares(ended: Counter[int], ages: Counter[int]) -> list[float]:
     """Return, by class of duration, the share of rows that take longer, up to the longest class seen."""
     longest = max([*ended, *ages])
     at_risk = ended.total() + ages.total()
@@ -91,7 +91,7 @@ def _survival(ended: Counter[int], ages: Counter[int]) -> list[float]:
     return shares
 
 
-def _mean(survival: list[float]) -> float:
+def _mean_seconds(survival: list[float]) -> float:
     """Return the mean seconds of a row; rows longer than any seen are taken to need twice the longest."""
     edges = [0.0, *(_seconds(kind) for kind in range(len(survival)))]
     widths = [upper - lower for lower, upper in pairwise(edges)]
@@ -99,7 +99,7 @@ def _mean(survival: list[float]) -> float:
     return mean + survival[-1] * edges[-1]
 
 
-def _quantile(survival: list[float], rare: float) -> float:
+def _quantile_seconds(survival: list[float], rare: float) -> float:
     """Return the seconds that only a share `rare` takes longer than; twice the longest that was seen where that is not
     known."""
     if survival[-1] > rare:
@@ -107,7 +107,7 @@ def _quantile(survival: list[float], rare: float) -> float:
     return _seconds(next(kind for kind, share in enumerate(survival) if share <= rare))
 
 
-def _rest(survival: list[float], age: int, rare: float) -> float:
+def _remaining_seconds(survival: list[float], age: int, rare: float) -> float:
     """Return the seconds that are left of a row that has taken `age` so far; as long again where no row took longer."""
     share = survival[age]
     later = [kind for kind in range(age + 1, len(survival)) if survival[kind] <= rare * share]

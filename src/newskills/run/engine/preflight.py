@@ -17,21 +17,21 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.limits import count_files_left
 from newskills.base.protocols import NeedsCheck, Solver
 from newskills.base.records import Request
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.prompts.renderer import Prompt
 from newskills.run.engine.build import RunBuilder, grader_id
-from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_result
+from newskills.run.engine.unit import REFUSED_FIELD, UnitRun, changed_settings, unit_result
 from newskills.run.planning.spec import RunSpec, Unit, UnitResult
 from newskills.run.records.chunks import count_lines, merge_if_complete
 from newskills.run.records.completeness import is_cut, is_marked, take_over
 from newskills.run.records.grow import keep_answers
 from newskills.run.records.input_map import keep_input, read_input
-from newskills.run.records.log import Damage, lines, restore_log, set_aside
-from newskills.run.records.log_index import MANY, KeptIndex, LogIndex
+from newskills.run.records.log import Damage, log_lines, restore_log, set_aside
+from newskills.run.records.log_index import MIN_KEPT_ROWS, KeptIndex, LogIndex
 from newskills.run.records.paths import done_path
-from newskills.run.records.rejoin import rejoin
-from newskills.run.records.rows import Input, bounds
-from newskills.run.records.state import INPUT, RunState, changes, load_state, settings
+from newskills.run.records.rejoin import rejoin_judgements
+from newskills.run.records.rows import Input, chunk_bounds
+from newskills.run.records.state import INPUT, RunState, asked_settings, load_state, setting_changes
 
 RESERVED_FILES, FILES_OF_A_WORKER = 32, 3
 """Files that a run opens beside its connections: logs, locks, the event loop; and those of a process that grades."""
@@ -69,17 +69,17 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
     if not unit.config.output_file:
         raise ConfigError("++output_file is not set.")
     paths = unit.paths
-    if stack.enter_context(locked(paths.lock, str(paths.output))):
+    if stack.enter_context(hold_lock(paths.lock, str(paths.output))):
         paths.see_anew()
     state = load_state(paths.state)
     finished, cut = is_finished(unit), unit.config.skip_filled and is_cut(unit)
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
-        return _finished(unit, state)
-    source, rows = _input(unit, state)
+        return _finished_result(unit, state)
+    source, rows = _input_rows(unit, state)
     keep_input(source, paths.output.parent)
     prompt = builder.prompt(unit.config)
-    wanted = _settings(unit, builder, source.digest)
-    changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
+    wanted = _resume_settings(unit, builder, source.digest)
+    changed = setting_changes(state.settings, wanted) if state is not None and _has_rows_of(unit, state) else []
     fresh = RunState(
         status="running",
         settings=wanted,
@@ -103,12 +103,12 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         finished
         and not others
         and not grown
-        and not (state is not None and paths.output.exists() and _reopens(unit, state))
+        and not (state is not None and paths.output.exists() and _reopens_file(unit, state))
     ):
-        return _finished(unit, state)
+        return _finished_result(unit, state)
     solver = _checked_solver(unit, builder, prompt, source, rows)
     if others:
-        rejoin(unit, source.samples(rows), solver, fresh.digest)
+        rejoin_judgements(unit, source.samples(rows), solver, fresh.digest)
     elif grown:
         assert state is not None
         kept_rows = keep_answers(unit, source, rows, frozenset(state.grade_fields), fresh.digest)
@@ -125,7 +125,7 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
         builder.notes[
             f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are generated again."
         ] = None
-    return PreparedUnit(_resume(unit, source, rows, state, fresh, builder.notes), solver)
+    return PreparedUnit(_resume_unit(unit, source, rows, state, fresh, builder.notes), solver)
 
 
 def is_finished(unit: Unit) -> bool:
@@ -142,7 +142,7 @@ def asks_nothing(unit: Unit) -> bool:
         return True
     if unit.config.judges and state.unjudged:
         return False
-    return bool(state.settings.get("input_file") == _input(unit, state)[0].digest)
+    return bool(state.settings.get("input_file") == _input_rows(unit, state)[0].digest)
 
 
 def check_same_run(unit: Unit, builder: RunBuilder) -> None:
@@ -150,25 +150,25 @@ def check_same_run(unit: Unit, builder: RunBuilder) -> None:
     state = load_state(unit.paths.state)
     if state is None or state.status != "done":
         return
-    wanted = _settings(unit, builder, _input(unit, state)[0].digest)
-    if changed := changes(state.settings, wanted):
+    wanted = _resume_settings(unit, builder, _input_rows(unit, state)[0].digest)
+    if changed := setting_changes(state.settings, wanted):
         raise changed_settings(unit, changed)
 
 
 def check_begun(unit: Unit, builder: RunBuilder) -> None:
     """Refuse settings unlike those of finished rows, for an input that is not complete yet. Raises DataError."""
     state = load_state(unit.paths.state)
-    if state is None or not unit.config.skip_filled or not _binds(unit, state):
+    if state is None or not unit.config.skip_filled or not _has_rows_of(unit, state):
         return
-    wanted = _settings(unit, builder, "")
-    if changed := changes({**state.settings, "input_file": None}, {**wanted, "input_file": None}):
+    wanted = _resume_settings(unit, builder, "")
+    if changed := setting_changes({**state.settings, "input_file": None}, {**wanted, "input_file": None}):
         raise changed_settings(unit, changed)
 
 
-def _settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict[str, Any]:
+def _resume_settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict[str, Any]:
     """Return the settings that a resume of `unit` must share. Raises ConfigError, UnknownNameError, DataError."""
     prompt = builder.prompt(unit.config)
-    return settings(
+    return asked_settings(
         unit.config,
         input_digest=input_digest,
         prompt=f"{prompt.name} {prompt.hash}",
@@ -179,16 +179,16 @@ def _settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict[str, A
 def first_request(unit: Unit, builder: RunBuilder) -> Request:
     """Return the request of the first row (dry run); for an empty chunk, that of the first row of all. Raises
     DataError."""
-    source, rows = _input(unit, load_state(unit.paths.state) if unit.config.output_file else None)
+    source, rows = _input_rows(unit, load_state(unit.paths.state) if unit.config.output_file else None)
     solver = builder.solver(unit.config, builder.prompt(unit.config))
     request = _first_request(solver, source, rows or range(source.rows))
     assert request is not None
     return request
 
 
-def _binds(unit: Unit, state: RunState) -> bool:
+def _has_rows_of(unit: Unit, state: RunState) -> bool:
     """Return whether any row was made with the settings of `state`."""
-    return state.status == "done" or next(lines(unit.paths.log), None) is not None
+    return state.status == "done" or next(log_lines(unit.paths.log), None) is not None
 
 
 def _graded_otherwise(unit: Unit, state: RunState) -> bool:
@@ -196,13 +196,13 @@ def _graded_otherwise(unit: Unit, state: RunState) -> bool:
     return unit.config.eval_type is not None and state.grader != grader_id(unit.config)
 
 
-def _reopens(unit: Unit, state: RunState) -> bool:
+def _reopens_file(unit: Unit, state: RunState) -> bool:
     """Return whether a finished file has more to do: verdicts of another grader, or judgements that were
     refused."""
     return _graded_otherwise(unit, state) or (unit.config.judges and state.unjudged > 0)
 
 
-def _finished(unit: Unit, state: RunState | None) -> UnitResult:
+def _finished_result(unit: Unit, state: RunState | None) -> UnitResult:
     """Return the result of an earlier process; what a kill left undone behind its marker is done now."""
     unit.paths.remove_logs()
     merged, note = False, ""
@@ -221,14 +221,14 @@ def _finished(unit: Unit, state: RunState | None) -> UnitResult:
     return unit_result(unit, state, "done", kept=state.rows, merged=merged, note=note)
 
 
-def _resume(
+def _resume_unit(
     unit: Unit, source: Input, rows: range, before: RunState | None, state: RunState, notes: dict[str, None]
 ) -> UnitRun:
     paths, config = unit.paths, unit.config
     paths.failed.unlink(missing_ok=True)
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
         _take_back(unit, before, len(rows), state.digest)
-    index, kept = _index(unit, len(rows), state)
+    index, kept = _log_index(unit, len(rows), state)
     damaged = index.load(paths.log, config.async_position_key, kept.records if kept else None)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
@@ -249,14 +249,14 @@ def _resume(
     return UnitRun(unit, source, rows, state, index, kept)
 
 
-def _index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex | None]:
-    kept = KeptIndex(unit.paths, state.digest) if rows >= MANY else None
+def _log_index(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex | None]:
+    kept = KeptIndex(unit.paths, state.digest) if rows >= MIN_KEPT_ROWS else None
     return LogIndex(rows, graded=unit.config.eval_type is not None), kept
 
 
 def _begin_logs(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptIndex | None]:
-    """Return the index as `_index` does, where there are no logs yet, and begin the files of a kept one."""
-    index, kept = _index(unit, rows, state)
+    """Return the index as `_log_index` does, where there are no logs yet, and begin the files of a kept one."""
+    index, kept = _log_index(unit, rows, state)
     if kept is not None:
         kept.records.load_into(index, unit.paths.log)
         kept.grades.load_into(index, unit.paths.grades)
@@ -294,7 +294,7 @@ def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) ->
             hint="Delete it, use another output folder, or start it over with --rerun_done.",
         )
     drop = frozenset(before.grade_fields if before is not None else ())
-    lacking = REFUSED if unit.config.judges else None
+    lacking = REFUSED_FIELD if unit.config.judges else None
     restore_log(paths.output, paths.log, unit.config.async_position_key, drop, lacking, settings=settings)
     paths.done.unlink(missing_ok=True)
 
@@ -306,7 +306,7 @@ def _start_over(unit: Unit) -> None:
         path.unlink(missing_ok=True)
 
 
-def _input(unit: Unit, state: RunState | None) -> tuple[Input, range]:
+def _input_rows(unit: Unit, state: RunState | None) -> tuple[Input, range]:
     config = unit.config
     if not config.input_file:
         raise ConfigError("++input_file is not set.")
@@ -317,7 +317,7 @@ def _input(unit: Unit, state: RunState | None) -> tuple[Input, range]:
         distinct = state.settings["input_file"], state.distinct_rows
     folder = Path(config.output_file).parent if config.output_file else None
     source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None, distinct, folder)
-    return source, bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
+    return source, chunk_bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
 
 
 @functools.lru_cache(maxsize=64)

@@ -22,7 +22,7 @@ from newskills.base.errors import (
 )
 from newskills.base.terminal import printable
 from newskills.models.errors import ModelNotFoundError
-from newskills.run.planning.spec import masked
+from newskills.run.planning.spec import mask_addresses
 from newskills.run.records.journal import Journal
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Progress:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        self._console.print(printable(masked(text)), markup=False, highlight=False, soft_wrap=True)
+        self._console.print(printable(mask_addresses(text)), markup=False, highlight=False, soft_wrap=True)
 
     def show(self, snapshot: Snapshot, *, last: bool = False) -> None:
         """Show the state of the run: called often, it prints as often as is useful."""
@@ -163,9 +163,9 @@ def describe(snapshot: Snapshot, seconds: float) -> str:
     elif snapshot.paused_for:
         parts.append(f"paused by the server until {clock_time(snapshot.paused_for)} (Retry-After)")
     elif snapshot.waiting:
-        parts.append(f"waiting for the first reply, {duration(seconds)}; {snapshot.in_flight:,} in flight")
+        parts.append(f"waiting for the first reply, {format_duration(seconds)}; {snapshot.in_flight:,} in flight")
     else:
-        parts += _speed(snapshot, seconds)
+        parts += _speed_lines(snapshot, seconds)
     if snapshot.cost is not None:
         parts.append(f"cost {snapshot.cost:,.2f}")
     if snapshot.errors:
@@ -175,16 +175,16 @@ def describe(snapshot: Snapshot, seconds: float) -> str:
     return " · ".join(parts)
 
 
-def _speed(snapshot: Snapshot, seconds: float) -> Iterator[str]:
+def _speed_lines(snapshot: Snapshot, seconds: float) -> Iterator[str]:
     yield f"{snapshot.fresh / seconds if seconds > 0 else 0.0:,.1f} rows/s"
     slow = snapshot.slow
     if snapshot.stopping:
         yield "stopping"
     elif snapshot.left is not None and snapshot.rows - snapshot.done > (0 if slow is None else slow.count):
-        yield f"{duration(snapshot.left)} left"
+        yield f"{format_duration(snapshot.left)} left"
     if slow is not None:
         waits = "1 row waits" if slow.count == 1 else f"{slow.count:,} rows wait, the oldest"
-        yield f"{waits} {duration(slow.waited)}; gives up in {duration(slow.left)}"
+        yield f"{waits} {format_duration(slow.waited)}; gives up in {format_duration(slow.left)}"
     if snapshot.tokens is not None:
         if seconds > 0 and snapshot.fresh_tokens:
             speed = f" ({snapshot.fresh_tokens / seconds:,.0f}/s)"
@@ -215,7 +215,7 @@ def clock_time(seconds_ahead: float) -> str:
     return moment.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M")
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format seconds as `45 s`, `12 min` or `3 h 20 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.base.protocols import Model
 from newskills.base.records import Reply, Request
 from newskills.base.store import encode_line
-from newskills.run.records.log import GroupLog, LogReader, lines
+from newskills.run.records.log import GroupLog, LogReader, log_lines
 
 
 class _Line(Struct):
@@ -26,7 +26,7 @@ class CachedModel:
         self.name = model.name
         self._model, self._path, self._log = model, path, log
         self._decoder = msgspec.json.Decoder(_Line)
-        self._known = {key: offset for offset, line in lines(path) if (key := self._key(line))}
+        self._known = {key: offset for offset, line in log_lines(path) if (key := self._key(line))}
 
     async def complete(self, request: Request) -> Reply:
         key = request.key()

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from newskills.base.aio import backoff, guarded
+from newskills.base.aio import await_guarded, backoff
 from newskills.base.errors import ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.base.records import Failure
 from newskills.sandbox.config import SandboxConfig
 
-ALIKE = 8
+MAX_ALIKE_FAILURES = 8
 """So many failures of the sandbox one after the other (those at the same time count once): it is not coming back."""
 
 OnFatal = Callable[[NewskillsError], None]
@@ -36,8 +36,8 @@ class StartableSandbox(Protocol):
 class SharedSandbox:
     """A Sandbox that is built and started at the first `start` or `execute`, once.
 
-    `on_fatal` is called where it cannot start, and where `ALIKE` executions in a row failed on its own account:
-    going on would spend model calls on samples that can only end unscored.
+    `on_fatal` is called where it cannot start, and where `MAX_ALIKE_FAILURES` executions in a row failed on its own
+    account: going on would spend model calls on samples that can only end unscored.
     """
 
     def __init__(self, make: Callable[[], Sandbox], on_fatal: OnFatal) -> None:
@@ -92,7 +92,7 @@ class SharedSandbox:
         if began > self._failed_at:
             self._failed_at = time.monotonic()
             self._failed += 1
-        if self._failed >= ALIKE:
+        if self._failed >= MAX_ALIKE_FAILURES:
             self._on_fatal(error)
 
     async def _patiently(self, patience: float) -> Sandbox:
@@ -135,5 +135,5 @@ class Sandboxes:
     async def close(self) -> list[Failure]:
         """End all sandboxes with their sessions; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
-        outcomes = await asyncio.gather(*(guarded(sandbox.close()) for sandbox in shared))
+        outcomes = await asyncio.gather(*(await_guarded(sandbox.close()) for sandbox in shared))
         return [outcome for outcome in outcomes if outcome is not None]

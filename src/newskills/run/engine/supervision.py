@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from newskills.run.engine.progress import Snapshot
 
-SCHEDULED = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST", "NEWSKILLS_JOB")
+SCHEDULER_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST", "NEWSKILLS_JOB")
 """Variables of a job, whose endpoint may come up after it."""
 _current: ContextVar[Supervision | None] = ContextVar("newskills_supervision", default=None)
 
@@ -63,12 +63,12 @@ class SharedLimit:
             while self._waiting:
                 loop, turn = self._waiting.popleft()
                 with contextlib.suppress(RuntimeError):  # that run's loop has ended
-                    loop.call_soon_threadsafe(_grant, turn)
+                    loop.call_soon_threadsafe(_grant_turn, turn)
                     return
             self.active -= 1
 
 
-def _grant(turn: asyncio.Future[None]) -> None:
+def _grant_turn(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)
 
@@ -116,9 +116,9 @@ class Supervision:
         one."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            self._interrupt = lambda at_once: _soon(loop, interrupt, at_once)
+            self._interrupt = lambda at_once: _interrupt_soon(loop, interrupt, at_once)
             if self.stopping:
-                _soon(loop, interrupt, self._at_once)
+                _interrupt_soon(loop, interrupt, self._at_once)
         try:
             yield
         finally:
@@ -126,16 +126,16 @@ class Supervision:
                 self._interrupt = None
 
 
-def _soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at_once: bool) -> None:
+def _interrupt_soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at_once: bool) -> None:
     loop.call_soon_threadsafe(lambda: interrupt(at_once))
 
 
 def is_waiting(environ: Mapping[str, str]) -> bool:
     """Return whether no person sits before this run, so that it waits for an endpoint that comes up after it."""
     holder = _current.get()
-    return (holder is not None and not holder.attended) or any(name in environ for name in SCHEDULED)
+    return (holder is not None and not holder.attended) or any(name in environ for name in SCHEDULER_VARIABLES)
 
 
-def supervision() -> Supervision:
+def run_supervision() -> Supervision:
     """Return the supervision of the run; one that nobody holds where there is none."""
     return _current.get() or Supervision()

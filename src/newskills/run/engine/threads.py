@@ -37,15 +37,15 @@ def ready_for_threads() -> None:
     global _rooms_loaded  # noqa: PLW0603 - once for the process
     with _lock:
         if not _rooms_loaded:
-            for name in _modules():
+            for name in _room_modules():
                 guard(partial(import_module, name))  # an extra may be missing
             _rooms_loaded = True
-        for struct in set(_structs(Struct)) - _complete:
+        for struct in set(_struct_classes(Struct)) - _complete:
             guard(partial(msgspec.json.Decoder, struct))  # not all are read from data
             _complete.add(struct)
 
 
-def _modules() -> Iterator[str]:
+def _room_modules() -> Iterator[str]:
     for room in ROOMS:
         package = import_module(f"newskills.{room}")
         for module in walk_packages(package.__path__, f"{package.__name__}."):
@@ -53,7 +53,7 @@ def _modules() -> Iterator[str]:
                 yield module.name
 
 
-def _structs(base: type[Struct]) -> Iterator[type[Struct]]:
+def _struct_classes(base: type[Struct]) -> Iterator[type[Struct]]:
     for struct in base.__subclasses__():
         yield struct
-        yield from _structs(struct)
+        yield from _struct_classes(struct)

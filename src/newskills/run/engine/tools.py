@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from newskills.base import aio
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.errors import FatalToolError, NewskillsError
 from newskills.base.protocols import Sandbox, ToolSpec
 from newskills.base.records import Failure, Row
@@ -18,7 +18,7 @@ from newskills.run.planning.config import GenerationConfig
 from newskills.tools.provider import ToolContext
 from newskills.tools.toolbox import ProviderToolbox, ToolSettings, make_toolbox
 
-ALIKE = 8
+MAX_ALIKE_FAILURES = 8
 """So many calls in a row that found their tool unusable, and it is not coming back."""
 
 OnFatal = Callable[[NewskillsError], None]
@@ -75,7 +75,7 @@ class SharedToolbox:
             result = await self._toolbox.execute(name, arguments, request_id)
         except FatalToolError as error:
             self._fatal += 1
-            if self._fatal >= ALIKE:
+            if self._fatal >= MAX_ALIKE_FAILURES:
                 self._on_fatal(error)
             raise
         self._fatal = 0
@@ -110,5 +110,5 @@ class Toolboxes:
     async def close(self) -> list[Failure]:
         """End all tools; return what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
-        outcomes = await asyncio.gather(*(guarded(toolbox.close()) for toolbox in shared))
+        outcomes = await asyncio.gather(*(await_guarded(toolbox.close()) for toolbox in shared))
         return [outcome for outcome in outcomes if isinstance(outcome, Failure)]

@@ -12,7 +12,7 @@ from newskills.base.errors import HttpError
 from newskills.base.records import Reply, Request
 from newskills.models.config import without_keys
 
-SHOWN = 4000
+MAX_SHOWN_CHARS = 4000
 """Characters of a prompt or reply."""
 
 
@@ -26,15 +26,15 @@ class Trace:
         content: Any = request.prompt if request.messages is None else request.messages
         settings = msgspec.to_builtins(request.inference)
         again = f" (try {tries + 1})" if tries else ""
-        self._write(request, f"asks {self._name}{again}: {_json(settings)}\n{_json(content)}")
+        self._write(request, f"asks {self._name}{again}: {_short_json(settings)}\n{_short_json(content)}")
 
     def log_reply(self, request: Request, reply: Reply, seconds: float) -> None:
         read, written = reply.usage.input_tokens, reply.usage.output_tokens
-        calls = f"\n{_json(reply.tool_calls)}" if reply.tool_calls else ""
+        calls = f"\n{_short_json(reply.tool_calls)}" if reply.tool_calls else ""
         self._write(
             request,
             f"answered after {seconds:.3f} s: finish_reason {reply.finish_reason}, tokens {read} in, {written} out"
-            f"\n{_cut(reply.text)}{calls}",
+            f"\n{_cut_text(reply.text)}{calls}",
         )
 
     def log_retry(self, request: Request, error: HttpError, wait: float) -> None:
@@ -47,11 +47,11 @@ class Trace:
         self._say(without_keys(f"[{request.key()[-6:]}] {text}"))
 
 
-def _json(value: Any) -> str:
-    return _cut(msgspec.json.encode(value).decode("utf-8", "replace"))
+def _short_json(value: Any) -> str:
+    return _cut_text(msgspec.json.encode(value).decode("utf-8", "replace"))
 
 
-def _cut(text: str) -> str:
-    if len(text) <= SHOWN:
+def _cut_text(text: str) -> str:
+    if len(text) <= MAX_SHOWN_CHARS:
         return text
-    return f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"
+    return f"{text[:MAX_SHOWN_CHARS]}… ({len(text) - MAX_SHOWN_CHARS:,} more characters)"

@@ -22,9 +22,9 @@ from newskills.base.store import atomic_write, encode_line
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.grader_pool import Grading, verdict_fields
 from newskills.run.engine.reply_cache import CachedModel
-from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
+from newskills.run.planning.spec import Status, Unit, UnitResult, count_attempt, count_finish
 from newskills.run.records.chunks import merge_if_complete
-from newskills.run.records.damage import block_sums, seal
+from newskills.run.records.damage import block_sums, seal_line
 from newskills.run.records.log import (
     Disk,
     GradeLine,
@@ -35,17 +35,17 @@ from newskills.run.records.log import (
     decode_record,
     log_line,
 )
-from newskills.run.records.log_index import ABSENT, KeptIndex, LogIndex, RecordKeys
+from newskills.run.records.log_index import ABSENT_OFFSET, KeptIndex, LogIndex, RecordKeys
 from newskills.run.records.paths import done_path
 from newskills.run.records.record import record_of
-from newskills.run.records.rows import MARK, Input
+from newskills.run.records.rows import MARK_ROWS, Input
 from newskills.run.records.state import PROMPT, RunState
 from newskills.solve.judges.judge import PREFIX
 
 YIELD_EVERY = 256
-CHECKED = 4096
+CHECKED_ROWS = 4096
 """About so many finished rows are asked of the solver anew, to see that they would be asked the same."""
-REFUSED = f"{PREFIX}error"
+REFUSED_FIELD = f"{PREFIX}error"
 """Field of a record that the judge gave no reply for."""
 JUDGE_ANEW = "judge the same answers again: --extra_judge_args='++skip_filled=false'."
 
@@ -156,7 +156,7 @@ class UnitRun:
                 if self.index.offsets[position] < 0:
                     continue
                 record, at = self._logged(log, position), self.index.grade_at(position)
-                if at == ABSENT and self._grading is not None:
+                if at == ABSENT_OFFSET and self._grading is not None:
                     await self.await_grader()
                     self._grade(position, record)
                     continue
@@ -196,14 +196,14 @@ class UnitRun:
         unless there are so many that it would hold up the first request: what differs without a difference in the
         settings (the code, say) shows in some of them, too.
         """
-        stride = max(1, self.kept // CHECKED)
+        stride = max(1, self.kept // CHECKED_ROWS)
         offsets = self.index.offsets
         skipped = 0
         every = YIELD_EVERY if self._watcher is None else 1  # seeds of a watched benchmark go side by side
         order = None if self._watcher is None else self._watcher.order
         parts = None
-        if stride >= MARK and self.source.marks:
-            stride -= stride % MARK
+        if stride >= MARK_ROWS and self.source.marks:
+            stride -= stride % MARK_ROWS
             parts = self._parts(stride)
         for row_line in self.source.lines(self.bounds, order, parts):
             if offsets[row_line.position] < 0:
@@ -223,8 +223,8 @@ class UnitRun:
 
     def _parts(self, stride: int) -> Iterator[range]:
         """Yield the positions to look at where most rows are done: those not done, and each `stride`th row."""
-        for first in range(0, self.index.rows, MARK):
-            last = min(first + MARK, self.index.rows)
+        for first in range(0, self.index.rows, MARK_ROWS):
+            last = min(first + MARK_ROWS, self.index.rows)
             if not self.index.all_done(first, last):
                 yield range(first, last)
             elif first % stride == 0:
@@ -361,7 +361,7 @@ class UnitRun:
     def _book_grade(self, position: int, checksum: int, record: Row | None, score: Score) -> None:
         assert self._grades is not None
         self._in_grading -= 1
-        line = seal(encode_line(GradeLine(position=position, sum=checksum, score=score)))
+        line = seal_line(encode_line(GradeLine(position=position, sum=checksum, score=score)))
         offset = self._grades.append(line)
         self.index.add_grade(position, offset)
         if self._kept_index is not None and score.cause != "sandbox":
@@ -404,10 +404,10 @@ class UnitRun:
                     written |= fields.keys()
                 if "error" not in record:
                     tally.count_tokens(record, self._prefix)
-                unjudged += REFUSED in record
+                unjudged += REFUSED_FIELD in record
                 count_finish(ledger, record.get(f"{self._prefix}finish_reason"))
                 if "outcome" in record:
-                    count(ledger, record["outcome"], record.get("outcome_cause"))
+                    count_attempt(ledger, record["outcome"], record.get("outcome_cause"))
                 file.write(encode_line(record))
         self.state.ledger, self.state.grade_fields, self.state.unjudged = ledger, sorted(written), unjudged
         return tally

@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from newskills.base.errors import RequestTimeoutError
 from newskills.base.records import Reply, Request
-from newskills.run.engine.progress import SlowRequests, duration
+from newskills.run.engine.progress import SlowRequests, format_duration
 
-ENOUGH = 20
+ENOUGH_REPLIES = 20
 """Replies that tell how long others take; with a tenth of them, a request may take ten times as long."""
-COUNTED = 32
+MIN_COUNTED_TOKENS = 32
 """Tokens below which a reply says nothing about speed."""
 LONGER, SAFE = 10.0, 2.0
 
@@ -78,8 +78,8 @@ class Waits:
             if not flight.take_back() or not isinstance(error, asyncio.CancelledError):
                 raise
             raise RequestTimeoutError(
-                f"No reply came within {duration(time.monotonic() - started)}, while the longest of"
-                f" {self._seen:,} others took {duration(self._longest)}."
+                f"No reply came within {format_duration(time.monotonic() - started)}, while the longest of"
+                f" {self._seen:,} others took {format_duration(self._longest)}."
             ) from error
         finally:
             del self._flights[number]
@@ -116,7 +116,7 @@ class Waits:
 
     @property
     def _doubt(self) -> float:
-        return max(1.0, ENOUGH / self._seen)
+        return max(1.0, ENOUGH_REPLIES / self._seen)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -125,7 +125,7 @@ class Waits:
     def _count(self, reply: Reply, seconds: float) -> None:
         self._seen += 1
         self._longest = max(self._longest, seconds)
-        if (tokens := reply.usage.output_tokens or 0) >= COUNTED:
+        if (tokens := reply.usage.output_tokens or 0) >= MIN_COUNTED_TOKENS:
             self._slowest_token = max(self._slowest_token, seconds / tokens)
 
     def _watch(self) -> None:

@@ -20,9 +20,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from newskills.base.errors import LockedError
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.run.engine.build import RunBuilder
-from newskills.run.engine.execute import SIGNALLED, SharedUnits, claim, execute
+from newskills.run.engine.execute import SIGNAL_EXIT_BASE, SharedUnits, claim_work, execute
 from newskills.run.engine.preflight import check_same_run
 from newskills.run.planning.queue import ChunkQueue
 from newskills.run.planning.spec import RunResult, RunSpec, Status
@@ -33,11 +33,11 @@ POLL, SLOWEST_POLL = 2.0, 60.0
 """Seconds between two looks at units that other jobs have: the first, and the longest after many in vain."""
 TAKEN_FOR_EACH = 16
 """Units that other jobs have, for each job that stays behind the first."""
-TRIES = 64
+TRIES_PER_LOOK = 64
 """Begun units that are tried between two looks: their locks are most often held."""
-STALE = 60.0
+STALE_SECONDS = 60.0
 """Seconds after which a look is not worth much any more."""
-ENDED: tuple[Status, ...] = ("done", "failed")
+ENDED_STATES: tuple[Status, ...] = ("done", "failed")
 """How a unit ends by itself; else the process has to stop."""
 
 
@@ -67,7 +67,7 @@ def execute_shared(
 
     def work_on(place: int) -> RunResult:
         unit = queue[place]
-        same = (other for other in offers(look, tried) if other != place and queue.name(other) == unit.name)
+        same = (other for other in places_to_try(look, tried) if other != place and queue.name(other) == unit.name)
         alone = replace(spec, units=(unit,), chunks=(), first=0, shared=False)
         return execute(alone, environ=environ, begin=begin, more=SharedUnits(queue, tried, same))
 
@@ -77,9 +77,11 @@ def execute_shared(
         place: int | None = None
         while True:
             before = len(tried)
-            for _, result in claim(offers(look, tried), tried, work_on):
-                total = _added(total, result)
-                if result.exit_code > SIGNALLED or any(unit.status not in ENDED for unit in result.units):
+            for _, result in claim_work(places_to_try(look, tried), tried, work_on):
+                total = _add_result(total, result)
+                if result.exit_code > SIGNAL_EXIT_BASE or any(
+                    unit.status not in ENDED_STATES for unit in result.units
+                ):
                     return total
             seen = look()
             taken = sum(1 for _ in itertools.chain(seen.fresh, seen.begun))
@@ -89,14 +91,14 @@ def execute_shared(
                 pause = POLL
                 continue
             if place is None:
-                place = _wait_in(queue[0].merged.parent, staying(taken), stack)
-            if place is None or place >= staying(taken):
+                place = _wait_in(queue[0].merged.parent, staying_jobs(taken), stack)
+            if place is None or place >= staying_jobs(taken):
                 return total
             time.sleep(pause)
             pause = min(2 * pause, SLOWEST_POLL)
 
 
-def offers(
+def places_to_try(
     look: Callable[[], OpenPlaces], tried: Collection[int], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[int]:
     """Yield the places that are worth trying, looked up anew where the last look is old; end when a look has nothing to
@@ -106,9 +108,9 @@ def offers(
     """
     while True:
         seen, since = look(), clock()
-        for place in itertools.chain(seen.fresh, itertools.islice(seen.begun, TRIES)):
+        for place in itertools.chain(seen.fresh, itertools.islice(seen.begun, TRIES_PER_LOOK)):
             yield place
-            if place in tried and clock() - since > STALE:
+            if place in tried and clock() - since > STALE_SECONDS:
                 break
         else:
             return
@@ -126,7 +128,7 @@ def look_at(queue: ChunkQueue, tried: Collection[int], *, closely: bool) -> Open
         unit = queue[places.start]
         folder = unit.merged.parent
         if folder not in listings:
-            listings[folder] = _names(folder)
+            listings[folder] = _folder_names(folder)
         names = listings[folder]
         if {unit.merged.name, done_path(unit.merged).name} <= names and unit.config.skip_filled:
             begun.update(places if closely and is_cut(unit) else ())
@@ -141,10 +143,10 @@ def look_at(queue: ChunkQueue, tried: Collection[int], *, closely: bool) -> Open
         fresh |= unbegun
         begun |= unfinished if unbegun or unfinished else set(places)
     turn = [place for place in queue.turn() if place not in tried]
-    return OpenPlaces([p for p in turn if p in fresh], _rotated([p for p in turn if p in begun]))
+    return OpenPlaces([p for p in turn if p in fresh], _rotate_places([p for p in turn if p in begun]))
 
 
-def staying(taken: int) -> int:
+def staying_jobs(taken: int) -> int:
     """Return how many jobs wait for `taken` units of other jobs; the others end, and release their nodes."""
     return 1 + taken // TAKEN_FOR_EACH
 
@@ -156,22 +158,22 @@ def _check_finished(queue: ChunkQueue, environ: Mapping[str, str]) -> None:
             unit = queue[places.start]
             if not unit.config.skip_filled or is_marked(unit):
                 continue
-            names = _names(unit.merged.parent)
+            names = _folder_names(unit.merged.parent)
             finished = next((p for p in places if queue.paths(p).done.name in names), None)
             if finished is not None:
                 check_same_run(queue[finished], builder)
 
 
-def _names(folder: Path) -> set[str]:
+def _folder_names(folder: Path) -> set[str]:
     try:
         return set(os.listdir(folder))
     except FileNotFoundError:
         return set()
 
 
-def _rotated(places: list[int]) -> list[int]:
+def _rotate_places(places: list[int]) -> list[int]:
     """Rotate the places to begin elsewhere at each look, so that all are tried."""
-    start = int(time.monotonic() * 1000) % len(places) if len(places) > TRIES else 0
+    start = int(time.monotonic() * 1000) % len(places) if len(places) > TRIES_PER_LOOK else 0
     return [*places[start:], *places[:start]]
 
 
@@ -179,14 +181,14 @@ def _wait_in(folder: Path, places: int, stack: ExitStack) -> int | None:
     """Take the first free place among those that wait there; return None where there is none. Raises StorageError."""
     for place in range(places):
         try:
-            stack.enter_context(locked(folder / f".waiting_{place}.lock", "A place to wait"))
+            stack.enter_context(hold_lock(folder / f".waiting_{place}.lock", "A place to wait"))
         except LockedError:
             continue
         return place
     return None
 
 
-def _added(total: RunResult, result: RunResult) -> RunResult:
+def _add_result(total: RunResult, result: RunResult) -> RunResult:
     total.units += result.units
     total.retries += result.retries
     if result.exit_code:

@@ -22,7 +22,7 @@ TAIL_BYTES = 64 << 10
 
 State = Literal["queued", "running", "completed", "failed", "cancelled", "interrupted"]
 """interrupted: by the end of the server; the same request goes on from there."""
-OPEN: tuple[State, ...] = ("queued", "running")
+OPEN_STATES: tuple[State, ...] = ("queued", "running")
 
 
 class BenchmarkEvaluation(Struct, kw_only=True):
@@ -148,7 +148,7 @@ class EvaluationJob(Struct, kw_only=True):
         status: Row = {"job_id": self.job_id, "status": self.state}
         if self.state == "completed":
             status |= self.answer()[1]
-        elif self.state not in OPEN:
+        elif self.state not in OPEN_STATES:
             status["error"] = self.answer()[1]["error"]
         return status
 

@@ -32,24 +32,24 @@ from newskills.run.engine.threads import ready_for_threads
 from newskills.run.evaluation_server.job import (
     JOB_FILE,
     LOG_FILE,
-    OPEN,
+    OPEN_STATES,
     BenchmarkEvaluation,
     EvaluationJob,
     load_job,
     read_metrics,
 )
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
-from newskills.run.planning.spec import masked
+from newskills.run.planning.spec import mask_addresses
 
 DELIVERED_SECONDS = 60.0
-KEPT = 1000
+MAX_KEPT_JOBS = 1000
 """Jobs that are known; the files of older ones stay."""
 AT_ONCE = 16
 """Benchmarks that run at once: each has a thread, and workers that grade. Others wait."""
 NEVER_BEGUN = Failure(kind="Stopped", cause="harness", message="It was stopped before it started.")
 CONTACT_EVERY = 30.0
 """Seconds after which a job's last contact is written down again."""
-ALIVE = ".serve_evals.lock"
+LOCK_FILE = ".serve_evals.lock"
 """File of the output root that is locked while a server lives, and touched now and then."""
 
 _COUNT = re.compile(r"[0-9]+(?=\]?$)")
@@ -58,7 +58,7 @@ _COUNT = re.compile(r"[0-9]+(?=\]?$)")
 def last_sign(root: Path) -> float:
     """Return when a server with this root was last alive, in seconds since 1970; 0 if there was none."""
     try:
-        return (root / ALIVE).stat().st_mtime
+        return (root / LOCK_FILE).stat().st_mtime
     except OSError:
         return 0.0
 
@@ -127,7 +127,7 @@ class EvaluationJobs:
         What they had not finished is interrupted; clients that waited left when that server did.
         """
         paths = sorted(self.root.glob(f"*/{JOB_FILE}"), key=lambda path: path.stat().st_mtime)
-        for path in paths[-KEPT:]:
+        for path in paths[-MAX_KEPT_JOBS:]:
             job = guard(partial(load_job, path))
             if isinstance(job, Failure):
                 self._say(job.message)
@@ -135,7 +135,7 @@ class EvaluationJobs:
             if job.waiting:
                 job.contact, job.waiting = max(job.contact, ended), False
             for part in job.parts:
-                if part.state in OPEN:
+                if part.state in OPEN_STATES:
                     part.state = "interrupted"
             self._keep(job)
 
@@ -218,7 +218,7 @@ class EvaluationJobs:
 
     def alive(self) -> None:
         """Touch the sign of life that the next server reads."""
-        guard(lambda: os.utime(self.root / ALIVE))
+        guard(lambda: os.utime(self.root / LOCK_FILE))
 
     # Beginning
 
@@ -231,7 +231,7 @@ class EvaluationJobs:
         if job is None or self._clients[job.job_id]:
             return job
         patience = self.limits.attach_seconds
-        if job.delivered and job.state not in OPEN:
+        if job.delivered and job.state not in OPEN_STATES:
             patience = min(patience, DELIVERED_SECONDS)
         if time.time() - job.contact <= patience:
             return job
@@ -253,7 +253,7 @@ class EvaluationJobs:
         job = before or EvaluationJob(
             job_id=uuid.uuid4().hex,
             key=key,
-            request=msgspec.structs.replace(request, router_url=masked(request.router_url)),
+            request=msgspec.structs.replace(request, router_url=mask_addresses(request.router_url)),
             output_dir=str(folder),
             parts=[
                 BenchmarkEvaluation(name=name, command=work.command, output_dir=str(folder / name))
@@ -316,14 +316,14 @@ class EvaluationJobs:
 
     async def _run(self, job: EvaluationJob, works: dict[str, BenchmarkWork]) -> None:
         names = ", ".join(part.name for part in job.parts if part.state == "queued")
-        self._say(f"{_title(job)}: {names} at {job.request.router_url}, in {job.output_dir}")
+        self._say(f"{_job_title(job)}: {names} at {job.request.router_url}, in {job.output_dir}")
         todo = [part for part in job.parts if part.state == "queued"]
         for part in todo:  # now, so that a stop before its turn reaches it
             self._supervisions[job.job_id, part.name] = Supervision(limit=self._limit)
         await asyncio.gather(*(self._run_part(job, part, works[part.name]) for part in todo))
         job.ended = time.time()
         self._save(job)
-        self._say(f"{_title(job)}: {job.state} after {job.ended - job.created:.1f} s")
+        self._say(f"{_job_title(job)}: {job.state} after {job.ended - job.created:.1f} s")
 
     async def _run_part(self, job: EvaluationJob, part: BenchmarkEvaluation, work: BenchmarkWork) -> None:
         supervision = self._supervisions[job.job_id, part.name]
@@ -332,7 +332,7 @@ class EvaluationJobs:
             part.state, part.started = "running", time.time()
 
         call = asyncio.get_running_loop().call_soon_threadsafe
-        turn = self._threads.submit(guard, lambda: _do(work, part, supervision, lambda: call(begun)))
+        turn = self._threads.submit(guard, lambda: _run_part(work, part, supervision, lambda: call(begun)))
         self._turns[job.job_id, part.name] = turn
         await asyncio.wait([asyncio.wrap_future(turn)])
         result = NEVER_BEGUN if turn.cancelled() else turn.result()
@@ -346,8 +346,8 @@ class EvaluationJobs:
             part.state = "interrupted"
         else:
             part.state = "cancelled" if supervision.stopping else "failed"
-            part.error = "It was cancelled." if supervision.stopping else _writable(result.message)
-            self._say(f"{_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
+            part.error = "It was cancelled." if supervision.stopping else _replace_surrogates(result.message)
+            self._say(f"{_job_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
         self._save(job)
 
     def _log_metrics(self, job: EvaluationJob, part: BenchmarkEvaluation) -> None:
@@ -356,7 +356,7 @@ class EvaluationJobs:
         for mode in deepest.values():
             if isinstance(metrics := part.metrics[mode], dict):
                 numbers = (f"{k}={v:g}" for k, v in metrics.items() if isinstance(v, int | float))
-                self._say(f"{_title(job)}: {part.name}/{mode} {' '.join(numbers)}")
+                self._say(f"{_job_title(job)}: {part.name}/{mode} {' '.join(numbers)}")
 
     def _stop(self, job: EvaluationJob, *, at_once: bool) -> None:
         places = [(job.job_id, part.name) for part in job.parts]
@@ -373,7 +373,7 @@ class EvaluationJobs:
         self._known[job.job_id] = job
         self._latest[job.key] = job.job_id
         over = [stored_job for stored_job in self._known.values() if stored_job.job_id not in self._running]
-        for old in over[: max(0, len(self._known) - KEPT)]:
+        for old in over[: max(0, len(self._known) - MAX_KEPT_JOBS)]:
             self._forget(old)
 
     def _forget(self, job: EvaluationJob) -> None:
@@ -386,10 +386,10 @@ class EvaluationJobs:
         try:
             job.save()
         except StorageError as error:
-            self._say(f"{_title(job)}: {error}")
+            self._say(f"{_job_title(job)}: {error}")
 
 
-def _do(
+def _run_part(
     work: BenchmarkWork, part: BenchmarkEvaluation, supervision: Supervision, begun: Callable[[], object]
 ) -> dict[str, Any]:
     """Run the work in a thread of its own with its log; return the metrics. Raises NewskillsError."""
@@ -413,10 +413,10 @@ def _do(
         return read_metrics(folder, part.name)
 
 
-def _writable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which a model's text may have and JSON cannot hold, by `?`."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _title(job: EvaluationJob) -> str:
+def _job_title(job: EvaluationJob) -> str:
     return f"rollout {job.request.rollout_id} ({job.job_id[:8]})"

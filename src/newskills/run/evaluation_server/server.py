@@ -16,7 +16,7 @@ from __future__ import annotations
 import uuid
 
 from newskills.base.errors import ConfigError, NewskillsError, StorageError
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.messages import (
     HttpRequest,
     Response,
@@ -26,12 +26,12 @@ from newskills.base.http.messages import (
     wrong_method,
 )
 from newskills.base.records import Row
-from newskills.run.evaluation_server.job import OPEN, EvaluationJob
+from newskills.run.evaluation_server.job import OPEN_STATES, EvaluationJob
 from newskills.run.evaluation_server.jobs import EvaluationJobs
 from newskills.run.evaluation_server.wire import EvaluationRequest, read_request
 
 JOBS, STATUS = "/jobs", "/status"
-NOTHING = "The request names no benchmarks; nothing was evaluated."
+NOTHING_WARNING = "The request names no benchmarks; nothing was evaluated."
 
 
 class EvaluationServer:
@@ -43,7 +43,7 @@ class EvaluationServer:
     async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok"})
-        if (stranger := refused(request, self._token, "evaluation server")) is not None:
+        if (stranger := refusal_response(request, self._token, "evaluation server")) is not None:
             return stranger
         if request.path == "/evaluate":
             return wrong_method(request, "POST") or await self._begin(request, wait=True)
@@ -68,7 +68,7 @@ class EvaluationServer:
         if self._jobs.closing:
             return error_response(503, "The server is stopping; a new one resumes the unfinished work.")
         if not wanted.benchmarks:
-            return json_response(_nothing())
+            return json_response(_empty_answer())
         return await self._evaluate(wanted, wait=wait)
 
     async def _evaluate(self, wanted: EvaluationRequest, *, wait: bool) -> Response:
@@ -81,7 +81,7 @@ class EvaluationServer:
         if not wait:
             if job.state == "running":
                 status = "running"
-            elif job.state in OPEN:
+            elif job.state in OPEN_STATES:
                 status = "queued"
             else:
                 status = job.state
@@ -94,7 +94,7 @@ class EvaluationServer:
         return json_response(body, code)
 
     def _status(self, job: EvaluationJob) -> Response:
-        self._jobs.heard(job, delivered=job.state not in OPEN)
+        self._jobs.heard(job, delivered=job.state not in OPEN_STATES)
         return json_response(job.status())
 
     async def _one(self, job: EvaluationJob, method: str) -> Response:
@@ -118,6 +118,6 @@ class EvaluationServer:
         return {**job.outline(), "request": job.request, "runs": runs, "errors": job.errors}
 
 
-def _nothing() -> Row:
+def _empty_answer() -> Row:
     places = dict.fromkeys(("command", "output_dir", "log_path"))
-    return {"job_id": uuid.uuid4().hex, **places, "warning": NOTHING, "raw_metrics": {}}
+    return {"job_id": uuid.uuid4().hex, **places, "warning": NOTHING_WARNING, "raw_metrics": {}}

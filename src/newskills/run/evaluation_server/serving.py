@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import serve
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.evaluation_server.jobs import ALIVE, EvaluationJobs, JobLimits, Planner, last_sign
+from newskills.run.evaluation_server.jobs import LOCK_FILE, EvaluationJobs, JobLimits, Planner, last_sign
 from newskills.run.evaluation_server.server import EvaluationServer
 
 ALIVE_EVERY = 5.0
-GRACE = 2.0
+GRACE_SECONDS = 2.0
 """Seconds for clients to take their answers, once everything has ended."""
 
 
@@ -50,7 +50,7 @@ async def serve_until_stopped(
         stopped.set()
 
     ended = last_sign(place.root)
-    with locked(place.root / ALIVE, f"The output root {place.root}"):
+    with hold_lock(place.root / LOCK_FILE, f"The output root {place.root}"):
         jobs.restore(ended)
         app = EvaluationServer(jobs, token=place.token)
         server = await serve(own_names_only(app.answer, place.host), place.host, place.port)
@@ -63,5 +63,5 @@ async def serve_until_stopped(
                 await asyncio.wait_for(stopped.wait(), ALIVE_EVERY)
         say("Stopping: requests in flight may finish, finished work is saved (again: stop now).")
         await jobs.close()
-        await server.close(GRACE)
+        await server.close(GRACE_SECONDS)
     return server.url

@@ -86,12 +86,12 @@ def read_request(body: bytes) -> EvaluationRequest:
     return msgspec.structs.replace(
         request,
         router_url=request.router_url.rstrip("/"),
-        benchmarks=tuple(_filled(order, request.defaults) for order in request.benchmarks),
+        benchmarks=tuple(_fill_order(order, request.defaults) for order in request.benchmarks),
         defaults=SamplingDefaults(),
     )
 
 
-def _filled(order: BenchmarkOrder, defaults: SamplingDefaults) -> BenchmarkOrder:
+def _fill_order(order: BenchmarkOrder, defaults: SamplingDefaults) -> BenchmarkOrder:
     fields: dict[str, Any] = msgspec.structs.asdict(defaults)
     own = {key: value for key, value in msgspec.structs.asdict(order).items() if value is not None}
     return BenchmarkOrder(**{**fields, **own})

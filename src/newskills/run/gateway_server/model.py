@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from newskills.base.aio import guarded
+from newskills.base.aio import await_guarded
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ContextLimitError, HttpError, NewskillsError
 from newskills.base.protocols import Model, Tokenizer
@@ -103,7 +103,7 @@ class LastingEndpoint:
         return Endpoint(model, policy, say=self._say, on_fatal=give_up, context=self._fit)
 
     def _retire(self, endpoint: Endpoint) -> None:
-        task: asyncio.Task[object] = asyncio.create_task(guarded(endpoint.close()))
+        task: asyncio.Task[object] = asyncio.create_task(await_guarded(endpoint.close()))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 

@@ -15,7 +15,7 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.http.stopping import close_unless_hurried, stop_signals
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Request
-from newskills.base.store import locked, write_rows
+from newskills.base.store import hold_lock, write_rows
 from newskills.gateway.recording import LogRecorder
 from newskills.gateway.routes import NamedTasks
 from newskills.gateway.segments import conversation_rows
@@ -24,8 +24,8 @@ from newskills.gateway.tasks import GatewayTask
 from newskills.run.engine.threads import ready_for_threads
 from newskills.run.gateway_server.model import LastingEndpoint
 
-OUTPUT = "output.jsonl"
-GRACE = 30.0
+OUTPUT_FILE = "output.jsonl"
+GRACE_SECONDS = 30.0
 WRITE_EVERY = 2.0
 """Seconds between two writings of the conversations, where they have changed."""
 WRITING_SHARE = 20
@@ -57,7 +57,7 @@ async def serve_gateway(
     """
     ready_for_threads()
     stop, hurry = stop_signals()
-    with locked(settings.folder / ".gateway.lock", f"The folder {settings.folder}"):
+    with hold_lock(settings.folder / ".gateway.lock", f"The folder {settings.folder}"):
         changed = asyncio.Event()
         recorder = LogRecorder(settings.folder, changed=lambda _: changed.set())
 
@@ -66,18 +66,18 @@ async def serve_gateway(
             recorder.resume(task)
             return task
 
-        gateway = Gateway(NamedTasks(settings.token, task_of), recorder=recorder, count=_counter(tokenizer))
+        gateway = Gateway(NamedTasks(settings.token, task_of), recorder=recorder, count=_token_counter(tokenizer))
         try:
             server = await gateway.listen(settings.host, settings.port, settings.socket)
-            _show(server.url, settings, model.name, say)
-            writing = asyncio.create_task(_keep_written(recorder, settings.folder / OUTPUT, changed))
+            _show_address(server.url, settings, model.name, say)
+            writing = asyncio.create_task(_keep_written(recorder, settings.folder / OUTPUT_FILE, changed))
             await stop.wait()
             say("Stopping: requests in progress may finish (again: stop now).")
-            await close_unless_hurried(gateway.close, GRACE, hurry)
+            await close_unless_hurried(gateway.close, GRACE_SECONDS, hurry)
             writing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await writing
-            count = write_rows(settings.folder / OUTPUT, conversation_rows(recorder.log))
+            count = write_rows(settings.folder / OUTPUT_FILE, conversation_rows(recorder.log))
             say(f"Stopped after {gateway.requests:,} requests; {count:,} conversations in {settings.folder}.")
         finally:
             await model.close()
@@ -85,7 +85,7 @@ async def serve_gateway(
     return server.url
 
 
-def _show(url: str, settings: GatewaySettings, model: str, say: PrintLine) -> None:
+def _show_address(url: str, settings: GatewaySettings, model: str, say: PrintLine) -> None:
     """Say how programs reach the gateway."""
     say(f"Gateway at {url} before the model {model}, records in {settings.folder}; Ctrl-C stops it.")
     if settings.socket is not None:
@@ -108,7 +108,7 @@ async def _keep_written(recorder: LogRecorder, path: Path, changed: asyncio.Even
         await asyncio.sleep(max(WRITE_EVERY, WRITING_SHARE * (time.monotonic() - began)))
 
 
-def _counter(tokenizer: Tokenizer | None) -> Count | None:
+def _token_counter(tokenizer: Tokenizer | None) -> Count | None:
     """Return what counts the tokens of a request by the model's chat template; None where there is no tokenizer."""
     if tokenizer is None:
         return None

@@ -18,22 +18,22 @@ from newskills.base.errors import ConfigError, DataError, HttpError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Number, Row
-from newskills.base.stats import wilson
+from newskills.base.stats import wilson_interval
 
-SERVICE = "https://artificialanalysis.ai/api/v2/critpt/evaluate"
+SERVICE_URL = "https://artificialanalysis.ai/api/v2/critpt/evaluate"
 KEY_VARIABLE = "ARTIFICIAL_ANALYSIS_API_KEY"
-ALL = 70
+PROBLEM_COUNT = 70
 
 
 class CritPtService(Struct, frozen=True, kw_only=True):
     """Where and as whom; `timeout` in seconds."""
 
-    url: str = SERVICE
+    url: str = SERVICE_URL
     key: str = ""
     timeout: float = 600.0
 
 
-def batch(records: Iterable[Row], model: str, config: Row) -> Row:
+def service_batch(records: Iterable[Row], model: str, config: Row) -> Row:
     """Return what the service takes. A problem without a function is sent with an empty one: it counts as wrong there.
 
     Raises DataError: a record without its id, one twice, an answer that was lost, or problems missing.
@@ -54,8 +54,10 @@ def batch(records: Iterable[Row], model: str, config: Row) -> Row:
             "model": model,
             "generation_config": config,
         }
-    if len(submissions) != ALL:
-        raise DataError(f"There are {len(submissions)} problems; the service accepts only all {ALL} at once.")
+    if len(submissions) != PROBLEM_COUNT:
+        raise DataError(
+            f"There are {len(submissions)} problems; the service accepts only all {PROBLEM_COUNT} at once."
+        )
     return {"submissions": list(submissions.values()), "batch_metadata": {}}
 
 
@@ -86,10 +88,10 @@ async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> 
     return answer
 
 
-def accuracy(answer: Row) -> Number:
+def service_accuracy(answer: Row) -> Number:
     """Return the accuracy of all problems, in percent; those lost by its own judge or time count as unscored."""
     lost = sum(int(answer.get(name) or 0) for name in ("judge_error_count", "server_timeout_count"))
     share = float(answer["accuracy"])
     share = share / 100 if share > 1 else share
-    low, high = wilson(share, ALL)
-    return Number(value=100 * share, low=100 * low, high=100 * high, n=ALL, unscored=lost)
+    low, high = wilson_interval(share, PROBLEM_COUNT)
+    return Number(value=100 * share, low=100 * low, high=100 * high, n=PROBLEM_COUNT, unscored=lost)

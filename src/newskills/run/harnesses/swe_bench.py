@@ -55,13 +55,13 @@ def write_predictions(records: Iterable[Row], path: Path, model: str) -> tuple[i
             patch = patch_of(record)
             counts[0] += 1
             counts[1] += not patch.strip()
-            yield {"instance_id": _instance(record), "model_name_or_path": model, "model_patch": patch}
+            yield {"instance_id": _instance_id(record), "model_name_or_path": model, "model_patch": patch}
 
     write_rows(path, predictions())
     return counts[0], counts[1]
 
 
-def _instance(record: Row) -> str:
+def _instance_id(record: Row) -> str:
     instance = record.get("instance_id") or record.get("id")
     if not isinstance(instance, str):
         raise DataError("A record has no instance_id, so it is not from SWE-bench.")
@@ -112,7 +112,7 @@ def grade_in_containers(
 
     def patched() -> Iterator[Row]:
         for record in kept:
-            name = _instance(record)
+            name = _instance_id(record)
             if name not in tasks:
                 raise DataError(
                     f"The benchmark has no instance {name}{suggest(name, tasks)}",
@@ -138,7 +138,7 @@ def read_reports(*places: Path) -> dict[str, Row]:
     single: dict[str, Row] = {}
     for place in places:
         for file in sorted(place.rglob("*.json")) if place.is_dir() else [place]:
-            reports_here = _json(file, strict=not place.is_dir())
+            reports_here = _read_report(file, strict=not place.is_dir())
             if "resolved_ids" in reports_here:
                 runs |= _of_run(reports_here)
             single |= {name: report for name, report in reports_here.items() if _is_report(report)}
@@ -150,7 +150,7 @@ def read_reports(*places: Path) -> dict[str, Row]:
     return {**runs, **single}
 
 
-def _json(file: Path, *, strict: bool) -> Row:
+def _read_report(file: Path, *, strict: bool) -> Row:
     """Read a report; unless `strict`, a file that is none counts as empty, as a folder may hold other files."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Row)
@@ -195,13 +195,13 @@ def _of_log(log: Path) -> Row:
 def with_reports(records: Iterable[Row], reports: dict[str, Row]) -> Iterator[Row]:
     """Yield records with their verdicts; without a report, a record that has a patch is unscored. Raises DataError."""
     for record in records:
-        report = reports.get(_instance(record))
-        score = _score(record, report)
+        report = reports.get(_instance_id(record))
+        score = _report_score(record, report)
         judged = report if score.outcome != "unscored" else None
         yield {**record, REPORT: judged, **verdict_fields(record, score)}
 
 
-def _score(record: Row, report: Row | None) -> Score:
+def _report_score(record: Row, report: Row | None) -> Score:
     if not patch_of(record).strip() and (report is None or "error" in report):
         report = {"patch_exists": False, "resolved": False}
     if report is None or "error" in report or report.get("infra_failure"):

@@ -45,7 +45,7 @@ class HostedServers(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.contextmanager
-def hosted(
+def host_servers(
     hosting: HostedServers | None, planned: Sequence[PlannedUnit], *, rerun_done: bool
 ) -> Iterator[dict[str, RunningServer]]:
     """Run the servers of `hosting`, by role, inside the `with`; none where they are not needed.
@@ -87,15 +87,15 @@ def _at_servers(config: GenerationConfig, servers: Mapping[str, RunningServer]) 
     models = dict(config.models)
     for role, server in servers.items():
         if role == MAIN:
-            config = replace(config, server=_client(config.server, server))
+            config = replace(config, server=_client_config(config.server, server))
         elif role.startswith(REPLICA):
             config = replace(config, server=config.server.beside(server.base_url))
         else:
-            models[role] = _client(models[role], server)
+            models[role] = _client_config(models[role], server)
     return replace(config, models=models)
 
 
-def _client(client: EndpointConfig, server: RunningServer) -> EndpointConfig:
+def _client_config(client: EndpointConfig, server: RunningServer) -> EndpointConfig:
     key = {"api_key": server.key} if server.key else {}
     return replace(client, base_url=server.base_url, model=server.model_name, **key)
 

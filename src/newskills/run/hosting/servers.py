@@ -27,7 +27,7 @@ from newskills.base.http.blocking import open_url
 from newskills.models.serving import ServeCommand, ServeSpec, prepare, serve_argv
 from newskills.models.serving.spec import ANY_INTERFACE, told
 
-GUARD = Path(__file__).with_name("guard.py")
+GUARD_PROGRAM = Path(__file__).with_name("guard.py")
 STOP_GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL."""
 PROBE_TIMEOUT = 5.0
@@ -77,7 +77,7 @@ def running_server(
     command = serve_argv(spec)
     keys = {command.key_variable: key} if key and command.key_variable else {}
     command = msgspec.structs.replace(command, env={**command.env, **env, **keys})
-    process = _start(command, log_path)
+    process = _start_guarded(command, log_path)
     server = RunningServer(
         base_url=command.base_url,
         model_name=spec.name,
@@ -173,7 +173,7 @@ def _with_port(spec: ServeSpec) -> ServeSpec:
     return msgspec.structs.replace(spec, port=port)
 
 
-def _start(command: ServeCommand, log_path: Path) -> subprocess.Popen[bytes]:
+def _start_guarded(command: ServeCommand, log_path: Path) -> subprocess.Popen[bytes]:
     try:
         log_path.parent.mkdir(parents=True, exist_ok=True)
         log = log_path.open("wb")
@@ -181,16 +181,16 @@ def _start(command: ServeCommand, log_path: Path) -> subprocess.Popen[bytes]:
         raise storage_error(error, log_path) from error
     with log:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(GUARD), *command.argv],
+            [sys.executable, "-I", "-S", str(GUARD_PROGRAM), *command.argv],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env=_environment(command.env),
+            env=_server_environment(command.env),
             start_new_session=True,
         )
 
 
-def _environment(added: dict[str, str]) -> dict[str, str]:
+def _server_environment(added: dict[str, str]) -> dict[str, str]:
     environment = {**os.environ, **added}
     if "PYTHONPATH" in added and os.environ.get("PYTHONPATH"):
         environment["PYTHONPATH"] = f"{added['PYTHONPATH']}{os.pathsep}{os.environ['PYTHONPATH']}"
@@ -201,7 +201,7 @@ def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -
     deadline = time.monotonic() + timeout
     pause = 0.02
     while True:
-        ready = _answers(command, min(PROBE_TIMEOUT, max(0.1, deadline - time.monotonic())))
+        ready = _is_answering(command, min(PROBE_TIMEOUT, max(0.1, deadline - time.monotonic())))
         # Looked at after the probe: an answer counts only if our server, not another one, can have given it.
         if server.process.poll() is not None:
             code = server.process.returncode
@@ -215,7 +215,7 @@ def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -
         pause = min(1.0, pause * 1.3)
 
 
-def _answers(command: ServeCommand, timeout: float) -> bool:
+def _is_answering(command: ServeCommand, timeout: float) -> bool:
     address = urlsplit(command.base_url)
     host = f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname
     url = f"http://{host}:{(address.port or 80) + command.ready_offset}{command.health_path}"

@@ -18,19 +18,19 @@ from newskills.base.benchmark import Judge
 from newskills.config.layers import Layer
 from newskills.prompts.official.table import FOLDER as OFFICIAL
 from newskills.run.engine.build import RunBuilder, grader_id
-from newskills.run.engine.execute import SIGNALLED, execute
+from newskills.run.engine.execute import SIGNAL_EXIT_BASE, execute
 from newskills.run.engine.preflight import asks_nothing, check_begun
-from newskills.run.hosting.roles import HostedServers, at_servers, hosted
+from newskills.run.hosting.roles import HostedServers, at_servers, host_servers
 from newskills.run.planning.config import JUDGES
-from newskills.run.planning.plan import RESULTS, PlannedUnit, WorkPieces, folder_units
+from newskills.run.planning.plan import RESULTS_FOLDER, PlannedUnit, WorkPieces, folder_units
 from newskills.run.planning.spec import RunResult, RunSpec
 from newskills.run.records.paths import done_path
 
-ANSWERS = "tmp-eval-results"
+ANSWERS_FOLDER = "tmp-eval-results"
 """Folder of answers that a judge has yet to read, below the output folder."""
-LOGS = "judge"
+LOGS_FOLDER = "judge"
 """Of the judge, below the logs of the evaluation."""
-UNIT = "judge-"
+UNIT_PREFIX = "judge-"
 """What names of judging units begin with; the benchmark's follows."""
 
 
@@ -75,12 +75,12 @@ def judge_units(
     place = Path(*name.split("."))
     layers = [judge_layer(judging.judge, rows), *judging.layers]
     planned = folder_units(
-        output_dir / ANSWERS / place,
-        output_dir=output_dir / RESULTS / place,
+        output_dir / ANSWERS_FOLDER / place,
+        output_dir=output_dir / RESULTS_FOLDER / place,
         pieces=WorkPieces(seeds=seeds),
         layers=layers,
     )
-    return [replace(piece, unit=replace(piece.unit, name=f"{UNIT}{name}")) for piece in planned]
+    return [replace(piece, unit=replace(piece.unit, name=f"{UNIT_PREFIX}{name}")) for piece in planned]
 
 
 def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
@@ -119,16 +119,16 @@ def judge(
         if judging.hosting not in hosts:
             hosts.append(judging.hosting)
     for host in hosts:
-        own = {f"{UNIT}{name}" for name, judging in judges.items() if judging.hosting == host}
+        own = {f"{UNIT_PREFIX}{name}" for name, judging in judges.items() if judging.hosting == host}
         planned = [piece for piece in judgements if piece.unit.name in own]
-        with hosted(host, planned, rerun_done=spec.rerun_done) as servers:
+        with host_servers(host, planned, rerun_done=spec.rerun_done) as servers:
             own_spec = judge_spec(spec, at_servers(planned, servers))
             done = execute(own_spec if complete else replace(own_spec, needs=()))
         total.units += done.units
         total.retries += done.retries
         if done.exit_code:
             total.exit_code, total.message = done.exit_code, f"{total.message} {done.message}".strip()
-        if done.exit_code > SIGNALLED:
+        if done.exit_code > SIGNAL_EXIT_BASE:
             break
     return total
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[np.float32]]"]
 """Texts → vectors of length 1."""
-QUERIES = 2048
+QUERIES_PER_LOOKUP = 2048
 """Texts that are looked up together."""
 SIMILAR, SIMILARITIES = "similar_items", "similarities"
 COMMON, FEW = 0.1, 100
@@ -72,11 +72,11 @@ class SimilarTexts:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = list(dict.fromkeys(texts))
-        words = [_words(text) for text in self.texts]
+        words = [_split_words(text) for text in self.texts]
         self._same: dict[tuple[str, ...], list[int]] = {}
         for at, words_of_text in enumerate(words):
             self._same.setdefault(tuple(words_of_text), []).append(at)
-        counts = [_terms(words_of_text) for words_of_text in words]
+        counts = [_count_terms(words_of_text) for words_of_text in words]
         documents = Counter(itertools.chain.from_iterable(counts))
         size = len(self.texts)
         most = max(FEW, COMMON * size)
@@ -92,9 +92,9 @@ class SimilarTexts:
         return [self._best(query, count) for query in queries]
 
     def _best(self, query: str, count: int) -> list[tuple[str, float]]:
-        words = _words(query)
+        words = _split_words(query)
         scores: dict[int, float] = {}
-        for term, weight in self._vector(_terms(words)):
+        for term, weight in self._vector(_count_terms(words)):
             for at, other in self._postings.get(term, ()):
                 scores[at] = scores.get(at, 0.0) + weight * other
         scores |= dict.fromkeys(self._same.get(tuple(words), ()), 1.0)
@@ -122,16 +122,16 @@ def retrieve_similar(
 
     Raises DataError for a row without the text, and where there is nothing to retrieve from.
     """
-    index = index_of(text for path in retrieve_from for text in _texts(path, key))
+    index = index_of(text for path in retrieve_from for text in _file_texts(path, key))
     if not index.texts:
         raise DataError(f"{', '.join(map(str, retrieve_from))}: there are no rows to retrieve from.")
-    distinct = _distinct(itertools.chain.from_iterable(_texts(path, key) for path in compare_to))
-    while queries := list(itertools.islice(distinct, QUERIES)):
+    distinct = _distinct_texts(itertools.chain.from_iterable(_file_texts(path, key) for path in compare_to))
+    while queries := list(itertools.islice(distinct, QUERIES_PER_LOOKUP)):
         for text, best in zip(queries, index.best(queries, top_k), strict=True):
             yield {key: text, SIMILAR: [item for item, _ in best], SIMILARITIES: [score for _, score in best]}
 
 
-def _distinct(texts: Iterable[str]) -> Iterator[str]:
+def _distinct_texts(texts: Iterable[str]) -> Iterator[str]:
     """Yield each text once; 12 bytes of it are kept."""
     seen: set[bytes] = set()
     for text in texts:
@@ -141,7 +141,7 @@ def _distinct(texts: Iterable[str]) -> Iterator[str]:
             yield text
 
 
-def _texts(path: Path, key: str) -> Iterator[str]:
+def _file_texts(path: Path, key: str) -> Iterator[str]:
     with open_for_reading(path) as file:
         for place, line in row_lines(file, path):
             if not line.strip():
@@ -152,10 +152,10 @@ def _texts(path: Path, key: str) -> Iterator[str]:
             yield text
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _terms(words: Sequence[str]) -> Counter[str]:
+def _count_terms(words: Sequence[str]) -> Counter[str]:
     """Count words and pairs of neighbouring words."""
     return Counter(itertools.chain(words, (f"{a} {b}" for a, b in itertools.pairwise(words))))

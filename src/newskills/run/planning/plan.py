@@ -30,17 +30,17 @@ from newskills.run.planning.config import ALIASES, DEPRECATED, SC_TIR, Generatio
 from newskills.run.planning.spec import Unit
 from newskills.run.records.paths import output_name
 
-RESULTS = "eval-results"
+RESULTS_FOLDER = "eval-results"
 """Folder of an evaluation's records, below its output folder."""
 
 SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
 """What a run with a seed samples with, unless something later says otherwise."""
 
-MOST = 4096
+MAX_OFFERED_REQUESTS = 4096
 """Requests in flight that a server with a queue is offered at most, where nobody says how many."""
 _LIMITS = {"max_concurrent_requests", "most_concurrent_requests"}
 
-VOTED = "use_predicted_answer_key"
+VOTED_SETTING = "use_predicted_answer_key"
 """Setting of graders that makes them grade what was voted for, not what stands in the winner's text."""
 
 
@@ -124,7 +124,7 @@ def parse_benchmarks(
                 )
             chosen = split or benchmark.split
             try:
-                if (there := _seen(benchmark.folder, mounted)) is not None:
+                if (there := _job_folder(benchmark.folder, mounted)) is not None:
                     file = there / f"{chosen}.jsonl"
                 elif elsewhere:
                     file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
@@ -141,7 +141,9 @@ def parse_benchmarks(
                     split=chosen,
                     input_file=file,
                     group=group,
-                    group_at=str(_seen(at, mounted) or at) if group and (at := place_of(name, places)) else "",
+                    group_at=str(_job_folder(at, mounted) or at)
+                    if group and (at := place_of(name, places))
+                    else "",
                 )
             )
     if missing:
@@ -161,7 +163,7 @@ def _name_of_results(typed: str, own: str) -> str:
     return typed
 
 
-def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
+def _job_folder(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
     """Return a benchmark's folder below one of `mounted` as jobs see it; None where it is an ordinary one."""
     for copy, there in mounted.items():
         if there is not None and folder and Path(folder).is_relative_to(copy):
@@ -176,7 +178,7 @@ def benchmark_units(
     benchmark's."""
     task = task_layer(run.benchmark, run.input_file.parent, run.name)
     folder = results / Path(*run.name.split("."))
-    return _units(run.name, run.input_file, folder, pieces, [task, *layers])
+    return _plan_units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 
 def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
@@ -197,12 +199,12 @@ def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
 
 def in_folder(settings: Row, folder: Path) -> Row:
     """Return a benchmark's settings, with `folder`, that of its prepared file, in place of `{folder}` in texts."""
-    return {key: _placed(value, str(folder)) for key, value in settings.items()}
+    return {key: _placed_value(value, str(folder)) for key, value in settings.items()}
 
 
-def _placed(value: Any, folder: str) -> Any:
+def _placed_value(value: Any, folder: str) -> Any:
     if isinstance(value, dict):
-        return {key: _placed(item, folder) for key, item in value.items()}
+        return {key: _placed_value(item, folder) for key, item in value.items()}
     if isinstance(value, str):
         return value.replace("{folder}", folder)
     return value
@@ -212,7 +214,7 @@ def file_units(
     input_file: Path, *, output_dir: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     """Plan all (seed, chunk) units of a generation over one file."""
-    return _units("generate", input_file, output_dir, pieces, layers)
+    return _plan_units("generate", input_file, output_dir, pieces, layers)
 
 
 def folder_units(
@@ -225,7 +227,7 @@ def folder_units(
             "input_file": str(input_dir / output_name(seed)),
             "output_file": str(output_dir / output_name(seed)),
         }
-        planned += _chunks(
+        planned += _plan_chunks(
             "generate", seed, pieces, [Layer("--input_dir", {**config, "skip_filled": True}), *layers]
         )
     return planned
@@ -235,26 +237,30 @@ def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
     """Resolve the configuration of `layers`. Raises ConfigError, UnknownNameError for what does not fit the schema."""
     resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
     if MODELS.properties(resolved.value.server.server_type).queues and not _LIMITS & resolved.origin.keys():
-        resolved.value = msgspec.structs.replace(resolved.value, most_concurrent_requests=MOST)
+        resolved.value = msgspec.structs.replace(resolved.value, most_concurrent_requests=MAX_OFFERED_REQUESTS)
     config = resolved.value
     if config.max_samples == 0:
         raise ConfigError(
             f"max_samples is 0 ({resolved.origin.get('max_samples', 'by default')}): no rows would be used.",
             hint="Give the number of rows, or -1 for all of them.",
         )
-    if config.solved_by == SC_TIR and config.eval_type is not None and _takes(config.eval_type, VOTED):
-        resolved.value = msgspec.structs.replace(config, eval_config={VOTED: True, **config.eval_config})
-        resolved.origin.setdefault(f"eval_config.{VOTED}", f"solver {SC_TIR}")
+    if (
+        config.solved_by == SC_TIR
+        and config.eval_type is not None
+        and _takes_setting(config.eval_type, VOTED_SETTING)
+    ):
+        resolved.value = msgspec.structs.replace(config, eval_config={VOTED_SETTING: True, **config.eval_config})
+        resolved.origin.setdefault(f"eval_config.{VOTED_SETTING}", f"solver {SC_TIR}")
     return resolved
 
 
-def _takes(grader: str, setting: str) -> bool:
+def _takes_setting(grader: str, setting: str) -> bool:
     """Return whether the grader has that setting. Raises UnknownNameError."""
     settings = getattr(GRADERS.get(grader), "Config", None)
     return setting in getattr(settings, "__struct_fields__", ())
 
 
-def _units(
+def _plan_units(
     name: str, input_file: Path, folder: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     planned: list[PlannedUnit] = []
@@ -267,11 +273,11 @@ def _units(
         base = [Layer("this run", fixed)]
         if seed is not None:
             base.append(Layer(f"seed {seed}", {"random_seed": seed, **SEED_DEFAULTS}))
-        planned += _chunks(name, seed, pieces, [*base, *layers])
+        planned += _plan_chunks(name, seed, pieces, [*base, *layers])
     return planned
 
 
-def _chunks(name: str, seed: int | None, pieces: WorkPieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+def _plan_chunks(name: str, seed: int | None, pieces: WorkPieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
     planned = []
     for chunk in pieces.chunks():
         cut = {} if chunk is None else {"num_chunks": pieces.num_chunks, "chunk_id": chunk}

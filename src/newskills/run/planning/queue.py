@@ -84,20 +84,20 @@ def queue_of(units: Sequence[Unit]) -> tuple[tuple[Unit, ...], tuple[Ranges, ...
     alike: list[list[Unit]] = []
     for unit in units:
         first = alike[-1][0] if alike else None
-        if first is not None and unit.config.chunk_id is not None and _same(first, unit):
+        if first is not None and unit.config.chunk_id is not None and _is_same_unit(first, unit):
             alike[-1].append(unit)
         else:
             alike.append([unit])
-    return tuple(group[0] for group in alike), tuple(_ranges(group) for group in alike)
+    return tuple(group[0] for group in alike), tuple(_chunk_ranges(group) for group in alike)
 
 
-def _same(unit: Unit, other: Unit) -> bool:
+def _is_same_unit(unit: Unit, other: Unit) -> bool:
     if unit.merged != other.merged:
         return False
     return unit == replace(other, config=replace(other.config, chunk_id=unit.config.chunk_id))
 
 
-def _ranges(units: Sequence[Unit]) -> Ranges:
+def _chunk_ranges(units: Sequence[Unit]) -> Ranges:
     ranges: list[tuple[int, int]] = []
     for chunk in sorted(unit.config.chunk_id for unit in units if unit.config.chunk_id is not None):
         if ranges and ranges[-1][1] == chunk:

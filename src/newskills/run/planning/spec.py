@@ -20,7 +20,7 @@ from newskills.run.planning.until import UntilRecord
 from newskills.run.records.paths import OutputPaths, chunk_path
 
 RUN_FILE = "run.json"
-SECRET = "NEWSKILLS_SERVER_KEY"  # noqa: S105 - the name of a variable
+SECRET_VARIABLE = "NEWSKILLS_SERVER_KEY"  # noqa: S105 - the name of a variable
 _CREDENTIALS = re.compile(r"://[^/\s]*@")
 
 
@@ -84,8 +84,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
         A key given as a value is left out and handed over under a variable's name.
         """
         secrets: dict[str, str] = {}
-        units = tuple(_sealed(unit, secrets) for unit in self.units)
-        return msgspec.structs.replace(self, units=units, resume_with=masked(self.resume_with)), secrets
+        units = tuple(_seal_unit(unit, secrets) for unit in self.units)
+        return msgspec.structs.replace(self, units=units, resume_with=mask_addresses(self.resume_with)), secrets
 
     def save(self, folder: Path) -> dict[str, str]:
         """Write `folder/run.json`; return the variables of `sealed`."""
@@ -105,12 +105,12 @@ def load_spec(folder: Path) -> RunSpec:
         raise ConfigError(f"{path} does not describe a run: {error}.") from error
 
 
-def masked(text: str) -> str:
+def mask_addresses(text: str) -> str:
     """Replace user names and passwords of addresses in `text`."""
     return _CREDENTIALS.sub("://***@", text)
 
 
-def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
+def _seal_unit(unit: Unit, secrets: dict[str, str]) -> Unit:
     config = unit.config
     models = {role: _sealed_server(server, secrets) for role, server in config.models.items()}
     config = msgspec.structs.replace(config, server=_sealed_server(config.server, secrets), models=models)
@@ -119,12 +119,12 @@ def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
 
 def _sealed_server(server: EndpointConfig, secrets: dict[str, str]) -> EndpointConfig:
     if server.base_url is not None:
-        more = tuple(masked(url) for url in server.more_base_urls)
-        server = msgspec.structs.replace(server, base_url=masked(server.base_url), more_base_urls=more)
+        more = tuple(mask_addresses(url) for url in server.more_base_urls)
+        server = msgspec.structs.replace(server, base_url=mask_addresses(server.base_url), more_base_urls=more)
     if server.api_key is not None:
         key, _ = key_of(server, {})
         names = {value: name for name, value in secrets.items()}
-        name = names.get(key or "") or f"{SECRET}_{len(secrets)}"
+        name = names.get(key or "") or f"{SECRET_VARIABLE}_{len(secrets)}"
         secrets[name] = key or ""
         server = msgspec.structs.replace(server, api_key=None, api_key_env_var=name)
     return server
@@ -202,7 +202,7 @@ class RunResult(Struct, kw_only=True):
         return total
 
 
-def count(ledger: Ledger, outcome: Outcome, cause: Cause | None) -> None:
+def count_attempt(ledger: Ledger, outcome: Outcome, cause: Cause | None) -> None:
     """Count one attempt in the ledger."""
     setattr(ledger, outcome, getattr(ledger, outcome) + 1)
     if cause is not None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.base.anytime import anytime_interval, excludes
+from newskills.base.anytime import anytime_interval, excludes_mean
 from newskills.base.errors import ConfigError
 from newskills.base.stats import Z95
 
@@ -23,7 +23,7 @@ UNTIL_FILE = "until.json"
 ORDER_SEED = 0
 SURELY_WIDER = 1.5
 """An anytime-valid interval is at least so many times as wide as one for a fixed number: most need not be computed."""
-METHOD = "anytime-valid, by betting (arXiv:2010.09686)"
+METHOD_TEXT = "anytime-valid, by betting (arXiv:2010.09686)"
 _CI = re.compile(r"ci\s*<\s*(\d+(?:\.\d+)?)\s*")
 _DECIDED = re.compile(r"decided\s+vs\s+(\S.*)")
 _ROWS = re.compile(r"rows\s*=\s*(\d+)\s*")
@@ -52,7 +52,7 @@ class UntilRule(Struct, frozen=True, kw_only=True):
         if not values:
             return False
         if self.points is None:
-            return excludes(values, 0.0, -1.0, 1.0)
+            return excludes_mean(values, 0.0, -1.0, 1.0)
         if 100 * SURELY_WIDER * _fixed_half_width(values) >= self.points:
             return False
         low, high, _ = anytime_interval(values)
@@ -124,7 +124,7 @@ class UntilRecord(Struct, kw_only=True):
     high: float | None = None
     decision: Literal["", "better", "worse"] = ""
     level: float = 0.95
-    method: str = METHOD
+    method: str = METHOD_TEXT
     order_seed: int = ORDER_SEED
 
     def sentence(self) -> str:

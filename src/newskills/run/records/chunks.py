@@ -16,7 +16,7 @@ from newskills.run.records.state import load_state
 
 MERGE_PATIENCE = 600.0
 """Seconds to wait for another process that merges the same file."""
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -49,7 +49,7 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
     if not chunks:
         raise _nothing_to_merge(merged)
     with atomic_write(merged) as target:
-        rows = sum(_append(chunk, target) for chunk in chunks)
+        rows = sum(_append_chunk(chunk, target) for chunk in chunks)
         _check_total(merged, rows, expected)
         size = target.tell()
     if (written := merged.stat().st_size) != size:
@@ -60,11 +60,11 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
     return rows
 
 
-def _append(chunk: Path, target: IO[bytes]) -> int:
+def _append_chunk(chunk: Path, target: IO[bytes]) -> int:
     """Append a chunk to `target`; return its number of rows, as `count_lines` does. Raises DataError."""
     rows, last = 0, b"\n"
     with open_for_reading(chunk) as source:
-        while lines := source.readlines(_BLOCK):
+        while lines := source.readlines(_BLOCK_BYTES):
             target.writelines(lines)
             rows += len(lines) - sum(map(bytes.isspace, lines))
             last = lines[-1]
@@ -112,7 +112,7 @@ def merge_if_complete(merged: Path, num_chunks: int, expected: int | None, *, fi
                 for k in range(num_chunks):
                     chunk_path(merged, k).unlink(missing_ok=True)
             return True
-        if not all(_is_done(chunk_path(merged, k)) for k in _scattered(num_chunks, first)):
+        if not all(_is_done(chunk_path(merged, k)) for k in _scatter_chunks(num_chunks, first)):
             return False
         chunks = [chunk_path(merged, k) for k in range(num_chunks)]
         _check_same_settings(merged, chunks)
@@ -124,7 +124,7 @@ def _is_done(chunk: Path) -> bool:
     return done_path(chunk).exists() and chunk.exists()
 
 
-def _scattered(chunks: int, first: int) -> Iterator[int]:
+def _scatter_chunks(chunks: int, first: int) -> Iterator[int]:
     """Yield all chunks, some of them twice, in scattered order. Neighbours mostly finish at about the same time:
     steps of the golden ratio find an open one after a few steps, whatever the order in which chunks finish."""
     steps = (int((first / chunks + turn * _GOLDEN) % 1 * chunks) for turn in range(chunks))

@@ -17,15 +17,15 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.store import atomic_write, open_for_reading
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
-from newskills.run.records.damage import damaged_blocks, overlaps
-from newskills.run.records.log import lines, log_line, records, ungraded
+from newskills.run.records.damage import damaged_blocks, overlaps_range
+from newskills.run.records.log import log_line, log_lines, log_records, ungraded_record
 from newskills.run.records.paths import OutputPaths, chunk_path, done_path
-from newskills.run.records.rows import Input, bounds, scan
+from newskills.run.records.rows import Input, chunk_bounds, scan
 from newskills.run.records.state import RunState, load_state
 
-_BLOCK = 1 << 20
-_SHOWN = 5
-_UP = 6
+_BLOCK_BYTES = 1 << 20
+_MAX_SHOWN_IDS = 5
+_MAX_PARENTS = 6
 """Folders above a file among which its `run.json` may lie."""
 
 
@@ -48,7 +48,7 @@ def row_count(path: Path) -> int:
 @functools.lru_cache(maxsize=1024)
 def _row_count(path: Path, changed: int, size: int) -> int:
     with open_for_reading(path) as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK_BYTES), b""))
 
 
 def expected_rows(output: Path) -> int | None:
@@ -82,15 +82,15 @@ def is_cut(unit: Unit) -> bool:
     Raises DataError."""
     output, state = unit.paths.output, _finished_state(unit.paths.output)
     if state is None:
-        return is_marked(unit) and not _size(output) and not _size(unit.merged)
+        return is_marked(unit) and not _file_size(output) and not _file_size(unit.merged)
     if not output.exists():
         return state.merged_rows is not None and row_count(unit.merged) < state.merged_rows
-    if _size(output) != state.size:
+    if _file_size(output) != state.size:
         return row_count(output) < state.rows
     return bool(damaged_blocks(output, state.sums, state.written))
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     if path.exists():
         return path.stat().st_size
     return 0
@@ -107,12 +107,14 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     left = paths.output if paths.output.exists() else unit.merged
     positions = {sample.id: sample.position for sample in source.samples(rows)}
     _set_damaged_aside(left, paths.damaged, damage := damage_of(left))
-    rows_left = records(left, lambda offset, line: overlaps(damage, offset, len(line)))
+    rows_left = log_records(left, lambda offset, line: overlaps_range(damage, offset, len(line)))
     kept = [(positions.pop(str(row.get("id")), None), row) for row in rows_left]
     if numbered := [(position, row) for position, row in kept if position is not None]:
         with atomic_write(paths.log) as log:
             for position, row in numbered:
-                log.write(log_line(ungraded(row, drop), unit.config.async_position_key, position, "", settings))
+                log.write(
+                    log_line(ungraded_record(row, drop), unit.config.async_position_key, position, "", settings)
+                )
     else:
         paths.output.unlink(missing_ok=True)
     paths.remove_grades()
@@ -125,7 +127,7 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
 def damage_of(output: Path) -> list[range]:
     """Return the byte ranges of a finished file that are not as they were written."""
     state = _finished_state(output)
-    if state is None or not output.exists() or _size(output) != state.size:
+    if state is None or not output.exists() or _file_size(output) != state.size:
         return []
     return damaged_blocks(output, state.sums, state.written)
 
@@ -154,24 +156,24 @@ def check_complete(output: Path, first: int = -1) -> None:
         raise DataError(
             f"{output} is not as it was written: up to {bytes_changed:,} bytes from byte {damage[0].start:,} on differ "
             "from their checksums.",
-            hint=f"To generate the rows in them again: {_remedy(output, _made_by(output)[0])}",
+            hint=f"To generate the rows in them again: {_remedy_sentence(output, _made_by(output)[0])}",
         )
     expected, rows_now = expected_rows(output), row_count(output)
     if expected is None or rows_now >= expected or 0 <= first <= rows_now:
         return
     spec, unit = _made_by(output)
-    missing = _missing(output, unit) if unit is not None else []
-    which = f": {_told(missing)}" if missing else ""
+    missing = _missing_rows(output, unit) if unit is not None else []
+    which = f": {_format_missing(missing)}" if missing else ""
     raise DataError(
         f"{output} was finished with {expected:,} rows and now has {rows_now:,}: {expected - rows_now:,} are "
         f"missing{which}.",
-        hint=f"To generate them: {_remedy(output, spec)}",
+        hint=f"To generate them: {_remedy_sentence(output, spec)}",
     )
 
 
 def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
     """Return the run that wrote `output`, and its unit, where a folder above still tells."""
-    for folder in islice(output.resolve().parents, _UP):
+    for folder in islice(output.resolve().parents, _MAX_PARENTS):
         if (folder / RUN_FILE).exists():
             try:
                 spec = load_spec(folder)
@@ -182,37 +184,39 @@ def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
     return None, None
 
 
-def _missing(output: Path, unit: Unit) -> list[tuple[int, str]]:
+def _missing_rows(output: Path, unit: Unit) -> list[tuple[int, str]]:
     """Return (row of the input from 1, id) of each row missing from `output`; empty where the input is gone."""
     try:
         source = scan(Path(unit.config.input_file))
     except DataError:
         return []
-    there = set(_ids(output))
-    samples = source.samples(bounds(source.rows, None, None, unit.config.max_samples))
+    there = set(_record_ids(output))
+    samples = source.samples(chunk_bounds(source.rows, None, None, unit.config.max_samples))
     return [(sample.position + 1, sample.id) for sample in samples if sample.id not in there]
 
 
-def _ids(path: Path) -> Iterator[str]:
-    for _, line in lines(path):
+def _record_ids(path: Path) -> Iterator[str]:
+    for _, line in log_lines(path):
         try:
             yield str(_head.decode(line).id)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
 
 
-def _told(missing: list[tuple[int, str]]) -> str:
+def _format_missing(missing: list[tuple[int, str]]) -> str:
     """Format missing rows as `rows 601-1319 (ids a, b, c, …)`."""
     runs = []
     for _, group in groupby(enumerate(missing), key=lambda pair: pair[1][0] - pair[0]):
         numbers = [row for _, (row, _) in group]
         runs.append(str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}")
-    more = ", …" if len(runs) > _SHOWN else ""
-    ids = ", ".join(name for _, name in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-    return f"rows {', '.join(runs[:_SHOWN])}{more} of the input (ids {ids})"
+    more = ", …" if len(runs) > _MAX_SHOWN_IDS else ""
+    ids = ", ".join(name for _, name in missing[:_MAX_SHOWN_IDS]) + (
+        ", …" if len(missing) > _MAX_SHOWN_IDS else ""
+    )
+    return f"rows {', '.join(runs[:_MAX_SHOWN_IDS])}{more} of the input (ids {ids})"
 
 
-def _remedy(output: Path, spec: RunSpec | None) -> str:
+def _remedy_sentence(output: Path, spec: RunSpec | None) -> str:
     if spec is not None and spec.resume_with:
         return spec.resume_with
     return "run the command that wrote this file again; it keeps the existing rows."

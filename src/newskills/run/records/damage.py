@@ -20,7 +20,7 @@ SEAL_FIELD = "_async_sum"
 _MAX_BLOCKS = 512
 
 
-def seal(line: bytes) -> bytes:
+def seal_line(line: bytes) -> bytes:
     """Return a line that holds a JSON object with the checksum of its bytes as last field (CRC-32, 8 hex digits)."""
     body = line[:-2]
     return b'%b%b%08x"}\n' % (body, _SEAL, zlib.crc32(body))
@@ -63,6 +63,6 @@ def _damaged_at(path: Path, changed: int, sums: tuple[tuple[int, int], ...]) -> 
     return damaged
 
 
-def overlaps(ranges: list[range], offset: int, length: int) -> bool:
+def overlaps_range(ranges: list[range], offset: int, length: int) -> bool:
     """Return whether `length` bytes from `offset` on touch one of `ranges`."""
     return any(part.start < offset + length and offset < part.stop for part in ranges)

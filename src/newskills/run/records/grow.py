@@ -12,8 +12,16 @@ from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write
 from newskills.run.planning.spec import Unit
 from newskills.run.records.completeness import damage_of
-from newskills.run.records.damage import SEAL_FIELD, overlaps
-from newskills.run.records.log import KEY_FIELD, LogReader, lines, log_line, record_decoder, sound, ungraded
+from newskills.run.records.damage import SEAL_FIELD, overlaps_range
+from newskills.run.records.log import (
+    KEY_FIELD,
+    LogReader,
+    decode_sound_line,
+    log_line,
+    log_lines,
+    record_decoder,
+    ungraded_record,
+)
 from newskills.run.records.record import record_of
 from newskills.run.records.rows import Input
 
@@ -37,7 +45,7 @@ def keep_answers(unit: Unit, source: Input, rows: range, drop: frozenset[str], s
     """
     paths, place = unit.paths, unit.config.async_position_key
     recorded = paths.log if paths.log.exists() else paths.output
-    offsets = _offsets(unit)
+    offsets = _record_offsets(unit)
     if offsets and max(offsets) >= len(rows):
         raise DataError(
             f"{source.path} now has {len(rows):,} rows, but {recorded} has the answer to row {max(offsets) + 1:,}.",
@@ -46,7 +54,9 @@ def keep_answers(unit: Unit, source: Input, rows: range, drop: frozenset[str], s
     kept = []
     with LogReader(recorded) as reader:
         for sample in source.samples(rows):
-            if sample.position in offsets and _same(unit, sample, reader.line(offsets[sample.position]), drop):
+            if sample.position in offsets and _is_same_row(
+                unit, sample, reader.line(offsets[sample.position]), drop
+            ):
                 kept.append(sample.position)
         if 2 * len(kept) < len(offsets):
             return None
@@ -54,34 +64,36 @@ def keep_answers(unit: Unit, source: Input, rows: range, drop: frozenset[str], s
             for position in kept:
                 record: Row = record_decoder.decode(reader.line(offsets[position]))
                 record.pop(SEAL_FIELD, None)
-                log.write(log_line(ungraded(record, drop), place, position, record.get(KEY_FIELD, ""), settings))
+                log.write(
+                    log_line(ungraded_record(record, drop), place, position, record.get(KEY_FIELD, ""), settings)
+                )
     paths.remove_grades()
     for path in (paths.index, paths.done):
         path.unlink(missing_ok=True)
     return KeptRows(before=len(offsets), kept=len(kept))
 
 
-def _offsets(unit: Unit) -> dict[int, int]:
+def _record_offsets(unit: Unit) -> dict[int, int]:
     """Return position of a row → where its record begins in the log, else in the finished file."""
     if not unit.paths.log.exists():
         damage = damage_of(unit.paths.output)
         return {
             position: offset
-            for position, (offset, line) in enumerate(lines(unit.paths.output))
-            if not overlaps(damage, offset, len(line))
+            for position, (offset, line) in enumerate(log_lines(unit.paths.output))
+            if not overlaps_range(damage, offset, len(line))
         }
     offsets: dict[int, int] = {}
-    for offset, line in lines(unit.paths.log):
-        record = sound(record_decoder, line)
+    for offset, line in log_lines(unit.paths.log):
+        record = decode_sound_line(record_decoder, line)
         if record is not None:
             offsets[record[unit.config.async_position_key]] = offset
     return offsets
 
 
-def _same(unit: Unit, sample: Sample, line: bytes, drop: frozenset[str]) -> bool:
+def _is_same_row(unit: Unit, sample: Sample, line: bytes, drop: frozenset[str]) -> bool:
     """Return whether the record in `line` is that of the row as it is now; fields that an answer overwrites are
     not compared."""
-    record: Any = sound(record_decoder, line)
+    record: Any = decode_sound_line(record_decoder, line)
     if record is None:
         return False
     written = drop | {unit.config.generation_key}

@@ -22,9 +22,9 @@ from newskills.base.errors import StorageError
 from newskills.base.store import atomic_write, open_for_reading
 from newskills.run.records.rows import Input, scan
 
-MANY = 200_000
+MIN_MAPPED_ROWS = 200_000
 """Rows from which on it pays."""
-_SETTLED = 3.0
+_SETTLED_SECONDS = 3.0
 """Seconds without a change after which the times of a file are trusted; coarse clocks count in seconds."""
 
 
@@ -43,21 +43,21 @@ def read_input(path: Path, folder: Path | None, distinct: tuple[str, int] | None
     DataError."""
     if folder is None:
         return scan(path, distinct)
-    version = _version(path)
+    version = _file_version(path)
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         kept = msgspec.msgpack.decode(_map_of(path, folder).read_bytes(), type=InputMap)
         if kept.version == version and kept.byte_order == sys.byteorder:
             marks = array("Q", kept.marks)
             return Input(path=path, rows=kept.rows, digest=kept.digest, distinct=True, marks=marks)
     source = scan(path, distinct)
-    if time.time() - max(version[2:]) / 1e9 > _SETTLED and version == _version(path):
+    if time.time() - max(version[2:]) / 1e9 > _SETTLED_SECONDS and version == _file_version(path):
         source.version = version
     return source
 
 
 def keep_input(source: Input, folder: Path) -> None:
     """Save in `folder`, which exists, what `read_input` uses; only for large inputs, where it pays."""
-    if source.rows < MANY or not source.version or not source.distinct or not source.marks:
+    if source.rows < MIN_MAPPED_ROWS or not source.version or not source.distinct or not source.marks:
         return
     path = _map_of(source.path, folder)
     kept = InputMap(source.version, sys.byteorder, source.rows, source.digest, source.marks.tobytes())
@@ -69,7 +69,7 @@ def _map_of(path: Path, folder: Path) -> Path:
     return folder / f".input-{hashlib.blake2b(str(path.absolute()).encode(), digest_size=8).hexdigest()}.map"
 
 
-def _version(path: Path) -> tuple[int, ...]:
+def _file_version(path: Path) -> tuple[int, ...]:
     """Return the version of the file by opening it: a network file system asks its server then. Raises
     DataError."""
     with open_for_reading(path) as file:

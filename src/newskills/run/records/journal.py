@@ -12,7 +12,7 @@ from pathlib import Path
 from newskills._version import __version__
 from newskills.base.records import Failure, Ledger
 from newskills.base.terminal import counted, printable
-from newskills.run.planning.spec import RunSpec, UnitResult, masked
+from newskills.run.planning.spec import RunSpec, UnitResult, mask_addresses
 from newskills.run.reporting.tables import finish_counts
 
 LOG_FILE = "run.log"
@@ -35,7 +35,7 @@ class Journal:
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8", errors="replace") as file:
-                file.write("".join(f"{stamp}{line}\n" for line in printable(masked(text)).splitlines()))
+                file.write("".join(f"{stamp}{line}\n" for line in printable(mask_addresses(text)).splitlines()))
 
     def begin(self, spec: RunSpec, labels: Sequence[str]) -> None:
         """Write which units are worked on, and with which model."""
@@ -52,11 +52,11 @@ class Journal:
     def end(self, units: Sequence[UnitResult], exit_code: int, retries: int, why: str) -> None:
         """Write the ledger of each unit with its times, and how the run ends."""
         for unit in units:
-            self.write(_line(unit))
+            self.write(_unit_line(unit))
         self.write(f"ends with exit code {exit_code} after {retries} retries. {why}".rstrip())
 
 
-def _line(unit: UnitResult) -> str:
+def _unit_line(unit: UnitResult) -> str:
     parts = [
         counted(unit.rows, "row"),
         f"{unit.kept} kept",
@@ -66,7 +66,7 @@ def _line(unit: UnitResult) -> str:
     if unit.output_tokens is not None:
         parts.append(f"{unit.output_tokens} tokens")
     if unit.ledger.total:
-        parts.append(_ledger(unit.ledger))
+        parts.append(_ledger_text(unit.ledger))
     if finishes := finish_counts(unit.ledger):
         parts.append(f"finish reasons: {finishes}")
     if unit.note:
@@ -74,7 +74,7 @@ def _line(unit: UnitResult) -> str:
     return f"{unit.output}: {unit.status} after {unit.seconds:.1f} s: {', '.join(parts)}"
 
 
-def _ledger(ledger: Ledger) -> str:
+def _ledger_text(ledger: Ledger) -> str:
     counts = (
         f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} no answer, {ledger.unscored} unscored"
     )

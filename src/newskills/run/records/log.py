@@ -24,18 +24,18 @@ from msgspec import Struct
 from newskills.base.errors import StorageError, storage_error
 from newskills.base.records import Row, Score
 from newskills.base.store import AppendLog, atomic_write, encode_line, open_for_reading, read_rows
-from newskills.run.records.damage import SEAL_FIELD, is_broken, seal
+from newskills.run.records.damage import SEAL_FIELD, is_broken, seal_line
 
 WRITE_EVERY = 0.005
 FSYNC_EVERY = 0.05
-LINES = 64
+MAX_WAITING_LINES = 64
 """Lines that may wait in memory."""
-QUICK = 0.01
+QUICK_WRITE_SECONDS = 0.01
 """Seconds of a write; after one that took longer, a thread writes for `SLOW_FOR` seconds, and the loop goes on."""
 SLOW_FOR = 1.0
-LATE = 0.05
+MAX_LATE_SECONDS = 0.05
 """Seconds that lines may wait for a slow disk before no further row is begun."""
-PATIENCE = 120.0
+FULL_DISK_SECONDS = 120.0
 """Seconds to wait for space on a full disk."""
 RETRY_EVERY = 0.5
 KEY_FIELD = "_async_key"
@@ -63,9 +63,10 @@ class Disk:
         if device not in self._full:
             self._full[device] = now
             self._say(
-                f"{error.message} Finished replies wait in memory: free some disk space within {PATIENCE:.0f} s."
+                f"{error.message} Finished replies wait in memory: "
+                f"free some disk space within {FULL_DISK_SECONDS:.0f} s."
             )
-        if self._given_up or now - self._full[device] > PATIENCE:
+        if self._given_up or now - self._full[device] > FULL_DISK_SECONDS:
             return False
         await asyncio.sleep(RETRY_EVERY)
         return True
@@ -92,9 +93,9 @@ class Disk:
 class GroupLog:
     """An AppendLog with group commit: `append` is called on the event loop and returns at once.
 
-    No more than `LINES` lines are in memory alone, and none for longer than some milliseconds, as long as the disk is
-    quick: then the loop itself hands them to the kernel. A slow disk gets a thread. A full one is waited for, with the
-    lines in memory.
+    No more than `MAX_WAITING_LINES` lines are in memory alone, and none for longer than some milliseconds, as long as
+    the disk is quick: then the loop itself hands them to the kernel. A slow disk gets a thread. A full one is waited
+    for, with the lines in memory.
 
     `on_error` is called on the loop, once, when the disk refuses for good; later lines are dropped, since the run is
     about to stop and its work up to the last whole line is safe.
@@ -118,7 +119,9 @@ class GroupLog:
     @property
     def full(self) -> bool:
         """The disk is slower than the run: `await written()` before going on."""
-        return self._starved or (len(self._lines) >= LINES and time.monotonic() - self._oldest > LATE)
+        return self._starved or (
+            len(self._lines) >= MAX_WAITING_LINES and time.monotonic() - self._oldest > MAX_LATE_SECONDS
+        )
 
     def append(self, line: bytes) -> int:
         """Queue a line made by `encode_line` for writing; return the byte offset it will have."""
@@ -128,7 +131,7 @@ class GroupLog:
                 self._oldest = time.monotonic()
             self._end += len(line)
             self._lines.append(line)
-            if len(self._lines) >= LINES:
+            if len(self._lines) >= MAX_WAITING_LINES:
                 self._start_write()
             elif self._timer is None and self._write is None:
                 self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start_write)
@@ -192,7 +195,7 @@ class GroupLog:
         begun = time.monotonic()
         self._log.write()
         ended = time.monotonic()
-        if ended - begun > QUICK:
+        if ended - begun > QUICK_WRITE_SECONDS:
             self._slow_until = ended + SLOW_FOR
 
     async def _write_in_thread(self) -> None:
@@ -296,7 +299,7 @@ class GradeReader(LogReader):
     def score(self, offset: int, position: int, checksum: int) -> Score | None:
         """Return the score on row `position`, whose record has `checksum`; None: what is at `offset` is something
         else."""
-        grade = sound(_grade, self.line(offset))
+        grade = decode_sound_line(_grade, self.line(offset))
         return grade.score if grade is not None and (grade.position, grade.sum) == (position, checksum) else None
 
 
@@ -327,7 +330,7 @@ def set_aside(log: Path, damaged: Sequence[Damage], aside: Path) -> None:
         raise storage_error(error, log) from error
 
 
-def sound(decoder: Any, line: bytes) -> Any:
+def decode_sound_line(decoder: Any, line: bytes) -> Any:
     """Return the decoded line, or None where it is damaged; what the decoder passes over is looked at, too."""
     if is_broken(line):
         return None
@@ -355,7 +358,7 @@ def decode_record(line: bytes, position_key: str) -> Row:
 
 def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
     """Return the line of a record as the generation log holds it. `settings`: hash of those that it was made with."""
-    return seal(encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings}))
+    return seal_line(encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings}))
 
 
 def restore_log(
@@ -369,10 +372,10 @@ def restore_log(
         for position, record in enumerate(read_rows(output)):
             if lacking in record:
                 continue
-            file.write(log_line(ungraded(record, drop), position_key, position, "", settings))
+            file.write(log_line(ungraded_record(record, drop), position_key, position, "", settings))
 
 
-def ungraded(record: Row, drop: frozenset[str]) -> Row:
+def ungraded_record(record: Row, drop: frozenset[str]) -> Row:
     """Return `record` without the fields `drop` of its grading; a failed generation keeps its outcome."""
     raw = {name: value for name, value in record.items() if name not in drop}
     if record.get("outcome") == "unscored" and "error" in record:
@@ -380,7 +383,7 @@ def ungraded(record: Row, drop: frozenset[str]) -> Row:
     return raw
 
 
-def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+def log_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield (byte offset, line) of a log from byte `start`; blank lines and a torn last one are left out, a
     missing file is empty."""
     if not path.exists():
@@ -394,8 +397,10 @@ def lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
             offset += len(line)
 
 
-def records(path: Path, is_damaged: Callable[[int, bytes], bool] = lambda offset, line: False) -> Iterator[Row]:
+def log_records(
+    path: Path, is_damaged: Callable[[int, bytes], bool] = lambda offset, line: False
+) -> Iterator[Row]:
     """Yield the records of a log or a finished file as it holds them; damaged ones are left out."""
-    for offset, line in lines(path):
-        if not is_damaged(offset, line) and (record := sound(record_decoder, line)) is not None:
+    for offset, line in log_lines(path):
+        if not is_damaged(offset, line) and (record := decode_sound_line(record_decoder, line)) is not None:
             yield record

@@ -15,25 +15,33 @@ import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.records import Outcome
-from newskills.run.records.log import KEY_FIELD, SETTINGS_FIELD, Damage, LogReader, content_key, lines, sound
+from newskills.run.records.log import (
+    KEY_FIELD,
+    SETTINGS_FIELD,
+    Damage,
+    LogReader,
+    content_key,
+    decode_sound_line,
+    log_lines,
+)
 from newskills.run.records.paths import OutputPaths
 
-ABSENT = -1
+ABSENT_OFFSET = -1
 NOT_GRADED = -2
-MANY = 200_000
+MIN_KEPT_ROWS = 200_000
 """Rows from which on the index is kept in a file: reading the log again takes a second."""
-_BLOCK = 1 << 16
+_BLOCK_BYTES = 1 << 16
 _OWN_OUTCOME = 1 << 63
 _LOW = 0xFFFFFFFF
-_NEAR = 1 << 14
+_NEAR_BYTES = 1 << 14
 """Bytes to read for one line among many that lie far apart."""
 
 
 class LogIndex:
     """What the logs hold, by position: 12 bytes a row, and 8 more where there is a grader (`graded`).
 
-    `offsets` of generation records (`ABSENT`), `sums` (checksum of the line), `grade_at` (offset of the verdict,
-    `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
+    `offsets` of generation records (`ABSENT_OFFSET`), `sums` (checksum of the line), `grade_at` (offset of the verdict,
+    `ABSENT_OFFSET`, or `NOT_GRADED` where the record carries its outcome already).
     `settings`: hashes of the settings that the records were made with, empty where a record has none.
     """
 
@@ -45,29 +53,29 @@ class LogIndex:
     def clear(self) -> None:
         """Reset the index to the state without any record."""
         self.done = 0
-        self.offsets = array("q", [ABSENT]) * self.rows
+        self.offsets = array("q", [ABSENT_OFFSET]) * self.rows
         self.sums = array("I", bytes(4)) * self.rows
-        self._grades = array("q", [ABSENT]) * (self.rows if self.graded else 0)
+        self._grades = array("q", [ABSENT_OFFSET]) * (self.rows if self.graded else 0)
         self.settings.clear()
 
     def add(self, position: int, offset: int, line: bytes, *, gradable: bool) -> None:
-        self.done += self.offsets[position] == ABSENT
+        self.done += self.offsets[position] == ABSENT_OFFSET
         self.offsets[position] = offset
         self.sums[position] = zlib.crc32(line)
         if self._grades:
-            self._grades[position] = ABSENT if gradable else NOT_GRADED
+            self._grades[position] = ABSENT_OFFSET if gradable else NOT_GRADED
 
     def grade_at(self, position: int) -> int:
         if self._grades:
             return self._grades[position]
-        return ABSENT
+        return ABSENT_OFFSET
 
     def add_grade(self, position: int, offset: int) -> None:
         if self._grades:
             self._grades[position] = offset
 
     def ungraded(self) -> Iterator[int]:
-        return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grade_at(p) == ABSENT)
+        return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grade_at(p) == ABSENT_OFFSET)
 
     def all_done(self, first: int, last: int) -> bool:
         """Return whether there is a record of each row from `first` to before `last`."""
@@ -78,13 +86,13 @@ class LogIndex:
 
         What `kept` tells of is not read again, and what is read is added to it.
         """
-        decoder = msgspec.json.Decoder(_head(position_key))
+        decoder = msgspec.json.Decoder(_head_struct(position_key))
         damaged = []
         start = 0
         if kept is not None and (start := kept.load_into(self, log)):
             self.settings.add(kept.settings)
-        for offset, line in lines(log, start):
-            record = sound(decoder, line)
+        for offset, line in log_lines(log, start):
+            record = decode_sound_line(decoder, line)
             if record is None or record.position >= self.rows:
                 damaged.append(Damage(offset, line))
                 continue
@@ -101,8 +109,8 @@ class LogIndex:
         Returns what is no verdict. What `kept` tells of is not read again, and what is read is added to it.
         """
         damaged = []
-        for offset, line in lines(log, 0 if kept is None else kept.load_into(self, log)):
-            grade = sound(_grade_head, line)
+        for offset, line in log_lines(log, 0 if kept is None else kept.load_into(self, log)):
+            grade = decode_sound_line(_grade_head, line)
             if grade is None:
                 damaged.append(Damage(offset, line))
             elif grade.score.cause != "sandbox":
@@ -130,7 +138,7 @@ class LogIndex:
             offsets[position] = offset
             sums[position] = word >> 32
             if grades:
-                grades[position] = ABSENT if at == offset else NOT_GRADED
+                grades[position] = ABSENT_OFFSET if at == offset else NOT_GRADED
             good += 1
         self.done += new
         return good
@@ -151,7 +159,7 @@ class LogIndex:
 
     def clear_grades(self) -> None:
         """Reset all verdicts of the grades log."""
-        self._grades = array("q", (min(at, ABSENT) for at in self._grades))
+        self._grades = array("q", (min(at, ABSENT_OFFSET) for at in self._grades))
 
 
 class IndexFile:
@@ -172,7 +180,7 @@ class IndexFile:
         """Load what the file tells into `index`; return the byte of `log` from which on nothing is known."""
         end, good = self._read(index, log)
         try:
-            self._file = self.path.open("r+b" if good else "wb", buffering=_BLOCK)
+            self._file = self.path.open("r+b" if good else "wb", buffering=_BLOCK_BYTES)
             if good:
                 self._file.truncate(good)
                 self._file.seek(good)
@@ -210,11 +218,11 @@ class IndexFile:
         the last line is not."""
         try:
             size = os.path.getsize(log)
-            with self.path.open("rb", buffering=0) as file, LogReader(log, _NEAR) as reader:
+            with self.path.open("rb", buffering=0) as file, LogReader(log, _NEAR_BYTES) as reader:
                 if file.read(len(self._head)) != self._head:
                     return 0, 0
                 good, last = 0, array("Q")
-                while block := file.read(16 * _BLOCK):
+                while block := file.read(16 * _BLOCK_BYTES):
                     words = array("Q", block[: len(block) // 16 * 16])
                     added = self._add_entries(index, words, size)
                     good += added
@@ -254,7 +262,7 @@ class GradesFile(IndexFile):
         return index.add_grade_entries(words, size)
 
     def _is(self, line: bytes, position: int, checksum: int) -> bool:
-        grade = sound(_grade_head, line)
+        grade = decode_sound_line(_grade_head, line)
         return grade is not None and (grade.position, grade.sum) == (position, checksum)
 
     def _forget(self, index: LogIndex) -> None:
@@ -282,12 +290,12 @@ class RecordKeys:
     """What the records of a log were asked, by the place of their lines."""
 
     def __init__(self, log: Path, position_key: str) -> None:
-        self._reader = LogReader(log, _NEAR)
-        self._decoder = msgspec.json.Decoder(_head(position_key))
+        self._reader = LogReader(log, _NEAR_BYTES)
+        self._decoder = msgspec.json.Decoder(_head_struct(position_key))
 
     def key(self, offset: int) -> int:
         """Return the `content_key` of the record at `offset`; 0 if unknown."""
-        record = sound(self._decoder, self._reader.line(offset))
+        record = decode_sound_line(self._decoder, self._reader.line(offset))
         if record is not None and record.key:
             return content_key(str(record.id), record.key)
         return 0
@@ -312,7 +320,7 @@ class _GradeHead(Struct):
 _grade_head = msgspec.json.Decoder(_GradeHead)
 
 
-def _head(position_key: str) -> Any:
+def _head_struct(position_key: str) -> Any:
     return msgspec.defstruct(
         "Head",
         [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-PATIENCE = 120.0
+PATIENCE_SECONDS = 120.0
 """Seconds: network file systems remember names for one minute at most, where nobody has set more."""
 
 
@@ -94,12 +94,12 @@ class OutputPaths(Struct, frozen=True):
         return (self.output, self.log, self.state)
 
     def see_anew(self) -> None:
-        """Return when this machine knows which of these files there are; after `PATIENCE` in any case.
+        """Return when this machine knows which of these files there are; after `PATIENCE_SECONDS` in any case.
 
         Another machine may have made or removed them, and clients of network file systems remember names. NFS forgets
         what it knows of a folder that is changed from here, too; elsewhere the names that are listed are waited for.
         """
-        folder, until = self.output.parent, time.monotonic() + PATIENCE
+        folder, until = self.output.parent, time.monotonic() + PATIENCE_SECONDS
         probe = folder / f".look_{os.uname().nodename}_{os.getpid()}"
         with contextlib.suppress(OSError):
             probe.touch()

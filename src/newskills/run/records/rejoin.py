@@ -10,19 +10,21 @@ from newskills.base.errors import guard
 from newskills.base.protocols import Solver
 from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write, read_rows
-from newskills.run.engine.unit import REFUSED, request_key
+from newskills.run.engine.unit import REFUSED_FIELD, request_key
 from newskills.run.planning.spec import Unit
-from newskills.run.records.log import KEY_FIELD, log_line, records
+from newskills.run.records.log import KEY_FIELD, log_line, log_records
 from newskills.run.records.record import record_of
 from newskills.solve.judges.judge import ASKED, PREFIX
 
 
-def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str) -> None:
+def rejoin_judgements(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str) -> None:
     """Make the generation log of `unit` anew: the judgements of samples about which the judge would be asked the same
     today. The others are left out, and so asked for. `settings`: the hash of today's. Raises DataError,
     StorageError."""
     paths, config = unit.paths, unit.config
-    recorded = {str(record.get("id")): (key, record) for key, record in _records(unit) if REFUSED not in record}
+    recorded = {
+        str(record.get("id")): (key, record) for key, record in _asked_records(unit) if REFUSED_FIELD not in record
+    }
     with atomic_write(paths.log) as file:
         for sample in samples:
             key = request_key(guard(partial(solver.request, sample)))
@@ -36,10 +38,10 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
         path.unlink(missing_ok=True)
 
 
-def _records(unit: Unit) -> Iterator[tuple[str, Row]]:
+def _asked_records(unit: Unit) -> Iterator[tuple[str, Row]]:
     """Yield (what was asked, record), finished or not."""
     if unit.paths.log.exists():
-        rows_of_log = records(unit.paths.log)
+        rows_of_log = log_records(unit.paths.log)
     else:
         rows_of_log = read_rows(unit.paths.output)
     for record in rows_of_log:

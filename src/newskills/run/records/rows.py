@@ -26,9 +26,9 @@ from newskills.base.store import DIGEST_SIZE, decode_row, file_digest, open_for_
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
-MARK = 256
+MARK_ROWS = 256
 """Rows between two places of the input that are known."""
-BUCKETS = 256
+BUCKET_COUNT = 256
 
 
 class RowLine(NamedTuple):
@@ -49,8 +49,8 @@ class Input(Struct, kw_only=True):
     shared    hashes of own ids that several rows carry; such rows are known by their content instead
     repeats   by position: how many earlier rows have the same identity (absent when none has)
     version   of the file, as its file system tells it; empty = not known, or too new to tell
-    marks     of each `MARK`th row: byte at which its line begins, number of the line; empty = not known, or the file
-              has no lines to seek
+    marks     of each `MARK_ROWS`th row: byte at which its line begins, number of the line; empty = not known, or the
+              file has no lines to seek
     """
 
     path: Path
@@ -83,10 +83,10 @@ class Input(Struct, kw_only=True):
 
     def _lines_from(self, file: IO[bytes], first: int, part: range) -> Iterator[RowLine]:
         start, stop = first + part.start, first + part.stop
-        mark = start // MARK if 2 * (start // MARK) < len(self.marks) else 0
+        mark = start // MARK_ROWS if 2 * (start // MARK_ROWS) < len(self.marks) else 0
         offset, number = self.marks[2 * mark : 2 * mark + 2] if self.marks else (0, 1)
         file.seek(offset)
-        yield from self._between(enumerate(file, number), range(start, stop), mark * MARK, first)
+        yield from self._between(enumerate(file, number), range(start, stop), mark * MARK_ROWS, first)
 
     def _between(
         self, lines: Iterable[tuple[Place, bytes]], wanted: range, at: int, first: int
@@ -136,7 +136,7 @@ class Input(Struct, kw_only=True):
         own = row.get("id")
         if not _is_id(own):
             identity = content_id(row)
-        elif self.shared and _number(str(own)) in self.shared:
+        elif self.shared and _identity_number(str(own)) in self.shared:
             identity = content_id(row)
             row = {**row, "original_id": own}
         else:
@@ -160,7 +160,7 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     if distinct is not None and file_digest(path) == distinct[0]:
         return Input(path=path, rows=distinct[1], digest=distinct[0], distinct=True)
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    identities = [array("Q") for _ in range(BUCKETS)]
+    identities = [array("Q") for _ in range(BUCKET_COUNT)]
     marks = array("Q")
     rows = offset = 0
     with open_for_reading(path) as file:
@@ -169,15 +169,15 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
             if plain:
                 digest.update(line)
             if line.strip():
-                if plain and rows % MARK == 0:
+                if plain and rows % MARK_ROWS == 0:
                     marks.extend((offset, int(place)))
-                number = _number(_identity(decode_row(line, path, place)))
-                identities[number % BUCKETS].append(number)
+                number = _identity_number(_row_identity(decode_row(line, path, place)))
+                identities[number % BUCKET_COUNT].append(number)
                 rows += 1
             offset += len(line)
     if not rows:
         raise DataError(f"{path} is empty: there are no rows to generate from.")
-    shared = _duplicates(identities)
+    shared = _duplicate_numbers(identities)
     file_hash = digest.hexdigest() if plain else file_digest(path)
     input_file = Input(path=path, rows=rows, digest=file_hash, distinct=not shared, marks=marks)
     if not shared:
@@ -186,9 +186,9 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     seen: Counter[int] = Counter()
     own: set[int] = set()
     for at, row in enumerate(read_rows(path)):
-        if (number := _number(_identity(row))) in shared:
+        if (number := _identity_number(_row_identity(row))) in shared:
             own.update({number} if _is_id(row.get("id")) else ())
-            number = _number(content_id(row))
+            number = _identity_number(content_id(row))
             repeats[at] = seen[number]
             seen[number] += 1
     input_file.shared = frozenset(own)
@@ -196,7 +196,7 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     return input_file
 
 
-def bounds(rows: int, num_chunks: int | None, chunk_id: int | None, max_samples: int) -> range:
+def chunk_bounds(rows: int, num_chunks: int | None, chunk_id: int | None, max_samples: int) -> range:
     """Return the rows of a chunk: contiguous, the first `rows mod num_chunks` chunks get one more; then
     `max_samples`.
 
@@ -217,18 +217,18 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
-def _identity(row: Row) -> str:
+def _row_identity(row: Row) -> str:
     own = row.get("id")
     if _is_id(own):
         return str(own)
     return content_id(row)
 
 
-def _number(identity: str) -> int:
+def _identity_number(identity: str) -> int:
     return int.from_bytes(hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
-def _duplicates(identities: Sequence[array[int]]) -> set[int]:
+def _duplicate_numbers(identities: Sequence[array[int]]) -> set[int]:
     """Return numbers that occur twice, bucket by bucket: sorting all at once would take ten times their memory."""
     pairs = chain.from_iterable(itertools.pairwise(sorted(bucket)) for bucket in identities)
     return {a for a, b in pairs if a == b}

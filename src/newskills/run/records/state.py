@@ -125,7 +125,7 @@ def load_state(path: Path) -> RunState | None:
         return None
 
 
-def settings(
+def asked_settings(
     config: GenerationConfig, *, input_digest: str, prompt: str, more_prompts: str = ""
 ) -> dict[str, Any]:
     """Return, by name, everything that decides what the model is asked; not where it runs and how long it may
@@ -151,20 +151,20 @@ def settings(
     if config.selected_by:
         settings |= {"selected_by": config.selected_by, "solver_config": config.solver_config}
     if config.parallel_thinking.mode:
-        thinking = _plain(config.parallel_thinking)
+        thinking = _plain_value(config.parallel_thinking)
         settings |= {f"parallel_thinking.{name}": value for name, value in thinking.items()}
     if config.tool_modules:
-        settings |= {name: _plain(getattr(config, name)) for name in _TOOLS}
+        settings |= {name: _plain_value(getattr(config, name)) for name in _TOOLS}
     if config.audio_chunk_task_types and config.enable_audio_chunking:
-        settings |= {name: _plain(getattr(config, name)) for name in _SOUND}
+        settings |= {name: _plain_value(getattr(config, name)) for name in _SOUND}
     if config.runs_code:
-        settings |= {name: _plain(getattr(config, name)) for name in _CODE}
-        code = _plain(config.server.code_execution)
+        settings |= {name: _plain_value(getattr(config, name)) for name in _CODE}
+        code = _plain_value(config.server.code_execution)
         settings |= {f"server.code_execution.{name}": value for name, value in code.items()}
     return {name: value for name, value in settings.items() if value not in (None, {}, "")}
 
 
-def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def setting_changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return what differs, in words: `inference.temperature: 0.0 → 0.7`."""
     words = []
     for name in dict.fromkeys([*before, *now]):
@@ -176,16 +176,16 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         elif name == "prompt":
             words.append(f"{PROMPT} ({old} → {new})")
         else:
-            words.append(f"{name} ({_shown(old)} → {_shown(new)})")
+            words.append(f"{name} ({_shown_value(old)} → {_shown_value(new)})")
     return words
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Return the value as it comes back from the JSON file."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     if value is None:
         return "unset"
     return str(value)

@@ -17,13 +17,13 @@ from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.voting.groups import group_votes
-from newskills.metrics.counting.base import REWARD
+from newskills.metrics.counting.base import REWARD_FIELD
 from newskills.run.records.record import VERDICT_FIELDS
 from newskills.run.reporting.results import read_output
 from newskills.run.reporting.voting import comparison_of
 
 Way = Literal["majority", "majority_rm", "highest_rm"]
-AGGREGATED = "output-agg.jsonl"
+AGGREGATED_FILE = "output-agg.jsonl"
 
 
 class FillOptions(Struct, frozen=True, kw_only=True):
@@ -51,20 +51,20 @@ class Winner(Struct, frozen=True, kw_only=True):
     chosen: int = 0
 
 
-def aggregated(samples: Sequence[Row | None], way: Way) -> Winner:
+def common_answer(samples: Sequence[Row | None], way: Way) -> Winner:
     """Return the answer of `samples` of one problem, None standing for a sample that is missing.
 
     Answers of the same value count together. Of equals the one that was seen first wins.
     Raises DataError where a score of the reward model is missing or no finite number.
     """
     records = [row for row in samples if row is not None]
-    answers = [None if row is None else _answer(row) for row in samples]
+    answers = [None if row is None else _row_answer(row) for row in samples]
     same = comparison_of(records, "math")
     groups = answers if same is None else group_votes(answers, same)
     voting = [at for at, group in enumerate(groups) if group is not None]
     if not voting:
         return Winner(answer=None, score=0, groups=groups)
-    worth = {at: 1.0 if way == "majority" else _reward(samples[at]) for at in voting}
+    worth = {at: 1.0 if way == "majority" else _row_reward(samples[at]) for at in voting}
     totals: dict[str | None, float] = {}
     for at in voting:
         total = totals.get(groups[at])
@@ -78,7 +78,9 @@ def aggregated(samples: Sequence[Row | None], way: Way) -> Winner:
     return Winner(answer=answer, score=totals[answer], groups=groups, chosen=chosen)
 
 
-def fill(files: Sequence[Path], outputs: Sequence[Path], way: Way, options: FillOptions) -> tuple[int, int]:
+def fill_answers(
+    files: Sequence[Path], outputs: Sequence[Path], way: Way, options: FillOptions
+) -> tuple[int, int]:
     """Write `files` to `outputs` with the common answer of each problem; return problems and records that changed.
 
     Raises DataError for files that are not of the same problems, StorageError.
@@ -86,15 +88,15 @@ def fill(files: Sequence[Path], outputs: Sequence[Path], way: Way, options: Fill
     problems = records = 0
     with contextlib.ExitStack() as stack:
         written = [stack.enter_context(atomic_write(path)) for path in outputs]
-        for samples in _problems(files):
-            winner = aggregated(samples, way)
+        for samples in _problem_samples(files):
+            winner = common_answer(samples, way)
             changed = 0
             for at, row in enumerate(samples):
                 if row is None:
                     continue
                 if not (options.keep_filled and row.get(options.key) not in (None, "")):
                     changed += row.get(options.key) != winner.answer
-                    row = _filled(row, winner, at, len(files), way, options)
+                    row = _filled_row(row, winner, at, len(files), way, options)
                 written[at].write(encode_line(row))
             records += changed
             problems += bool(changed)
@@ -108,18 +110,18 @@ def extract_best(files: Sequence[Path], output: Path, way: Way, key: str) -> int
     """
     count = 0
     with atomic_write(output) as file:
-        for samples in _problems(files):
-            winner = aggregated(samples, way)
+        for samples in _problem_samples(files):
+            winner = common_answer(samples, way)
             chosen = samples[winner.chosen]
             if chosen is None:
                 chosen = next(row for row in samples if row is not None)
-            row = {**chosen, "fill_mode": way, key: winner.answer, **_score(winner, len(files), way)}
+            row = {**chosen, "fill_mode": way, key: winner.answer, **_winner_fields(winner, len(files), way)}
             file.write(encode_line(row))
             count += 1
     return count
 
 
-def _problems(files: Sequence[Path]) -> Iterator[list[Row | None]]:
+def _problem_samples(files: Sequence[Path]) -> Iterator[list[Row | None]]:
     """Yield the samples of each problem, in the order of the files. Raises DataError."""
     for number, samples in enumerate(zip_longest(*map(read_output, files)), 1):
         for name in ("id", "problem"):
@@ -132,7 +134,7 @@ def _problems(files: Sequence[Path]) -> Iterator[list[Row | None]]:
         yield list(samples)
 
 
-def _answer(row: Row) -> str | None:
+def _row_answer(row: Row) -> str | None:
     answer = row.get("predicted_answer")
     if answer is None and "predicted_answer" not in row and isinstance(row.get("generation"), str):
         answer = extract(row["generation"], ExtractionPolicy()).answer
@@ -141,27 +143,27 @@ def _answer(row: Row) -> str | None:
     return str(answer)
 
 
-def _reward(row: Row | None) -> float:
-    value = None if row is None else row.get(REWARD)
+def _row_reward(row: Row | None) -> float:
+    value = None if row is None else row.get(REWARD_FIELD)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise DataError(
-            f"A record has an answer, but its `{REWARD}` is not a finite number: {value!r}.",
+            f"A record has an answer, but its `{REWARD_FIELD}` is not a finite number: {value!r}.",
             hint="Score the answers with a reward model first, or let them vote.",
         )
     return float(value)
 
 
-def _filled(row: Row, winner: Winner, at: int, total: int, way: Way, options: FillOptions) -> Row:
+def _filled_row(row: Row, winner: Winner, at: int, total: int, way: Way, options: FillOptions) -> Row:
     kept = {name: value for name, value in row.items() if name not in (*VERDICT_FIELDS, "symbolic_correct")}
     if "predicted_answer" not in kept:
-        kept["predicted_answer"] = _answer(row)
-    filled = {**kept, options.key: winner.answer, "fill_mode": way, **_score(winner, total, way)}
+        kept["predicted_answer"] = _row_answer(row)
+    filled = {**kept, options.key: winner.answer, "fill_mode": way, **_winner_fields(winner, total, way)}
     if options.verdict:
         filled["symbolic_correct"] = winner.answer is not None and winner.groups[at] == winner.answer
     return filled
 
 
-def _score(winner: Winner, total: int, way: Way) -> Row:
+def _winner_fields(winner: Winner, total: int, way: Way) -> Row:
     if way == "majority":
         return {"majority_votes": int(winner.score), "total_votes": total}
     return {"answer_rm_score": winner.score}

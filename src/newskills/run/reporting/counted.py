@@ -22,21 +22,21 @@ from newskills.metrics.counting.base import Counts, ScoreMetric, is_lost
 from newskills.run.reporting.predictions import decoder_of, rows_between
 from newskills.run.reporting.voting import grouped
 
-ALL = "_all_"
+ALL_SUBSETS = "_all_"
 OWN_FIELDS: Mapping[str, Any] = {
     "subset_for_metrics": Any,
     "num_generated_tokens": int | float | None,
     "grader": Any,
 }
-LARGE = 1 << 28
+LARGE_FILE_BYTES = 1 << 28
 """Bytes of a file from which on several processes are worth their start."""
-PART = 1 << 25
+PART_BYTES = 1 << 25
 _FACTORY = "newskills.run.reporting.counted:make"
 _CPU_SECONDS = 600.0
 
 
 class SubsetCounts:
-    """`metrics`: subset → its metric, `ALL` first; `graders`: those that the records name.
+    """`metrics`: subset → its metric, `ALL_SUBSETS` first; `graders`: those that the records name.
 
     `charged`: unscored samples that were counted as incorrect.
     """
@@ -53,13 +53,13 @@ class SubsetCounts:
         self._fresh_metric, self._max_seq_len, self._grader = fresh_metric, max_seq_len, grader
         self._errors_are_incorrect = errors_are_incorrect
         self.charged = 0
-        self.metrics = {ALL: fresh_metric()}
+        self.metrics = {ALL_SUBSETS: fresh_metric()}
         self.graders: set[str] = set()
 
     @property
     def fields(self) -> Mapping[str, Any]:
         """What is read of a record."""
-        return {**OWN_FIELDS, **self.metrics[ALL].fields}
+        return {**OWN_FIELDS, **self.metrics[ALL_SUBSETS].fields}
 
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError as a metric does."""
@@ -68,10 +68,10 @@ class SubsetCounts:
                 self.graders.add(grader)
         subsets = subsets_of(predictions[0])
         if self._max_seq_len is not None:
-            predictions = _cut(predictions, self._max_seq_len, self.metrics[ALL])
+            predictions = _cut_predictions(predictions, self._max_seq_len, self.metrics[ALL_SUBSETS])
         if self._errors_are_incorrect:
             predictions = [self._charged(row) for row in predictions]
-        metric = self.metrics[ALL]
+        metric = self.metrics[ALL_SUBSETS]
         if len(predictions) > 1 and isinstance(metric, ScoreMetric):
             predictions = grouped(predictions, metric, self._grader)
         metric.update(predictions)
@@ -84,7 +84,12 @@ class SubsetCounts:
             return row
         self.charged += 1
         cause = row.get("outcome_cause")
-        return {**self.metrics[ALL].incorrect(row), "outcome": "wrong", "outcome_cause": cause, "error": None}
+        return {
+            **self.metrics[ALL_SUBSETS].incorrect(row),
+            "outcome": "wrong",
+            "outcome_cause": cause,
+            "error": None,
+        }
 
     def count_file(self, file: Path, metric: str, options: Row) -> bool:
         """Count the whole of `file`, by several processes; return False where that is not worth it, or does not go:
@@ -99,8 +104,8 @@ class SubsetCounts:
         return parts is not None
 
     def _may_divide(self, file: Path) -> bool:
-        metric = self.metrics[ALL]
-        several = len(os.sched_getaffinity(0)) > 1 and file.exists() and file.stat().st_size >= LARGE
+        metric = self.metrics[ALL_SUBSETS]
+        several = len(os.sched_getaffinity(0)) > 1 and file.exists() and file.stat().st_size >= LARGE_FILE_BYTES
         return (
             several
             and self._max_seq_len is None
@@ -125,7 +130,7 @@ def subsets_of(record: Row) -> list[str]:
     return [str(subset)]
 
 
-def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
+def _cut_predictions(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
     return [
         metric.incorrect(row) if (row.get("num_generated_tokens") or 0) > max_seq_len else row
         for row in predictions
@@ -149,19 +154,19 @@ def _counted_parts(file: Path, metric: str, options: Row) -> list[PartCounts] | 
     limits = PoolOptions(cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1)
     parts = []
     with WorkerPool(_FACTORY, config, result_type=PartCounts, options=limits) as pool:
-        for part in pool.map({"begin": begin, "end": end} for begin, end in _ranges(file)):
+        for part in pool.map({"begin": begin, "end": end} for begin, end in _line_ranges(file)):
             if isinstance(part, Failure):
                 return None
             parts.append(part)
     return parts
 
 
-def _ranges(file: Path) -> Iterator[tuple[int, int]]:
-    """Yield ranges of whole lines, about `PART` bytes long."""
+def _line_ranges(file: Path) -> Iterator[tuple[int, int]]:
+    """Yield ranges of whole lines, about `PART_BYTES` bytes long."""
     size, begin = file.stat().st_size, 0
     with open_for_reading(file, 1 << 16) as lines:
         while begin < size:
-            lines.seek(begin + PART)
+            lines.seek(begin + PART_BYTES)
             lines.readline()
             end = min(lines.tell(), size)
             yield begin, end

@@ -35,11 +35,11 @@ def say_environment_figures(units: Sequence[Unit], say: PrintLine) -> None:
             say(f"note: {name}: the environment gave no figures of its own: {error}")
             continue
         write_json(folder / FIGURES_FILE, figures)
-        words = ", ".join(f"{figure} {_short(value)}" for figure, value in shown.items())
+        words = ", ".join(f"{figure} {_short_value(value)}" for figure, value in shown.items())
         say(f"{name}, by its environment: {words or 'no figures'} ({folder / FIGURES_FILE})")
 
 
-def _short(value: object) -> str:
+def _short_value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

@@ -14,9 +14,9 @@ from newskills.run.planning.spec import add_ledger
 GroupFor = Callable[[str], Group | None]
 """Name → group, None where it is none."""
 
-MODE = "score"
+GROUP_MODE = "score"
 """Row of a group's table, where its score names no modes."""
-COUNT = "num_benchmarks_in_group"
+COUNT_FIELD = "num_benchmarks_in_group"
 PROMPTS = ("prompt", "judge_prompt")
 """What metrics.json says of the wording of prompts: `official (source, hash)`, `newskills`, or that of the user."""
 
@@ -45,31 +45,33 @@ def group_reports(
         if group is None or group.score is None:
             if group is not None and len(members) < len(group.members):
                 notes.append(f"{name} is the mean of {len(members)} of its {len(group.members)} members.")
-            grouped += [_average(name, members)] if len(members) > 1 else []
+            grouped += [_average_report(name, members)] if len(members) > 1 else []
             continue
         by_name = {report.benchmark: report for report in members}
         keyed = {member: by_name.get(f"{name}.{group.short(member)}") for member in group.members}
         if missing := [member for member, report in keyed.items() if report is None]:
             notes.append(f"{name} has no score yet: there are no results for {', '.join(missing)}.")
         else:
-            grouped.append(_scored(group, name, {member: report for member, report in keyed.items() if report}))
+            grouped.append(
+                _group_report(group, name, {member: report for member, report in keyed.items() if report})
+            )
     return grouped, notes
 
 
-def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
+def _group_report(group: Group, name: str, members: Mapping[str, Report]) -> Report:
     """Report a group's score with intervals: members are independent, so what each one's own interval moves adds
     up in squares."""
     modes = {member: report.modes for member, report in members.items()}
-    scores = _score(group, modes)
+    scores = _group_score(group, modes)
     moved: dict[tuple[str, str], float] = {}
     for member, report in members.items():
-        shifted = _score(group, {**modes, member: _upper(report)})
+        shifted = _group_score(group, {**modes, member: _upper_modes(report)})
         for mode, metrics in scores.items():
             for metric, value in metrics.items():
                 if isinstance(value, float):
                     delta = shifted[mode].get(metric, value) - value
                     moved[mode, metric] = moved.get((mode, metric), 0.0) + delta * delta
-    problems = sum(_problems(report) for report in members.values())
+    problems = sum(_problem_count(report) for report in members.values())
     numbers: dict[str, dict[str, Number]] = {mode: {} for mode in scores}
     for (mode, metric), square in moved.items():
         value, half = scores[mode][metric], math.sqrt(square)
@@ -81,19 +83,19 @@ def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
         add_ledger(ledger, report.ledger)
     return Report(
         benchmark=name,
-        modes={mode: {COUNT: len(members), **metrics} for mode, metrics in scores.items()},
+        modes={mode: {COUNT_FIELD: len(members), **metrics} for mode, metrics in scores.items()},
         numbers=numbers,
         ledger=ledger,
-        versions=_versions(next(iter(members.values()))),
+        versions=_group_versions(next(iter(members.values()))),
         columns=(
-            COUNT,
+            COUNT_FIELD,
             *(group.columns or dict.fromkeys(metric for metrics in scores.values() for metric in metrics)),
         ),
-        plain=_plain(list(members.values())),
+        plain=_plain_metrics(list(members.values())),
     )
 
 
-def _score(group: Group, modes: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:
+def _group_score(group: Group, modes: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:
     assert group.score is not None, "this group has no score"
     try:
         made = dict(group.score(modes))
@@ -102,29 +104,29 @@ def _score(group: Group, modes: Mapping[str, Mapping[str, Row]]) -> dict[str, Ro
         raise ConfigError(f"The score of the group {group.name} cannot be computed: {what}.") from error
     if made and all(isinstance(value, dict) for value in made.values()):
         return made
-    return {MODE: made}
+    return {GROUP_MODE: made}
 
 
-def _problems(report: Report) -> int:
+def _problem_count(report: Report) -> int:
     return max((number.n for numbers in report.numbers.values() for number in numbers.values()), default=0)
 
 
-def _upper(report: Report) -> dict[str, Row]:
+def _upper_modes(report: Report) -> dict[str, Row]:
     """Return the modes of a member with its scores at the upper ends of their intervals."""
     return {
-        mode: {name: _end(report, mode, name, value) for name, value in metrics.items()}
+        mode: {name: _interval_end(report, mode, name, value) for name, value in metrics.items()}
         for mode, metrics in report.modes.items()
     }
 
 
-def _end(report: Report, mode: str, name: str, value: object) -> object:
+def _interval_end(report: Report, mode: str, name: str, value: object) -> object:
     number = report.numbers.get(mode, {}).get(name)
     if number is not None:
         return number.value + (number.high - number.low) / 2
     return value
 
 
-def _average(name: str, members: Sequence[Report]) -> Report:
+def _average_report(name: str, members: Sequence[Report]) -> Report:
     first, *others = members
     modes: dict[str, Row] = {}
     numbers: dict[str, dict[str, Number]] = {}
@@ -140,25 +142,25 @@ def _average(name: str, members: Sequence[Report]) -> Report:
         modes=modes,
         numbers=numbers,
         ledger=ledger,
-        versions=_versions(first),
-        columns=tuple(COUNT if c == "num_entries" else c for c in first.columns),
+        versions=_group_versions(first),
+        columns=tuple(COUNT_FIELD if c == "num_entries" else c for c in first.columns),
         shown=first.shown,
-        plain=_plain(members),
+        plain=_plain_metrics(members),
     )
 
 
-def _plain(members: Sequence[Report]) -> tuple[str, ...]:
+def _plain_metrics(members: Sequence[Report]) -> tuple[str, ...]:
     """Return the metrics that are no percentages in some member."""
     return tuple(dict.fromkeys(name for member in members for name in member.plain))
 
 
-def _versions(member: Report) -> dict[str, str]:
+def _group_versions(member: Report) -> dict[str, str]:
     """Return what a member says of versions that holds for its group: prompts are those of each member."""
     return {name: value for name, value in member.versions.items() if name not in PROMPTS}
 
 
 def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:
-    mean: Row = {COUNT: len(rows)}
+    mean: Row = {COUNT_FIELD: len(rows)}
     for name, value in rows[0].items():
         values = [row.get(name) for row in rows]
         if name != "num_entries" and all(isinstance(v, int | float) for v in values):

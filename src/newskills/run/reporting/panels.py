@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from newskills.base.judgement import PANEL, SPLIT
+from newskills.base.judgement import PANEL_FIELD, SPLIT_FIELD
 from newskills.base.records import Number, Row
-from newskills.base.stats import bootstrap, krippendorff_alpha
+from newskills.base.stats import bootstrap_interval, krippendorff_alpha
 from newskills.run.reporting.predictions import read_problems
 
-ALPHA = "judge_alpha"
+ALPHA_METRIC = "judge_alpha"
 _MOST_DRAWN = 2_000_000
 """Ratings that all resamples draw together, so that large results take a second."""
 
@@ -37,7 +37,7 @@ class PanelAgreement(Struct, frozen=True, kw_only=True):
         return f"judges {', '.join(self.judges)} {agreement}; they differ on {self.split:.1f} % of the samples."
 
 
-_FIELDS = dict.fromkeys((PANEL, SPLIT, "judge_prefilled", "outcome"), Any)
+_FIELDS = dict.fromkeys((PANEL_FIELD, SPLIT_FIELD, "judge_prefilled", "outcome"), Any)
 
 
 def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
@@ -47,20 +47,20 @@ def panel_agreement(files: Sequence[Path]) -> PanelAgreement | None:
     judged = split = 0
     for file in files:
         for (record,) in read_problems([file], _FIELDS):
-            panel = record.get(PANEL)
+            panel = record.get(PANEL_FIELD)
             if isinstance(panel, dict):
                 judges.update(dict.fromkeys(panel))
                 judged += 1
-                split += bool(record.get(SPLIT))
-                units += _ratings(panel)
+                split += bool(record.get(SPLIT_FIELD))
+                units += _panel_ratings(panel)
             elif not judges and not record.get("judge_prefilled") and record.get("outcome") != "unscored":
                 return None  # the first record about which a judge was asked says whether there is a panel
     if not judged:
         return None
-    return PanelAgreement(judges=tuple(judges), alpha=_alpha(units), split=100 * split / judged)
+    return PanelAgreement(judges=tuple(judges), alpha=_alpha_number(units), split=100 * split / judged)
 
 
-def _ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:
+def _panel_ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:
     """Return, for each thing that was judged, the verdicts of all judges who gave one."""
     by_key: dict[str, list[str | float]] = {}
     for own in panel.values():
@@ -70,7 +70,7 @@ def _ratings(panel: dict[str, dict[str, Any]]) -> list[tuple[str | float, ...]]:
     return [tuple(verdicts) for verdicts in by_key.values()]
 
 
-def _alpha(units: Sequence[tuple[str | float, ...]]) -> Number | None:
+def _alpha_number(units: Sequence[tuple[str | float, ...]]) -> Number | None:
     value = krippendorff_alpha(units)
     if math.isnan(value):
         return None
@@ -82,13 +82,13 @@ def _alpha(units: Sequence[tuple[str | float, ...]]) -> Number | None:
         return alpha
 
     resamples = min(1000, max(100, _MOST_DRAWN // len(units)))
-    low, high = bootstrap(units, finite_alpha, resamples=resamples)
+    low, high = bootstrap_interval(units, finite_alpha, resamples=resamples)
     return Number(value=value, low=low, high=high, n=len(units), method="bootstrap")
 
 
 def with_agreement(modes: dict[str, Row], agreement: PanelAgreement) -> dict[str, Row]:
     """Return the modes of a report with the agreement of the panel in each."""
-    about: Row = {SPLIT: agreement.split}
+    about: Row = {SPLIT_FIELD: agreement.split}
     if agreement.alpha is not None:
-        about[ALPHA] = agreement.alpha.value
+        about[ALPHA_METRIC] = agreement.alpha.value
     return {mode: row | about for mode, row in modes.items()}

@@ -16,7 +16,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row, encode_line, open_for_reading
 from newskills.base.type_errors import type_fault
-from newskills.run.reporting.results import parts
+from newskills.run.reporting.results import file_parts
 
 Decoder = msgspec.json.Decoder[Row]
 Key = tuple[str, int]
@@ -31,20 +31,22 @@ def read_problems(files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[
     """
     decoder = decoder_of({"id": Any, **fields})
     if len(files) == 1:
-        yield from ([row] for row in _rows(files[0], decoder))
+        yield from ([row] for row in _prediction_rows(files[0], decoder))
         return
-    streams = [_rows(file, decoder) for file in files]
+    streams = [_prediction_rows(file, decoder) for file in files]
     by_line: bool | None = None
     for number, group in enumerate(zip_longest(*streams), 1):
         if by_line is None:
             by_line = any(row is None or "id" not in row for row in group)
         if None in group and by_line:
-            raise _incomplete(f"in line {number}", [f for f, row in zip(files, group, strict=True) if row is None])
-        if by_line or _aligned(group):
+            raise _incomplete_error(
+                f"in line {number}", [f for f, row in zip(files, group, strict=True) if row is None]
+            )
+        if by_line or _is_aligned(group):
             yield list(group)
         else:
             rest = [chain([row] if row else [], stream) for row, stream in zip(group, streams, strict=True)]
-            yield from _joined(files, rest)
+            yield from _join_by_id(files, rest)
 
 
 def decoder_of(fields: Mapping[str, Any]) -> Decoder:
@@ -53,19 +55,19 @@ def decoder_of(fields: Mapping[str, Any]) -> Decoder:
     return msgspec.json.Decoder(row)
 
 
-def _aligned(group: Sequence[Row | None]) -> bool:
+def _is_aligned(group: Sequence[Row | None]) -> bool:
     first = group[0]
     return first is not None and all(row is not None and row.get("id") == first.get("id") for row in group)
 
 
-def _joined(files: Sequence[Path], rows: Sequence[Iterator[Row]]) -> Iterator[list[Row]]:
+def _join_by_id(files: Sequence[Path], rows: Sequence[Iterator[Row]]) -> Iterator[list[Row]]:
     records_by_id = [_by_id(rest) for rest in rows]
     for key in dict.fromkeys(chain.from_iterable(records_by_id)):
         lacking = [
             file for file, records_of_file in zip(files, records_by_id, strict=True) if key not in records_of_file
         ]
         if lacking:
-            raise _incomplete(f"'{key[0]}'", lacking)
+            raise _incomplete_error(f"'{key[0]}'", lacking)
     for key in records_by_id[0]:
         yield [records_of_file[key] for records_of_file in records_by_id]
 
@@ -81,7 +83,7 @@ def _by_id(rows: Iterator[Row]) -> dict[Key, Row]:
     return records
 
 
-def _incomplete(problem: str, lacking: Sequence[Path]) -> DataError:
+def _incomplete_error(problem: str, lacking: Sequence[Path]) -> DataError:
     names = ", ".join(file.name for file in lacking[:5]) + (", …" if len(lacking) > 5 else "")
     return DataError(
         f"Problem {problem} has no prediction in {names} of {lacking[0].parent}; the other files have one.",
@@ -89,8 +91,8 @@ def _incomplete(problem: str, lacking: Sequence[Path]) -> DataError:
     )
 
 
-def _rows(output: Path, decoder: Decoder) -> Iterator[Row]:
-    for path in parts(output):
+def _prediction_rows(output: Path, decoder: Decoder) -> Iterator[Row]:
+    for path in file_parts(output):
         yield from _rows_of(path, decoder)
 
 
@@ -132,10 +134,10 @@ def decode_record(line: bytes, decoder: Decoder, path: Path, number: int) -> Row
     except msgspec.ValidationError as misfit:
         raise DataError(f"{path}, line {number}: {type_fault(misfit)}.") from misfit
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _patiently(line, decoder, path, number)
+        return _decode_patiently(line, decoder, path, number)
 
 
-def _patiently(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
+def _decode_patiently(line: bytes, decoder: Decoder, path: Path, number: int) -> Row:
     try:
         return decoder.decode(encode_line(json.loads(line, parse_constant=lambda _: None)))
     except msgspec.ValidationError as misfit:

@@ -20,15 +20,15 @@ from newskills.base.records import Row
 from newskills.base.store import bounded_lines, decode_row, no_folder, open_for_reading
 from newskills.run.records.completeness import expected_rows, row_count
 
-RESULTS = "eval-results"
-SEEDED = re.compile(r"output-rs(\d+)\.jsonl")
-SEEDLESS = ("output.jsonl", "output-greedy.jsonl")
+RESULTS_FOLDER = "eval-results"
+SEEDED_NAME = re.compile(r"output-rs(\d+)\.jsonl")
+SEEDLESS_NAMES = ("output.jsonl", "output-greedy.jsonl")
 _OWN_CHUNK = "_chunk_"
 _CHUNK = re.compile(r"(output(?:-rs\d+|-greedy)?)(?:_chunk_|-chunk)(\d+)\.jsonl")
-_DEEPEST = 4
-SCANS = "scans"
+_MAX_DEPTH = 4
+SCANS_FOLDER = "scans"
 """Folder beside records with what scanners said of them."""
-NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness", SCANS)
+NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness", SCANS_FOLDER)
 
 
 class BenchmarkResults(NamedTuple):
@@ -56,43 +56,44 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
     here = results_dir.resolve()
     if files := output_files(here):
         return [BenchmarkResults(benchmark_name(here), results_dir, files)]
-    root = results_dir / RESULTS
-    tops = _folders(root if root.is_dir() else results_dir)
-    depth = _DEEPEST if root.is_dir() else 1
+    root = results_dir / RESULTS_FOLDER
+    tops = _sorted_folders(root if root.is_dir() else results_dir)
+    depth = _MAX_DEPTH if root.is_dir() else 1
     return [
         result
         for folder in tops
-        for result in list(_within(folder, folder.name, depth)) or [BenchmarkResults(folder.name, folder, ())]
+        for result in list(_benchmarks_within(folder, folder.name, depth))
+        or [BenchmarkResults(folder.name, folder, ())]
     ]
 
 
 def benchmark_name(folder: Path) -> str:
     """Return the name of the benchmark whose results lie there: `group.member` below a group's folder."""
     steps = folder.parts
-    if RESULTS not in steps[:-1]:
+    if RESULTS_FOLDER not in steps[:-1]:
         return folder.name
-    after = len(steps) - steps[::-1].index(RESULTS)
-    return reduce(_member, steps[after:])
+    after = len(steps) - steps[::-1].index(RESULTS_FOLDER)
+    return reduce(_member_name, steps[after:])
 
 
-def _within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
+def _benchmarks_within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
     """Yield the benchmark that lies in `folder`, or those at most `depth` below it."""
     if files := output_files(folder):
         yield BenchmarkResults(name, folder, files)
     elif depth:
-        for member in _folders(folder):
-            yield from _within(member, _member(name, member.name), depth - 1)
+        for member in _sorted_folders(folder):
+            yield from _benchmarks_within(member, _member_name(name, member.name), depth - 1)
 
 
 def seed_of(output: Path) -> int | None:
     """Return the seed of an output file; None for the only one."""
-    match = SEEDED.fullmatch(output.name)
+    match = SEEDED_NAME.fullmatch(output.name)
     if match:
         return int(match[1])
     return None
 
 
-def parts(output: Path) -> tuple[Path, ...]:
+def file_parts(output: Path) -> tuple[Path, ...]:
     """Return the file itself, or, where there is none, its chunks in order."""
     if output.exists():
         return (output,)
@@ -101,7 +102,7 @@ def parts(output: Path) -> tuple[Path, ...]:
 
 def read_output(output: Path) -> Iterator[Row]:
     """Yield the records of a file or of its chunks, without those that are too long to be read. Raises DataError."""
-    for path in parts(output):
+    for path in file_parts(output):
         with open_for_reading(path) as file:
             for number, line in enumerate(bounded_lines(file), 1):
                 if line is not None and not line.isspace():
@@ -111,7 +112,7 @@ def read_output(output: Path) -> Iterator[Row]:
 def chunk_files(output: Path) -> list[Path]:
     """Return the chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
     names = os.listdir(output.parent) if output.parent.is_dir() else []
-    return _in_order(output, _chunks(output.parent, names, output.stem).get(output.stem, []))
+    return _in_order(output, _chunk_files(output.parent, names, output.stem).get(output.stem, []))
 
 
 def _in_order(output: Path, numbered: list[tuple[int, Path]]) -> list[Path]:
@@ -126,7 +127,7 @@ def _in_order(output: Path, numbered: list[tuple[int, Path]]) -> list[Path]:
     return [path for _, path in chunks]
 
 
-def _chunks(folder: Path, names: Sequence[str], stem: str = "output") -> dict[str, list[tuple[int, Path]]]:
+def _chunk_files(folder: Path, names: Sequence[str], stem: str = "output") -> dict[str, list[tuple[int, Path]]]:
     """Return, for each merged file's name without its ending, the number and path of its chunks among the `names`
     in `folder` that begin with `stem`."""
     chunks: dict[str, list[tuple[int, Path]]] = {}
@@ -136,11 +137,11 @@ def _chunks(folder: Path, names: Sequence[str], stem: str = "output") -> dict[st
     return chunks
 
 
-def _unmerged(folder: Path) -> Iterator[Path]:
+def _unmerged_files(folder: Path) -> Iterator[Path]:
     """Yield files that do not exist, but all of whose chunks do."""
     names = os.listdir(folder)
     logs = [name for name in names if name.endswith("-async")]
-    for stem, numbered in _chunks(folder, names).items():
+    for stem, numbered in _chunk_files(folder, names).items():
         output = folder / f"{stem}.jsonl"
         if output.exists() or any(name.startswith(stem) for name in logs):
             continue
@@ -152,9 +153,9 @@ def _unmerged(folder: Path) -> Iterator[Path]:
 
 def output_files(folder: Path) -> tuple[Path, ...]:
     """Return the seedless output, or the seeded ones in numerical order. Raises DataError where there are both."""
-    there = {path for path in folder.iterdir() if path.suffix == ".jsonl"} | set(_unmerged(folder))
-    seeded = [(int(match[1]), path) for path in there if (match := SEEDED.fullmatch(path.name))]
-    seedless = [folder / name for name in SEEDLESS if folder / name in there]
+    there = {path for path in folder.iterdir() if path.suffix == ".jsonl"} | set(_unmerged_files(folder))
+    seeded = [(int(match[1]), path) for path in there if (match := SEEDED_NAME.fullmatch(path.name))]
+    seedless = [folder / name for name in SEEDLESS_NAMES if folder / name in there]
     if seedless and (seeded or len(seedless) > 1):
         others = [path.name for _, path in sorted(seeded)] or [seedless[1].name]
         raise DataError(
@@ -164,13 +165,13 @@ def output_files(folder: Path) -> tuple[Path, ...]:
     return tuple(seedless) or tuple(path for _, path in sorted(seeded))
 
 
-def _member(group: str, name: str) -> str:
+def _member_name(group: str, name: str) -> str:
     if name.startswith(f"{group}."):
         return name
     return f"{group}.{name}"
 
 
-def _folders(parent: Path) -> Iterator[Path]:
+def _sorted_folders(parent: Path) -> Iterator[Path]:
     for folder in sorted(parent.iterdir()):
         name = folder.name
         if folder.is_dir() and not name.startswith(".") and "-logs" not in name and name not in NOT_BENCHMARKS:

@@ -24,11 +24,11 @@ from newskills.metrics.counting.base import NO_ANSWER
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover
 from newskills.run.reporting.summarize import METRICS_FILE, MetricFor, SummaryOptions, lost_share, summarize_files
-from newskills.run.reporting.tables import titled
+from newskills.run.reporting.tables import titled_table
 
 FOLDER = "summarize_robustness"
 TABLES_FILE = "tables.txt"
-SINGLE = "pass@1"
+SINGLE_MODE = "pass@1"
 _VERDICTS = ("symbolic_correct", "is_correct")
 _FIELDS: Mapping[str, Any] = dict.fromkeys(("outcome", "predicted_answer", *_VERDICTS), Any)
 STATISTICS = ("min", "max", "avg", "std")
@@ -100,7 +100,7 @@ def summarize_robustness(
     benchmarks = []
     for name, prompts in prompts_by_benchmark.items():
         runs = {prompt: _read(results, metric_for, options, notes) for prompt, results in prompts.items()}
-        benchmarks.append(_robustness(name, runs, options.accept_lost))
+        benchmarks.append(_make_robustness(name, runs, options.accept_lost))
     path = options.save_metrics_path or results_dir / FOLDER / METRICS_FILE
     write_json(path, {benchmark.benchmark: benchmark for benchmark in benchmarks})
     with atomic_write(path.with_name(TABLES_FILE)) as file:
@@ -113,8 +113,8 @@ def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
     if not results_dir.is_dir():
         raise no_folder(results_dir)
     benchmarks: dict[str, dict[str, BenchmarkResults]] = {}
-    for folder in _folders(results_dir):
-        for prompt in _folders(folder):
+    for folder in _sorted_folders(results_dir):
+        for prompt in _sorted_folders(folder):
             for result in discover(prompt):
                 if result.files:
                     benchmarks.setdefault(result.benchmark, {})[prompt.name] = result
@@ -133,19 +133,19 @@ def render_robustness(benchmarks: Sequence[Robustness], width: int | None = None
     head = ["benchmark@runs", *_ABOUT_ALL, "num_prompts", "num_seeds"]
     rows = [head]
     for benchmark in benchmarks:
-        cells = [_cell(benchmark, benchmark.all_prompts, name) for name in _ABOUT_ALL]
+        cells = [_table_cell(benchmark, benchmark.all_prompts, name) for name in _ABOUT_ALL]
         name = f"{benchmark.benchmark}@{benchmark.all_prompts.num_runs}"
         rows.append([name, *cells, str(len(benchmark.prompts)), str(benchmark.num_seeds)])
-    blocks = [titled("robustness over prompts", rows, width)]
+    blocks = [titled_table("robustness over prompts", rows, width)]
     for benchmark in benchmarks:
         rows = [["prompt@seeds", *_ABOUT_ONE, "95% interval"]]
-        rows += [_line(benchmark, prompt, spread) for prompt, spread in benchmark.prompts.items()]
-        rows.append(_line(benchmark, "all prompts", benchmark.all_prompts))
+        rows += [_table_line(benchmark, prompt, spread) for prompt, spread in benchmark.prompts.items()]
+        rows.append(_table_line(benchmark, "all prompts", benchmark.all_prompts))
         below = [f"scores: {benchmark.metric}"]
         if benchmark.unscored:
             withheld = "; scores are withheld" if benchmark.withheld else ""
             below.append(f"unscored: {benchmark.unscored:.2f}% of the samples{withheld}")
-        blocks.append(titled(benchmark.benchmark, rows, width) + "".join(f"{line}\n" for line in below))
+        blocks.append(titled_table(benchmark.benchmark, rows, width) + "".join(f"{line}\n" for line in below))
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 
@@ -154,18 +154,18 @@ def _read(
 ) -> _Runs:
     reports = []
     for files in ([file] for file in result.files):
-        reports.append(_report(result.benchmark, files, metric_for, options, notes))
+        reports.append(_prompt_report(result.benchmark, files, metric_for, options, notes))
     together = reports[0]
     if len(result.files) > 1:
-        together = _report(result.benchmark, result.files, metric_for, options, notes)
-    metric = _headline(together)
-    numbers = [report.numbers.get(SINGLE, {}) for report in reports]
+        together = _prompt_report(result.benchmark, result.files, metric_for, options, notes)
+    metric = _first_score_name(together)
+    numbers = [report.numbers.get(SINGLE_MODE, {}) for report in reports]
     missing = [row[NO_ANSWER].value for row in numbers if NO_ANSWER in row]
     scores = [row[metric].value if metric in row else None for row in numbers]
     return _Runs(files=result.files, metric=metric, scores=scores, missing=missing, together=together)
 
 
-def _report(
+def _prompt_report(
     benchmark: str,
     files: Sequence[Path],
     metric_for: MetricFor | None,
@@ -179,16 +179,16 @@ def _report(
     return reports[0]
 
 
-def _headline(report: Report) -> str:
+def _first_score_name(report: Report) -> str:
     """Return the name of the first score of the table."""
-    scores = report.numbers.get(SINGLE, {})
+    scores = report.numbers.get(SINGLE_MODE, {})
     names = [name for name in (*report.columns, *scores) if name in scores and name != NO_ANSWER]
     if names:
         return names[0]
     return ""
 
 
-def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Robustness:
+def _make_robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Robustness:
     metrics = list(
         dict.fromkeys(runs_of_prompt.metric for runs_of_prompt in runs.values() if runs_of_prompt.metric)
     )
@@ -198,12 +198,12 @@ def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Rob
     lost = sum(report.ledger.lost for report in reports)
     total = sum(report.ledger.total for report in reports)
     withheld = lost_share(reports) > accept_lost
-    prompts = {prompt: _spread([runs_of_prompt], withheld) for prompt, runs_of_prompt in runs.items()}
+    prompts = {prompt: _score_spread([runs_of_prompt], withheld) for prompt, runs_of_prompt in runs.items()}
     means = [spread.avg for spread in prompts.values() if spread.avg is not None]
     return Robustness(
         benchmark=name,
         metric=metrics[0] if metrics else "",
-        all_prompts=_spread(list(runs.values()), withheld),
+        all_prompts=_score_spread(list(runs.values()), withheld),
         prompt_sensitivity=pstdev(means) if len(means) > 1 else None,
         prompts=prompts,
         num_seeds=max(len(runs_of_prompt.files) for runs_of_prompt in runs.values()),
@@ -212,7 +212,7 @@ def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Rob
     )
 
 
-def _spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
+def _score_spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
     scores = [score for run in runs for score in run.scores if score is not None and not withheld]
     missing = [share for run in runs for share in run.missing]
     files = [file for run in runs for file in run.files]
@@ -221,14 +221,14 @@ def _spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
         max=max(scores, default=None),
         avg=fmean(scores) if scores else None,
         std=pstdev(scores) if scores else None,
-        avg_interval=_interval(runs[0]) if scores and len(runs) == 1 else None,
-        consistency_rate=None if withheld else consistency(files),
+        avg_interval=_spread_interval(runs[0]) if scores and len(runs) == 1 else None,
+        consistency_rate=None if withheld else answer_consistency(files),
         no_answer=fmean(missing) if missing else None,
         num_runs=len(files),
     )
 
 
-def _interval(runs: _Runs) -> tuple[float, float] | None:
+def _spread_interval(runs: _Runs) -> tuple[float, float] | None:
     numbers = runs.together.numbers.get(_mean_mode(len(runs.files)), {})
     number = numbers.get(runs.metric)
     if number is not None:
@@ -238,11 +238,11 @@ def _interval(runs: _Runs) -> tuple[float, float] | None:
 
 def _mean_mode(runs: int) -> str:
     if runs == 1:
-        return SINGLE
-    return f"{SINGLE}[avg-of-{runs}]"
+        return SINGLE_MODE
+    return f"{SINGLE_MODE}[avg-of-{runs}]"
 
 
-def consistency(files: Sequence[Path]) -> float | None:
+def answer_consistency(files: Sequence[Path]) -> float | None:
     """Return the percent of pairs of runs that agree on a problem, averaged over problems; None where there are no
     pairs.
 
@@ -250,22 +250,22 @@ def consistency(files: Sequence[Path]) -> float | None:
     agrees with none; unscored attempts form no pairs. Records without `predicted_answer` (programs) agree where
     their verdicts do. Raises DataError where a problem is not in all files.
     """
-    shares = [share for share in map(_agreement, read_problems(files, _FIELDS)) if share is not None]
+    shares = [share for share in map(_pair_agreement, read_problems(files, _FIELDS)) if share is not None]
     if shares:
         return 100.0 * fmean(shares)
     return None
 
 
-def _agreement(attempts: Sequence[Row]) -> float | None:
+def _pair_agreement(attempts: Sequence[Row]) -> float | None:
     scored = [row for row in attempts if row.get("outcome") != "unscored"]
     pairs = len(scored) * (len(scored) - 1)
     if not pairs:
         return None
-    counts = Counter(label for row in scored if (label := _label(row)) is not None)
+    counts = Counter(label for row in scored if (label := _answer_label(row)) is not None)
     return sum(count * (count - 1) for count in counts.values()) / pairs
 
 
-def _label(row: Row) -> Hashable:
+def _answer_label(row: Row) -> Hashable:
     """Return a label that is equal for answers that agree; None for a missing answer."""
     verdict = row.get("outcome") or next(
         (bool(row[name]) for name in _VERDICTS if row.get(name) is not None), None
@@ -282,20 +282,20 @@ def _label(row: Row) -> Hashable:
     return str(answer).strip().casefold()
 
 
-def _line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:
+def _table_line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:
     interval = spread.avg_interval
     shown = f"[{interval[0]:.2f}%, {interval[1]:.2f}%]" if interval is not None else ""
-    return [f"{prompt}@{spread.num_runs}", *(_cell(benchmark, spread, name) for name in _ABOUT_ONE), shown]
+    return [f"{prompt}@{spread.num_runs}", *(_table_cell(benchmark, spread, name) for name in _ABOUT_ONE), shown]
 
 
-def _cell(benchmark: Robustness, spread: Spread, name: str) -> str:
+def _table_cell(benchmark: Robustness, spread: Spread, name: str) -> str:
     value: float | None = benchmark.prompt_sensitivity if name == SENSITIVITY else getattr(spread, name)
     if value is None:
         return "—"
     return f"{value:.2f}%"
 
 
-def _folders(parent: Path) -> Iterator[Path]:
+def _sorted_folders(parent: Path) -> Iterator[Path]:
     for folder in sorted(parent.iterdir()):
         name = folder.name
         if folder.is_dir() and not name.startswith(".") and "-logs" not in name and name != FOLDER:

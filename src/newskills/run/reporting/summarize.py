@@ -23,11 +23,11 @@ from newskills.benchmarks import get_group
 from newskills.metrics import METRICS, VERSION, make_metric
 from newskills.metrics.counting.base import ScoreMetric
 from newskills.prompts.official.table import NEWSKILLS
-from newskills.run.planning.until import METHOD, UntilRecord, load_until
+from newskills.run.planning.until import METHOD_TEXT, UntilRecord, load_until
 from newskills.run.records.completeness import check_complete
-from newskills.run.reporting.counted import ALL, SubsetCounts
+from newskills.run.reporting.counted import ALL_SUBSETS, SubsetCounts
 from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
-from newskills.run.reporting.panels import ALPHA, panel_agreement, with_agreement
+from newskills.run.reporting.panels import ALPHA_METRIC, panel_agreement, with_agreement
 from newskills.run.reporting.predictions import read_problems
 from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
@@ -43,7 +43,7 @@ BENCHMARK_FILE = "benchmark.json"
 
 NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored", "until", *PROMPTS)
 """What metrics.json still says of a mode whose scores are withheld."""
-TELLTALES = {
+METRIC_OF_FIELD = {
     "expected_judgement": "answer-judgement",
     "judgement-gen-base": "arena",
     "proof_status": "lean4-proof",
@@ -133,7 +133,7 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
 
     Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric), StorageError.
     """
-    selected = wanted(results_dir, options)
+    selected = wanted_benchmarks(results_dir, options)
     notes = [f"{item.folder} has no output files; skipped." for item in selected if not item.files]
     by_benchmark: dict[str, list[Report]] = {}
     folders: dict[str, Path] = {}
@@ -152,7 +152,7 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     if failed and not by_benchmark:
         raise next(iter(failed.values()))
     if not by_benchmark:
-        raise _nothing(results_dir, options, notes)
+        raise _no_results_error(results_dir, options, notes)
     scored = {name.rpartition(".")[0] for name, folder in folders.items() if _in_scored_group(folder)}
     groups, remarks = group_reports([made[0] for made in by_benchmark.values()], options.group_for, scored)
     notes += remarks
@@ -167,23 +167,23 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
 
 def _in_scored_group(folder: Path) -> bool:
     """Return whether the benchmark was evaluated as part of a group with a score of its own."""
-    return _origin(folder).group_score
+    return _read_origin(folder).group_score
 
 
 def named_in(folder: Path) -> str:
     """Return the benchmark that its `benchmark.json` names; empty where there is none."""
-    return _origin(folder).benchmark
+    return _read_origin(folder).benchmark
 
 
 def own_prompts(folder: Path) -> list[str]:
     """Return the names of prompts that a benchmark's records were made with in the wording of newskills."""
-    origin = _origin(folder)
+    origin = _read_origin(folder)
     pairs = [(origin.prompt, origin.prompt_source)]
     pairs += [(origin.judge.prompt, origin.judge.prompt_source)] if origin.judge is not None else []
     return [prompt for prompt, source in pairs if source == NEWSKILLS]
 
 
-def _origin(folder: Path) -> _Origin:
+def _read_origin(folder: Path) -> _Origin:
     try:
         return msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=_Origin)
     except (OSError, msgspec.DecodeError):
@@ -201,7 +201,7 @@ def summarize_files(
         check_complete(file, options.max_samples)
     name, kwargs, notes = choose_metric(benchmark, files, metric_for, options)
     until = load_until(files[0].parent)
-    anytime = until is not None and until.method == METHOD
+    anytime = until is not None and until.method == METHOD_TEXT
 
     def fresh_metric() -> Metric:
         metric = make_metric(name, **kwargs)
@@ -215,17 +215,17 @@ def summarize_files(
         GRADERS_OF_METRICS.get(name, ""),
         errors_are_incorrect=options.errors_are_incorrect,
     )
-    _count(counted, name, kwargs, files, options)
+    _count_samples(counted, name, kwargs, files, options)
     metrics, graders = counted.metrics, counted.graders
-    if not metrics[ALL].ledger().total:
+    if not metrics[ALL_SUBSETS].ledger().total:
         return [], [*notes, f"{files[0].parent} has no rows; skipped."]
     if len(graders) > 1:
         notes.append(f"{benchmark} was graded by different versions: {', '.join(sorted(graders))}.")
-    versions = {"newskills": __version__, "metric": f"{name}@{VERSION}", **_origin(files[0].parent).prompts()}
+    versions = {"newskills": __version__, "metric": f"{name}@{VERSION}", **_read_origin(files[0].parent).prompts()}
     if graders:
         versions["grader"] = ", ".join(sorted(graders))
     reports = [
-        _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions, until)
+        _make_report(benchmark if subset == ALL_SUBSETS else f"{benchmark}-{subset}", metric, versions, until)
         for subset, metric in metrics.items()
     ]
     if options.errors_are_incorrect:
@@ -238,11 +238,11 @@ def summarize_files(
         reports[0].modes = with_agreement(reports[0].modes, agreement)
         for numbers in reports[0].numbers.values():
             if agreement.alpha is not None:
-                numbers[ALPHA] = agreement.alpha
+                numbers[ALPHA_METRIC] = agreement.alpha
     return reports, notes
 
 
-def _count(
+def _count_samples(
     counted: SubsetCounts, metric: str, kwargs: Row, files: Sequence[Path], options: SummaryOptions
 ) -> None:
     """Count the samples of each problem by their verdicts, which some records of others tell in a text only."""
@@ -324,7 +324,7 @@ def _write_beside_outputs(
     return notes
 
 
-def _report(benchmark: str, metric: Metric, versions: dict[str, str], until: UntilRecord | None) -> Report:
+def _make_report(benchmark: str, metric: Metric, versions: dict[str, str], until: UntilRecord | None) -> Report:
     modes = metric.metrics()
     if until is not None:
         modes = {mode: {**row, "until": msgspec.to_builtins(until)} for mode, row in modes.items()}
@@ -350,7 +350,7 @@ def choose_metric(
     """Return the metric as (name, options, notes). Raises DataError where nothing says which."""
     if options.metric_type is not None:
         return options.metric_type, options.metrics_kwargs, []
-    origin = _origin(files[0].parent)
+    origin = _read_origin(files[0].parent)
     if origin.metric_of_import:
         return origin.metric_of_import, options.metrics_kwargs, []
     if metric_for is not None:
@@ -371,7 +371,7 @@ def choose_metric(
 
 def _infer_metric(benchmark: str, file: Path) -> str:
     for row in islice(read_output(file), 100):
-        if telling_metric := next((metric for field, metric in TELLTALES.items() if field in row), None):
+        if telling_metric := next((metric for field, metric in METRIC_OF_FIELD.items() if field in row), None):
             return telling_metric
         if "symbolic_correct" in row or "judgement" in row:
             return "math"
@@ -383,24 +383,24 @@ def _infer_metric(benchmark: str, file: Path) -> str:
     )
 
 
-def wanted(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:
+def wanted_benchmarks(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:
     """Return the benchmarks that `summarize` would look at. Raises DataError."""
-    return [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
+    return [item for item in discover(results_dir) if _is_wanted(item.benchmark, options.benchmarks)]
 
 
-def _wanted(benchmark: str, names: Sequence[str]) -> bool:
+def _is_wanted(benchmark: str, names: Sequence[str]) -> bool:
     own = fold(benchmark)
     return not names or any(own == fold(name) or own.startswith(f"{fold(name)}.") for name in names)
 
 
-def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
+def _no_results_error(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
     results = [item for item in discover(results_dir) if item.files]
-    if empty := [item.benchmark for item in results if _wanted(item.benchmark, options.benchmarks)]:
+    if empty := [item.benchmark for item in results if _is_wanted(item.benchmark, options.benchmarks)]:
         why = "max_samples is 0." if options.max_samples == 0 else " ".join(notes)
         return DataError(f"{', '.join(empty)}: there are no rows to score: {why}")
     if options.benchmarks and results:
         missing = [
-            name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in results)
+            name for name in options.benchmarks if not any(_is_wanted(item.benchmark, (name,)) for item in results)
         ]
         return UnknownNameError(
             "benchmark in the results", ", ".join(missing), [item.benchmark for item in results]

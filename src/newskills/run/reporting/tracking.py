@@ -18,7 +18,7 @@ from newskills.base.errors import AuthError, ConfigError
 from newskills.base.records import Report, Row
 from newskills.base.store import read_rows, write_json
 
-SAMPLES = 200
+MAX_SAMPLES = 200
 
 
 class Tracking(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,9 @@ def log_reports(tracking: Tracking, reports: Sequence[Report], outputs: Mapping[
     run = resume_run(tracking)
     for report in reports:
         for mode, metrics in report.modes.items():
-            run.summary.update({f"{report.benchmark}/{mode}/{key}": value for key, value in _numbers(metrics)})
+            run.summary.update(
+                {f"{report.benchmark}/{mode}/{key}": value for key, value in _number_items(metrics)}
+            )
         for k, values in over_k(report.modes).items():
             run.log({f"{report.benchmark}/{name}": value for name, value in values.items()} | {"k": k})
     if tracking.samples:
@@ -84,11 +86,13 @@ def over_k(modes: Mapping[str, Row]) -> dict[int, dict[str, float]]:
         text = averaged.rstrip("]") or head
         if text.isdecimal():
             kind = "pass@1[avg-of-k]" if averaged else f"{family}@k"
-            lines.setdefault(int(text), {}).update({f"{kind}/{name}": value for name, value in _numbers(metrics)})
+            lines.setdefault(int(text), {}).update(
+                {f"{kind}/{name}": value for name, value in _number_items(metrics)}
+            )
     return dict(sorted(lines.items()))
 
 
-def _numbers(metrics: Row) -> list[tuple[str, float]]:
+def _number_items(metrics: Row) -> list[tuple[str, float]]:
     return [(k, float(v)) for k, v in metrics.items() if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
@@ -96,7 +100,7 @@ def _log_samples(run: Any, benchmark: str, path: Path) -> None:
     import wandb
 
     rows = list(islice(read_rows(path), 20_000))
-    chosen = random.Random(0).sample(rows, min(SAMPLES, len(rows)))  # noqa: S311 - a sample to read, no secret
+    chosen = random.Random(0).sample(rows, min(MAX_SAMPLES, len(rows)))  # noqa: S311 - a sample to read, no secret
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "samples.json"
         write_json(file, chosen)

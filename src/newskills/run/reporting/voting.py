@@ -11,14 +11,14 @@ from newskills.base.protocols import ComparesAnswers
 from newskills.base.records import Row
 from newskills.graders import make_grader
 from newskills.graders.voting.groups import group_votes
-from newskills.metrics.counting.base import VOTE, ScoreMetric
+from newskills.metrics.counting.base import VOTE_FIELD, ScoreMetric
 
 GRADERS_OF_METRICS: Mapping[str, str] = {"math": "math"}
 """Metric → the grader that compares answers of records which name none, such as those of other systems."""
 
 
 def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Sequence[Row]:
-    """Return the samples of a problem with the group that each votes for (`VOTE`), where texts alone do not tell it.
+    """Return the samples of a problem with the group that each votes for (`VOTE_FIELD`), where texts alone do not tell.
 
     Answers that were graded right are one group: each has the value of the right answer. The grader is that which the
     records name, else `grader`; one that does not say which answers are the same leaves votes to their texts.
@@ -37,7 +37,7 @@ def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Seq
     groups = group_votes([None if answer in right else answer for answer in answers], same)
     right_group = min(right, default="")
     return [
-        record if answer is None else {**record, VOTE: right_group if answer in right else group}
+        record if answer is None else {**record, VOTE_FIELD: right_group if answer in right else group}
         for record, answer, group in zip(predictions, answers, groups, strict=True)
     ]
 
@@ -45,11 +45,11 @@ def grouped(predictions: Sequence[Row], metric: ScoreMetric, grader: str) -> Seq
 def comparison_of(records: Iterable[Row], grader: str) -> Callable[[str, str], bool] | None:
     """Return how the grader that `records` name, else `grader`, compares two answers; None where it does not say."""
     stamp = next((str(record["grader"]) for record in records if record.get("grader")), grader)
-    return _comparison(stamp.partition("@")[0])
+    return _grader_comparison(stamp.partition("@")[0])
 
 
 @lru_cache
-def _comparison(grader: str) -> Callable[[str, str], bool] | None:
+def _grader_comparison(grader: str) -> Callable[[str, str], bool] | None:
     """Return the comparison of a grader with its default settings, since records name no others."""
     try:
         made = make_grader(grader, {})

@@ -30,13 +30,13 @@ from newskills.base.http.connection import HttpResponse, find_header
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Row
 from newskills.run.grade import LoopThread, cancel_others
-from newskills.run.rewarding.reward import answered
-from newskills.run.rewarding.wire import TOKENS
+from newskills.run.rewarding.reward import answered_record
+from newskills.run.rewarding.wire import TOKENS_FIELD
 from newskills.train.loops.samples import Judged
 
 TOKEN_VARIABLE = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
-PATH = "/v1/rewards"
-AGAIN = (429, 502, 503, 504)
+REWARDS_PATH = "/v1/rewards"
+RETRIED_STATUSES = (429, 502, 503, 504)
 
 
 class ClientOptions(Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class RewardClient:
     def __call__(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         """Return the rewards of samples of a training loop: (problem's row, text, finish_reason) each. Raises as
         `rewards`."""
-        return self.rewards([answered(*sample) for sample in samples])
+        return self.rewards([answered_record(*sample) for sample in samples])
 
     def __enter__(self) -> RewardClient:
         with ExitStack() as stack:
@@ -107,21 +107,21 @@ class RewardClient:
         return judgements
 
     async def _part(self, items: Sequence[Row]) -> list[Judged]:
-        body = msgspec.json.encode({"items": items}, enc_hook=_plain)
+        body = msgspec.json.encode({"items": items}, enc_hook=_plain_value)
         loop = asyncio.get_running_loop()
         until, tries = loop.time() + self._options.patience, 0
         while True:
             tries += 1
             try:
-                response = await self._http.post(PATH, body, self._options.timeout)
+                response = await self._http.post(REWARDS_PATH, body, self._options.timeout)
             except TransportError as error:
                 why, wait = error.message, 0.0
             except HttpError as error:
                 raise self._lost(error.message) from error
             else:
-                if response.status not in AGAIN:
+                if response.status not in RETRIED_STATUSES:
                     return self._read(response, len(items))
-                why, wait = _sentence(response), _told(response)
+                why, wait = _sentence(response), _retry_after_seconds(response)
             wait = max(wait, backoff(tries, cap=15.0))
             if loop.time() + wait > until:
                 raise self._lost(f"Requests were repeated for {self._options.patience:g} s. {why}")
@@ -155,7 +155,7 @@ async def _or_error(work: Awaitable[list[Judged]]) -> list[Judged] | NewskillsEr
         return error
 
 
-def _told(response: HttpResponse) -> float:
+def _retry_after_seconds(response: HttpResponse) -> float:
     """Return the seconds of Retry-After; a date, which a proxy may give there, is not waited for."""
     value = find_header(response.headers, "retry-after") or ""
     if value.isdecimal():
@@ -170,7 +170,7 @@ def _sentence(response: HttpResponse) -> str:
         return f"status {response.status}"
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Convert arrays and numbers of numpy, as columns of data sets have them; other objects become None."""
     listed = getattr(value, "tolist", None)
     if callable(listed):
@@ -196,7 +196,7 @@ def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., l
             {
                 **{key: column[place] for key, column in lists.items()},
                 "generation": text_of(completion),
-                **({TOKENS: len(completion_ids[place])} if completion_ids else {}),
+                **({TOKENS_FIELD: len(completion_ids[place])} if completion_ids else {}),
             }
             for place, completion in enumerate(completions)
         ]
@@ -240,7 +240,7 @@ def compute_score(
     what could not be graded ends the training with GraderError, unless `unscored` says what it is worth.
     """
     row = {**(extra_info or {}), "data_source": data_source, "expected_answer": ground_truth}
-    (item,) = _client(url).rewards([{**row, "generation": solution_str}])
+    (item,) = _shared_client(url).rewards([{**row, "generation": solution_str}])
     if item.reward is None and unscored is None:
         raise GraderError(
             f"A sample could not be graded, and verl cannot skip it. {item.why}",
@@ -252,12 +252,12 @@ def compute_score(
 
 
 _CLIENTS: dict[str, RewardClient] = {}
-_MAKING = threading.Lock()
+_MAKING_LOCK = threading.Lock()
 
 
-def _client(url: str) -> RewardClient:
+def _shared_client(url: str) -> RewardClient:
     """Return the client for all threads of this process, which lasts as long as it does."""
-    with _MAKING:
+    with _MAKING_LOCK:
         if url not in _CLIENTS:
             _CLIENTS[url] = RewardClient(url).__enter__()
             atexit.register(_CLIENTS[url].__exit__, None, None, None)

@@ -25,12 +25,18 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.graders import cpu_seconds, executes, make_grader, needs_sandbox
 from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.environments import EnvironmentPools
-from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored
+from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored_score
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.grade import LoopThread, cancel_others
 from newskills.run.rewarding.judge import RewardJudge
 from newskills.run.rewarding.pattern import NAME as PATTERN
-from newskills.run.rewarding.reward import RewardConfig, RewardItem, SampleMeasurements, answered, rewarded
+from newskills.run.rewarding.reward import (
+    RewardConfig,
+    RewardItem,
+    SampleMeasurements,
+    answered_record,
+    reward_of_verdict,
+)
 from newskills.sandbox.config import SandboxConfig
 from newskills.train.loops.samples import Judged, Reward
 
@@ -164,9 +170,9 @@ class Rewarder:
         scores = await self._grader.scores([sample.record for sample in samples])
         measurements = await asyncio.gather(*map(self._measure, samples, scores))
         return [
-            rewarded(unscored(measurement, score.grader, score.fields), sample, self.config)
+            reward_of_verdict(unscored_score(measurement, score.grader, score.fields), sample, self.config)
             if isinstance(measurement, Failure)
-            else rewarded(score, sample, self.config, measurement)
+            else reward_of_verdict(score, sample, self.config, measurement)
             for sample, score, measurement in zip(samples, scores, measurements, strict=True)
         ]
 
@@ -233,7 +239,9 @@ class BatchGrader:
         """Return a score for each record, in order; where the grader failed it is unscored, never wrong."""
         return self._loop.run(self._rewarding.scores(records))
 
-    def reward(self, config: RewardConfig, count: Count | None = None, record: Record | None = answered) -> Reward:
+    def reward(
+        self, config: RewardConfig, count: Count | None = None, record: Record | None = answered_record
+    ) -> Reward:
         """Return a function: samples → rewards; `record` makes what the grader gets of a sample; None: its row is a
         whole record.
 

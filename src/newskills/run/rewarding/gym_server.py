@@ -20,21 +20,27 @@ from collections.abc import Awaitable, Callable
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError, SandboxError, boundary
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import HttpRequest, Response, json_response, wrong_method
 from newskills.base.http.server import ServerLimits, serve
 from newskills.base.http.stopping import close_unless_hurried, stop_signals
 from newskills.base.records import Row
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.rewarding.gym_tools import COOKIE, GymTools, session_of
-from newskills.run.rewarding.gym_wire import aggregated, masked, read_body, read_verify, verdict_of
+from newskills.run.rewarding.gym_tools import COOKIE_NAME, GymTools, session_of
+from newskills.run.rewarding.gym_wire import aggregate_metrics, masked_verdict, read_body, read_verify, verdict_of
 from newskills.run.rewarding.questions import QuestionFormat
 from newskills.run.rewarding.reward import RewardConfig
-from newskills.run.rewarding.server import BODY, GRACE, Rewards, RewardServerSettings, RewardSource
+from newskills.run.rewarding.server import (
+    GRACE_SECONDS,
+    MAX_BODY_BYTES,
+    Rewards,
+    RewardServerSettings,
+    RewardSource,
+)
 
 _PREFIX = re.compile(r"^/ng-rollout/[^/]+(?:/training-token-capture)?(?=/)")
-LIVENESS = frozenset({"/", "/health", "/healthz", "/livez", "/readyz"})
+LIVENESS_PATHS = frozenset({"/", "/health", "/healthz", "/livez", "/readyz"})
 
 
 class GymServer:
@@ -51,15 +57,15 @@ class GymServer:
 
     async def answer(self, request: HttpRequest) -> Response:
         path = _PREFIX.sub("", request.path)
-        if path in LIVENESS:
+        if path in LIVENESS_PATHS:
             return wrong_method(request, "GET") or json_response({"status": "ok"})
-        if (stranger := refused(request, "", "resources server")) is not None:
+        if (stranger := refusal_response(request, "", "resources server")) is not None:
             return stranger
         if path == "/reverify_mode":
             return wrong_method(request, "GET") or json_response("stateless")
         session = session_of(request.headers.get("cookie", ""))
         if path == "/seed_session":
-            cookie = ("Set-Cookie", f"{COOKIE}={session}; Path=/; HttpOnly")
+            cookie = ("Set-Cookie", f"{COOKIE_NAME}={session}; Path=/; HttpOnly")
             return wrong_method(request, "POST") or Response(body=b"{}", headers=(cookie,))
         if path == "/verify":
             return wrong_method(request, "POST") or json_response(await self._verify(request.body, session))
@@ -86,14 +92,14 @@ class GymServer:
             (judged,) = await self._rewarder.judge([read_verify(row, self._asking)])
             verdict = verdict_of(judged)
         except Exception as error:  # noqa: BLE001 - whatever it is: an error would end the whole run of the client
-            verdict = masked(boundary(error).message)
+            verdict = masked_verdict(boundary(error).message)
         self.outcomes[verdict["outcome"]] += 1
         self.last_reason = verdict["failure_reason"] or self.last_reason
         return {**row, **verdict}
 
     async def _aggregate(self, body: bytes) -> Row:
         responses = _or_empty(body).get("verify_responses")
-        return aggregated(responses if isinstance(responses, list) else [])
+        return aggregate_metrics(responses if isinstance(responses, list) else [])
 
 
 def _or_empty(body: bytes) -> Row:
@@ -125,10 +131,10 @@ async def serve_gym(
             await tools.start()
         app = GymServer(await grader.rewarder(config), asking, tools)
         handler = own_names_only(app.answer, listening.host)
-        server = await serve(handler, listening.host, listening.port, limits=ServerLimits(body=BODY))
+        server = await serve(handler, listening.host, listening.port, limits=ServerLimits(body=MAX_BODY_BYTES))
         say(f"NeMo Gym resources server at {server.url}, grader {grader.label}; Ctrl-C stops it.")
         await stop.wait()
-        await close_unless_hurried(server.close, GRACE, hurry)
+        await close_unless_hurried(server.close, GRACE_SECONDS, hurry)
         counts = ", ".join(f"{outcome} {number:,}" for outcome, number in sorted(app.outcomes.items()))
         say(f"Stopped after {app.outcomes.total():,} answers{f' ({counts})' if counts else ''}.")
         if app.last_reason:

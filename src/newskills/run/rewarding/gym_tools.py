@@ -13,7 +13,7 @@ from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.tools import SharedToolbox, Toolboxes
 from newskills.run.planning.config import GenerationConfig
 
-COOKIE = "newskills_session"
+COOKIE_NAME = "newskills_session"
 
 
 class GymTools:
@@ -65,6 +65,6 @@ def session_of(cookie_header: str) -> str:
     """Return the session that the cookies name, or a new one."""
     for part in cookie_header.split(";"):
         name, _, value = part.strip().partition("=")
-        if name == COOKIE and value:
+        if name == COOKIE_NAME and value:
             return value
     return uuid.uuid4().hex

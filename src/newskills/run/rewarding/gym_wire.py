@@ -20,12 +20,12 @@ from newskills.base.records import Cause, Row
 from newskills.metrics.generic import GenericMetric
 from newskills.models.openai_responses import FINISHES, dynamic
 from newskills.run.rewarding.questions import QuestionFormat
-from newskills.run.rewarding.reward import RewardItem, answered
+from newskills.run.rewarding.reward import RewardItem, answered_record
 from newskills.train.loops.samples import Judged
 
 ROW, TASK, RESPONSE = "newskills_row", "responses_create_params", "response"
 TASK_INDEX = "_ng_task_index"
-MASKED = "mask_sample"
+MASKED_FIELD = "mask_sample"
 VERIFIER, JUDGE = "verifier_error", "judge_failed"
 """Gym's names for what went wrong; it groups by them."""
 _judge: Cause = "judge"
@@ -56,13 +56,13 @@ def read_verify(body: Row, asking: QuestionFormat | None) -> RewardItem:
     if not isinstance(response, dict) or not isinstance(response.get("output"), list):
         raise DataError(f"The row has no `{RESPONSE}` with `output`.")
     uses_tools = asking is not None and not asking.one_reply
-    text, finish_reason = _said(response, whole=uses_tools)
+    text, finish_reason = _said_and_finish(response, whole=uses_tools)
     row = body.get(ROW)
     if not isinstance(row, dict):
         row = {name: value for name, value in body.items() if name not in (TASK, RESPONSE) and name[:4] != "_ng_"}
-        record = answered(row, text, finish_reason)
+        record = answered_record(row, text, finish_reason)
     elif asking is None:
-        record = answered(row, text, finish_reason)
+        record = answered_record(row, text, finish_reason)
     else:
         record = asking.record(row, text, finish_reason)
     usage = response.get("usage")
@@ -70,7 +70,7 @@ def read_verify(body: Row, asking: QuestionFormat | None) -> RewardItem:
     return RewardItem(record=record, written=text, tokens=tokens if isinstance(tokens, int) else None)
 
 
-def _said(response: Row, *, whole: bool) -> tuple[str, str]:
+def _said_and_finish(response: Row, *, whole: bool) -> tuple[str, str]:
     """Return what the model said, and how it ended; `whole`: in all turns, as our own tools have it, else behind the
     last call of a tool."""
     texts: list[str] = []
@@ -93,10 +93,10 @@ def _said(response: Row, *, whole: bool) -> tuple[str, str]:
 def verdict_of(judged: Judged) -> Row:
     """Return the fields of a verdict; one without a reward does not count."""
     if judged.reward is None:
-        return masked(judged.why, JUDGE if judged.why.startswith(_judge) else VERIFIER)
+        return masked_verdict(judged.why, JUDGE if judged.why.startswith(_judge) else VERIFIER)
     return {
         "reward": judged.reward,
-        MASKED: False,
+        MASKED_FIELD: False,
         "failure_kind": None,
         "failure_reason": None,
         "outcome": judged.outcome,
@@ -105,11 +105,11 @@ def verdict_of(judged: Judged) -> Row:
     }
 
 
-def masked(why: str, kind: str = VERIFIER) -> Row:
+def masked_verdict(why: str, kind: str = VERIFIER) -> Row:
     """Return the fields of a verdict that does not count, which no run of Gym's ends by."""
     return {
         "reward": 0.0,
-        MASKED: True,
+        MASKED_FIELD: True,
         "failure_kind": kind,
         "failure_reason": why[:2000],
         "outcome": "unscored",
@@ -117,22 +117,22 @@ def masked(why: str, kind: str = VERIFIER) -> Row:
     }
 
 
-def aggregated(responses: Sequence[Any]) -> Row:
+def aggregate_metrics(responses: Sequence[Any]) -> Row:
     """Return Gym's metrics of verdicts; masked ones are counted, and count for nothing else."""
     tasks: dict[int, list[Row]] = {}
     for number, response in enumerate(responses):
         if isinstance(response, dict):
             tasks.setdefault(response.get(TASK_INDEX, number), []).append(response)
-    rewards = {task: [row["reward"] for row in rows if _counts(row)] for task, rows in tasks.items()}
+    rewards = {task: [row["reward"] for row in rows if _is_counted(row)] for task, rows in tasks.items()}
     every = [reward for some in rewards.values() for reward in some]
     counts: Row = {
         "num_scored": len(every),
         "num_masked": sum(len(rows) for rows in tasks.values()) - len(every),
-        **{f"masked/{kind}": number for kind, number in sorted(_kinds(tasks.values()).items())},
+        **{f"masked/{kind}": number for kind, number in sorted(_failure_kinds(tasks.values()).items())},
     }
-    metrics: Row = {**_spread(every), **_passes(tasks)}
+    metrics: Row = {**_reward_spread(every), **_pass_metrics(tasks)}
     return {
-        "group_level_metrics": [{TASK_INDEX: task, **_spread(some)} for task, some in rewards.items()],
+        "group_level_metrics": [{TASK_INDEX: task, **_reward_spread(some)} for task, some in rewards.items()],
         "agent_metrics": {**metrics, **counts},
         "key_metrics": {
             name: value for name, value in metrics.items() if name == "mean/reward" or name.endswith("/accuracy")
@@ -141,15 +141,15 @@ def aggregated(responses: Sequence[Any]) -> Row:
     }
 
 
-def _counts(row: Row) -> bool:
-    return row.get(MASKED) is not True and isinstance(row.get("reward"), int | float)
+def _is_counted(row: Row) -> bool:
+    return row.get(MASKED_FIELD) is not True and isinstance(row.get("reward"), int | float)
 
 
-def _kinds(tasks: Any) -> Counter[str]:
-    return Counter(str(row.get("failure_kind")) for rows in tasks for row in rows if not _counts(row))
+def _failure_kinds(tasks: Any) -> Counter[str]:
+    return Counter(str(row.get("failure_kind")) for rows in tasks for row in rows if not _is_counted(row))
 
 
-def _spread(rewards: Sequence[float]) -> Row:
+def _reward_spread(rewards: Sequence[float]) -> Row:
     if not rewards:
         return {}
     return {
@@ -160,7 +160,7 @@ def _spread(rewards: Sequence[float]) -> Row:
     }
 
 
-def _passes(tasks: dict[int, list[Row]]) -> Row:
+def _pass_metrics(tasks: dict[int, list[Row]]) -> Row:
     """Return pass@k, averages and votes in percent, by the metric of every grader that says right or wrong."""
     metric = GenericMetric()
     most = max((len(rows) for rows in tasks.values()), default=0)
@@ -168,7 +168,7 @@ def _passes(tasks: dict[int, list[Row]]) -> Row:
         records = [
             {
                 "id": str(task),
-                "outcome": row.get("outcome") if _counts(row) else "unscored",
+                "outcome": row.get("outcome") if _is_counted(row) else "unscored",
                 "predicted_answer": row.get("predicted_answer"),
             }
             for row in rows

@@ -11,24 +11,24 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from newskills.base.aio import backoff, guarded
+from newskills.base.aio import await_guarded, backoff
 from newskills.base.errors import HttpError
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Failure, Reply, Request, Row
 from newskills.prompts.renderer import load_prompt
 from newskills.run.engine.build import RunBuilder
-from newskills.run.rewarding.reward import HIGHEST, MARKS, JudgeReward
+from newskills.run.rewarding.reward import MARK_NAMES, MAX_MARK, JudgeReward
 from newskills.solve.judges.judge import shown_to_judges
 
 _LINE = re.compile(
-    rf"^[^\w\n]{{0,8}}(?:\d[.)])?[^\w\n]{{0,8}}({'|'.join(MARKS)})[^\w\n:=]{{0,8}}[:=][ \t*_`'\"(\[]{{0,8}}"
+    rf"^[^\w\n]{{0,8}}(?:\d[.)])?[^\w\n]{{0,8}}({'|'.join(MARK_NAMES)})[^\w\n:=]{{0,8}}[:=][ \t*_`'\"(\[]{{0,8}}"
     r"(\d{1,3}(?:\.\d{1,4})?)(?!\w|\.\d)",
     re.IGNORECASE | re.MULTILINE,
 )
-UNKNOWN = "(not known)"
+UNKNOWN_ANSWER = "(not known)"
 
 
-def points(text: str) -> dict[str, float]:
+def read_points(text: str) -> dict[str, float]:
     """Return the last mark from 0 to 10 for each of the three lines; what is no such mark is left out. Thinking does
     not count.
 
@@ -37,21 +37,21 @@ def points(text: str) -> dict[str, float]:
     """
     answer = without_thinking(text)
     points_by_name = {
-        name.lower(): float(value) for name, value in _LINE.findall(answer) if float(value) <= HIGHEST
+        name.lower(): float(value) for name, value in _LINE.findall(answer) if float(value) <= MAX_MARK
     }
-    return {name: points_by_name[name] for name in MARKS if name in points_by_name}
+    return {name: points_by_name[name] for name in MARK_NAMES if name in points_by_name}
 
 
-def mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
+def weighted_mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
     """Return the judge's weighted mark, 0 to 1 where the weights sum to 1; a failure where its reply has no
     mark."""
     if not points:
-        lines = ", ".join(name.capitalize() for name in MARKS)
+        lines = ", ".join(name.capitalize() for name in MARK_NAMES)
         return Failure(
             kind="Unparsable", cause="judge", message=f"the judge's reply has none of the lines {lines}"
         )
     weights = {"logic": config.logic, "correctness": config.correctness, "clarity": config.clarity}
-    return sum(weight * points.get(name, config.missing) for name, weight in weights.items()) / HIGHEST
+    return sum(weight * points.get(name, config.missing) for name, weight in weights.items()) / MAX_MARK
 
 
 class RewardJudge:
@@ -67,11 +67,11 @@ class RewardJudge:
 
     async def mark(self, record: Row) -> float | Failure:
         """Return the judge's mark, or why there is none."""
-        shown = {"problem": UNKNOWN, "expected_answer": UNKNOWN, **shown_to_judges(record)}
-        reply = await guarded(self._reply(shown))
+        shown = {"problem": UNKNOWN_ANSWER, "expected_answer": UNKNOWN_ANSWER, **shown_to_judges(record)}
+        reply = await await_guarded(self._reply(shown))
         if isinstance(reply, Failure):
             return reply
-        return mark(points(reply.text), self._config)
+        return weighted_mark(read_points(reply.text), self._config)
 
     async def close(self) -> None:
         await self._model.close()

@@ -111,7 +111,7 @@ class PolicyBatch:
             self.params,
             max_tokens=max(limits),
             stop_texts=tuple(stops),
-            seed=_seed(self.params.seed, self._rounds),
+            seed=_derive_seed(self.params.seed, self._rounds),
         )
         self._rounds += 1
         samples = self._client.sample([question.prompt for question in questions], 1, params)
@@ -283,11 +283,11 @@ def split_calls(text: str) -> tuple[str, list[Row]]:
         before, _, rest = rest.partition(CALL)
         body, _, rest = rest.partition(CALL_END)
         kept.append(before)
-        calls.append(_call(body.strip()))
+        calls.append(_call_row(body.strip()))
     return "".join([*kept, rest]).strip(), calls
 
 
-def _call(body: str) -> Row:
+def _call_row(body: str) -> Row:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -322,7 +322,7 @@ def shows_tools(tokenizer: Tokenizer, first: Request) -> str:
     return "does not show the results of tools"
 
 
-def _seed(seed: int, rounds: int) -> int:
+def _derive_seed(seed: int, rounds: int) -> int:
     """Derive the seed of samples that follow so many rounds of others; the first are those of plain sampling."""
     if not rounds:
         return seed

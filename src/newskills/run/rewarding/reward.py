@@ -18,11 +18,11 @@ from newskills.base.records import Inference, Row, Score
 from newskills.models.config import ServerConfig
 from newskills.train.loops.samples import Judged
 
-ANSWERED = ("generation", "finish_reason")
-MARKS = ("logic", "correctness", "clarity")
+ANSWER_FIELDS = ("generation", "finish_reason")
+MARK_NAMES = ("logic", "correctness", "clarity")
 """What a judge gives points for, 0 to 10 each."""
-HIGHEST = 10.0
-BOXES = ("box", "boxes")
+MAX_MARK = 10.0
+BOX_SOURCES = ("box", "boxes")
 
 
 class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,12 +144,12 @@ class SampleMeasurements(Struct, frozen=True, kw_only=True):
     pattern: bool = False
 
 
-def answered(row: Row, text: str, finish_reason: str | None) -> Row:
+def answered_record(row: Row, text: str, finish_reason: str | None) -> Row:
     """Return the record that a grader gets of an evaluation, with the fields of a generation."""
-    return {**row, **dict(zip(ANSWERED, (text, finish_reason), strict=True))}
+    return {**row, **dict(zip(ANSWER_FIELDS, (text, finish_reason), strict=True))}
 
 
-def rewarded(
+def reward_of_verdict(
     score: Score,
     sample: RewardItem,
     config: RewardConfig,
@@ -163,7 +163,7 @@ def rewarded(
         why = f"{score.cause or 'grader'}: {score.why}" if score.why else score.cause or "grader"
         return Judged(None, False, shown, outcome="unscored", why=why)
     worth = score.value if config.value and score.value is not None else getattr(config, score.outcome)
-    parts = components(worth, sample, config, measured)
+    parts = reward_components(worth, sample, config, measured)
     total = fsum(parts.values())
     if not isfinite(total):
         why = f"grader: the reward is {total}, which is not a finite number"
@@ -171,7 +171,7 @@ def rewarded(
     return Judged(total, score.outcome == "correct", shown, outcome=score.outcome, components=parts)
 
 
-def components(
+def reward_components(
     verdict: float,
     sample: RewardItem,
     config: RewardConfig,
@@ -182,7 +182,7 @@ def components(
     worth: dict[str, float] = {"verdict": verdict}
     form, length, overlong = config.format, config.length, config.overlong
     if form.box:
-        worth["box"] = form.box if boxed(sample.text) else 0.0
+        worth["box"] = form.box if has_box(sample.text) else 0.0
     if form.think:
         worth["think"] = form.think if thinks_once(sample.text) else 0.0
     if form.pattern:
@@ -201,11 +201,11 @@ def components(
     return worth
 
 
-def boxed(text: str) -> bool:
+def has_box(text: str) -> bool:
     """Return whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
     from newskills.graders.math.extraction import ExtractionPolicy, extract
 
-    return extract(text, ExtractionPolicy()).how in BOXES
+    return extract(text, ExtractionPolicy()).how in BOX_SOURCES
 
 
 def _tokens(sample: RewardItem) -> int:

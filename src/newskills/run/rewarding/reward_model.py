@@ -28,7 +28,7 @@ from newskills.train.loops.samples import Judged
 if TYPE_CHECKING:
     from newskills.train.backends.cpu.reward import CpuRewardModel
 
-CUT = "length"
+TRUNCATED_FINISH = "length"
 """The finish reason of a reply that no token ends."""
 QUESTIONS = ("problem", "question")
 
@@ -84,15 +84,15 @@ class RewardModelSource:
         fitting = [sequence for sequence in sequences if len(sequence) <= context]
         values = iter(self._model.values(fitting) if fitting else [])
         return [
-            _scored(next(values))
+            _scored_reply(next(values))
             if len(sequence) <= context
-            else _unscored(f"the text has {len(sequence)} tokens, the model's context {context}")
+            else _unscored_reply(f"the text has {len(sequence)} tokens, the model's context {context}")
             for sequence in sequences
         ]
 
     def _tokens(self, sample: RewardItem) -> list[int]:
         ids = self._tokenizer.encode(self._prompt(sample.record)) + self._tokenizer.encode(sample.text)
-        if sample.record.get("finish_reason") == CUT:
+        if sample.record.get("finish_reason") == TRUNCATED_FINISH:
             return ids
         return [*ids, self._end]
 
@@ -117,13 +117,13 @@ class RewardModelSource:
         return prompt_text(Request(messages=messages), self._tokenizer) or ""
 
 
-def _scored(value: float) -> Judged:
+def _scored_reply(value: float) -> Judged:
     if not math.isfinite(value):
-        return _unscored(f"the number is {value}")
+        return _unscored_reply(f"the number is {value}")
     return Judged(
         value, value > 0, outcome="correct" if value > 0 else "wrong", components={"reward_model": value}
     )
 
 
-def _unscored(why: str) -> Judged:
+def _unscored_reply(why: str) -> Judged:
     return Judged(None, False, outcome="unscored", why=f"reward model: {why}")

@@ -32,14 +32,14 @@ from newskills.solve.interactive.shared import reward_of
 from newskills.train.loops.samples import Problem, Rollout
 from newskills.train.verbs import SamplingClient, SamplingParams
 
-PATIENCE = 600.0
+PATIENCE_SECONDS = 600.0
 """Seconds that code, tools or an environment may take between two replies."""
 
 
 class SolverRollouts:
     """`roll_out` of a Scorer. A context manager: its sandbox, tools and environments end with it."""
 
-    def __init__(self, asking: QuestionFormat, form: PolicyFormat, patience: float = PATIENCE) -> None:
+    def __init__(self, asking: QuestionFormat, form: PolicyFormat, patience: float = PATIENCE_SECONDS) -> None:
         self._asking, self._form, self._patience = asking, form, patience
         self._builder = RunBuilder(os.environ)
         self._sandboxes = Sandboxes(self._builder)
@@ -112,7 +112,7 @@ class SolverRollouts:
 
     async def _in_time(self, solving: Coroutine[Any, Any, Row], model: PolicyModel) -> Row:
         """Return what `solving` returns. Raises SandboxError where the model has waited longer for what it asked for
-        than `PATIENCE`."""
+        than `PATIENCE_SECONDS`."""
         task = asyncio.ensure_future(solving)
         turns, since = -1, time.monotonic()
         try:

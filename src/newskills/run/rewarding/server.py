@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import (
     HttpRequest,
@@ -42,12 +42,12 @@ from newskills.run.rewarding.reward import RewardConfig, RewardItem
 from newskills.run.rewarding.wire import items_answer, openrlhf_answer, read_items, read_openrlhf, read_slime
 from newskills.train.loops.samples import Judged
 
-GRACE = 30.0
+GRACE_SECONDS = 30.0
 """Seconds for requests in work, once the server is asked to stop."""
 TOLD_EVERY = 30.0
 """Seconds between two sentences about unscored samples."""
 LONGEST_WAIT = 30
-BODY = 256 << 20
+MAX_BODY_BYTES = 256 << 20
 MODEL = "reward model"
 """How the label of a source begins that is no grader."""
 Read = Callable[[bytes], list[RewardItem]]
@@ -111,7 +111,7 @@ class RewardServer:
     async def answer(self, request: HttpRequest) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok", "grader": self._grader})
-        if (stranger := refused(request, self._listening.token, "reward server")) is not None:
+        if (stranger := refusal_response(request, self._listening.token, "reward server")) is not None:
             return stranger
         if request.path == "/v1/stats":
             return wrong_method(request, "GET") or json_response(self._stats())
@@ -136,13 +136,13 @@ class RewardServer:
         judged = await self._judge(read_openrlhf(request.body))
         if isinstance(judged, Response):
             return judged
-        return _lost(judged) or json_response(openrlhf_answer(judged))
+        return _lost_response(judged) or json_response(openrlhf_answer(judged))
 
     async def _slime(self, request: HttpRequest) -> Response:
         judged = await self._judge(read_slime(request.body))
         if isinstance(judged, Response):
             return judged
-        return _lost(judged) or json_response(judged[0].reward)
+        return _lost_response(judged) or json_response(judged[0].reward)
 
     async def _judge(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting
@@ -187,7 +187,7 @@ class RewardServer:
         }
 
 
-def _lost(judged: Sequence[Judged]) -> Response | None:
+def _lost_response(judged: Sequence[Judged]) -> Response | None:
     lost = [item for item in judged if item.reward is None]
     if not lost:
         return None
@@ -213,22 +213,22 @@ async def serve_rewards(
     try:
         await grader.start()
         app = RewardServer(await grader.rewarder(config, count), grader.label, listening)
-        limits = ServerLimits(body=BODY)
+        limits = ServerLimits(body=MAX_BODY_BYTES)
         server = await serve(
             own_names_only(app.answer, listening.host), listening.host, listening.port, limits=limits
         )
         what = grader.label if grader.label.startswith(MODEL) else f"grader {grader.label}"
         say(f"Reward server at {server.url}, {what}; Ctrl-C stops it.")
-        await _watch(app, stop, say)
+        await _report_failures(app, stop, say)
         say("Stopping: requests in progress may finish (again: stop now).")
-        await close_unless_hurried(server.close, GRACE, hurry)
-        say(_summary(app.tally))
+        await close_unless_hurried(server.close, GRACE_SECONDS, hurry)
+        say(_tally_summary(app.tally))
     finally:
         await grader.close()
     return server.url
 
 
-async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:
+async def _report_failures(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None:
     """Report now and then, until `stop`, the samples that could not be graded."""
     reported = 0
     while not stop.is_set():
@@ -241,6 +241,6 @@ async def _watch(app: RewardServer, stop: asyncio.Event, say: PrintLine) -> None
             reported = lost
 
 
-def _summary(tally: RewardTally) -> str:
+def _tally_summary(tally: RewardTally) -> str:
     counts = ", ".join(f"{outcome} {number:,}" for outcome, number in sorted(tally.outcomes.items()))
     return f"Stopped after {tally.samples:,} samples{f' ({counts})' if counts else ''}."

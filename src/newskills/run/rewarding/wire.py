@@ -20,11 +20,11 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.type_errors import type_fault
-from newskills.run.rewarding.reward import RewardItem, answered
+from newskills.run.rewarding.reward import RewardItem, answered_record
 from newskills.train.loops.samples import Judged
 
 T = TypeVar("T")
-ENDINGS = (
+END_TOKENS = (
     "<|im_end|>",
     "<|endoftext|>",
     "<|eot_id|>",
@@ -37,7 +37,7 @@ ENDINGS = (
     "<｜end▁of▁sentence｜>",
 )
 """Special tokens with which answers end that trainers decode with them (OpenRLHF, slime)."""
-TOKENS = "num_generated_tokens"
+TOKENS_FIELD = "num_generated_tokens"
 
 
 class _Items(Struct, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ class _Slime(Struct):
 
 def read_items(body: bytes) -> list[RewardItem]:
     """Read the items of a request. Raises DataError with the sentence for the client."""
-    return [_sampled(item, f"items[{place}]") for place, item in enumerate(_read(body, _Items).items)]
+    return [_sampled_item(item, f"items[{place}]") for place, item in enumerate(_read(body, _Items).items)]
 
 
 def read_openrlhf(body: bytes) -> list[RewardItem]:
@@ -71,7 +71,7 @@ def read_openrlhf(body: bytes) -> list[RewardItem]:
         )
     triples = zip(batch.query, batch.prompts, batch.labels, strict=True)
     return [
-        _labelled(prompt, _answer(query, prompt, place), label)
+        _labelled_item(prompt, _answer_behind_prompt(query, prompt, place), label)
         for place, (query, prompt, label) in enumerate(triples)
     ]
 
@@ -80,9 +80,9 @@ def read_slime(body: bytes) -> list[RewardItem]:
     """Read the item of a request of slime. Raises DataError."""
     item = _read(body, _Slime)
     if isinstance(item.prompt, str):
-        return [_labelled(item.prompt, item.response, item.label)]
+        return [_labelled_item(item.prompt, item.response, item.label)]
     questions = [str(message.get("content")) for message in item.prompt if message.get("role") == "user"]
-    return [_labelled(questions[-1] if questions else "", item.response, item.label)]
+    return [_labelled_item(questions[-1] if questions else "", item.response, item.label)]
 
 
 def items_answer(grader: str, judged: Sequence[Judged]) -> Row:
@@ -104,7 +104,7 @@ def without_ending(text: str) -> str:
     """Return `text` without the special tokens at its end."""
     while True:
         bare = text.rstrip()
-        ending = next((ending for ending in ENDINGS if bare.endswith(ending)), None)
+        ending = next((ending for ending in END_TOKENS if bare.endswith(ending)), None)
         if ending is None:
             return text
         text = bare.removesuffix(ending)
@@ -119,24 +119,24 @@ def _read(body: bytes, kind: type[T]) -> T:
         raise DataError(f"The body of the request is not a JSON object: {error}.") from error
 
 
-def _sampled(item: Row, where: str) -> RewardItem:
+def _sampled_item(item: Row, where: str) -> RewardItem:
     row = item.pop("row", {})
     if not isinstance(row, dict):
         raise DataError(f"{where}: `row` is not an object.")
     record = {**row, **item}
     if not isinstance(record.get("generation"), str):
         raise DataError(f"{where} has no `generation`; its keys are {', '.join(sorted(record)) or 'none'}.")
-    tokens = record.get(TOKENS)
+    tokens = record.get(TOKENS_FIELD)
     return RewardItem(record=record, tokens=tokens if isinstance(tokens, int) else None)
 
 
-def _labelled(prompt: str, response: str, label: object) -> RewardItem:
+def _labelled_item(prompt: str, response: str, label: object) -> RewardItem:
     """Make an item of a label: the expected answer, or an object with all fields of the row that the grader needs."""
     row = {"problem": prompt, **(label if isinstance(label, dict) else {"expected_answer": label})}
-    return RewardItem(record=answered(row, without_ending(response), None))
+    return RewardItem(record=answered_record(row, without_ending(response), None))
 
 
-def _answer(query: str, prompt: str, place: int) -> str:
+def _answer_behind_prompt(query: str, prompt: str, place: int) -> str:
     """Return the answer behind the prompt in `query`: decoding may have changed the blanks around the prompt, and put a
     token before it."""
     _, prompt_part, answer = query.partition(prompt.strip())

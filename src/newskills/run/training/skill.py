@@ -17,7 +17,7 @@ from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.code_tags import CodeTags
 from newskills.run.rewarding.graders import BatchGrader, Record
 from newskills.run.rewarding.questions import QuestionFormat, asking_of
-from newskills.run.rewarding.reward import RewardConfig, answered
+from newskills.run.rewarding.reward import RewardConfig, answered_record
 from newskills.run.training.template_checks import check_shown
 from newskills.train.backends.cpu.weights import end_tokens, vocabulary_size
 from newskills.train.loops.samples import Problem, Reward, Scorer
@@ -277,7 +277,7 @@ class Skill:
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
         """
-        record: Record | None = answered
+        record: Record | None = answered_record
         if self._asking is not None:
             record = self._asking.record if self._asking.one_reply else None
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
@@ -316,7 +316,7 @@ def asking_by(prompt: str, folder: Path) -> QuestionFormat:
 def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:
     """Return the pairs that the grader calls correct (rejection sampling). Raises DataError where none is."""
     pairs = list(zip(rows, answers, strict=True))
-    scores = verdict([answered(row, answer, "stop") for row, answer in pairs])
+    scores = verdict([answered_record(row, answer, "stop") for row, answer in pairs])
     kept = [pair for pair, score in zip(pairs, scores, strict=True) if score.outcome == "correct"]
     if not kept:
         raise DataError("The grader accepts none of the answers, so there is nothing to train on.")

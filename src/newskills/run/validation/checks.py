@@ -133,13 +133,13 @@ def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> I
     ):
         waiting: deque[_Case] = deque()
         for benchmark in benchmarks:
-            waiting.append(_case(benchmark, sampling, pool, executed))
+            waiting.append(_make_case(benchmark, sampling, pool, executed))
             if len(waiting) > _AHEAD:
-                yield _finished(waiting.popleft())
-        yield from map(_finished, waiting)
+                yield _finish_case(waiting.popleft())
+        yield from map(_finish_case, waiting)
 
 
-def _case(
+def _make_case(
     benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[Score], executed: ExecutedGrading
 ) -> _Case:
     validation = Validation(benchmark=benchmark.name, category=benchmark.category)
@@ -157,8 +157,8 @@ def _case(
             return case
         _think_up(case, benchmark, grader, inspected)
         if sampling.hedged:
-            _hedge(case, benchmark, grader, inspected)
-        case.verdicts = _verdicts(case, grader, config, pool, executed)
+            _add_hedges(case, benchmark, grader, inspected)
+        case.verdicts = _reply_verdicts(case, grader, config, pool, executed)
     except SandboxError as error:
         validation.notes.append(f"nothing can be graded here: {error}")
         case.replies.clear()
@@ -176,7 +176,7 @@ def _leaves_out(validation: Validation, why: str) -> bool:
     return package is not None
 
 
-def _verdicts(
+def _reply_verdicts(
     case: _Case,
     grader: Grader | ExecutingGrader,
     config: GenerationConfig,
@@ -188,7 +188,10 @@ def _verdicts(
     settings = {"grader": config.eval_type or "", "config": config.eval_config}
     records = ({**reply.record, "finish_reason": "stop"} for reply in case.replies)
     if executes(grader):
-        return [_score(graded) for graded in executed.graded(records, grader, config.sandbox, config.environment)]
+        return [
+            _record_score(graded)
+            for graded in executed.graded(records, grader, config.sandbox, config.environment)
+        ]
     label = f"{grader.name}@{grader.version}"
     payloads = ({**settings, "record": record} for record in records)
     first = sum(reply.kind != HEDGE for reply in case.replies)
@@ -197,7 +200,7 @@ def _verdicts(
     return (as_score(result, label) for result in chain(arrived, pool.map(payloads)))
 
 
-def _score(record: Row) -> Score:
+def _record_score(record: Row) -> Score:
     why, cause = record.get("why", ""), record.get("outcome_cause")
     return Score(outcome=record["outcome"], fields={}, grader=record["grader"], why=why, cause=cause)
 
@@ -249,9 +252,9 @@ def _not_telling(inspected: Sequence[InspectedRow], golds: Sequence[tuple[Row, R
 
 def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[Row, Row]]) -> None:
     """Grade right replies to other rows: the most frequent one everywhere, and each where another belongs."""
-    counts = Counter(_key(gold) for _, gold in golds)
+    counts = Counter(_reply_key(gold) for _, gold in golds)
     usual, times = counts.most_common(1)[0]
-    reply = next(gold for _, gold in golds if _key(gold) == usual)
+    reply = next(gold for _, gold in golds if _reply_key(gold) == usual)
     order = list(range(len(golds)))
     random.Random(benchmark.name).shuffle(order)  # noqa: S311 - repeatable on purpose, no secret
     for place, other in zip(order, [*order[1:], order[0]], strict=True):
@@ -269,7 +272,7 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
     (case.found.problems if skewed else case.found.notes).append(line)
 
 
-def _hedge(
+def _add_hedges(
     case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[InspectedRow]
 ) -> None:
     """Add replies that say several things, or nothing, to rows that have something to say."""
@@ -284,7 +287,7 @@ def _hedge(
     case.replies += [_Reply(HEDGE, row | reply, name) for name, row, reply in replies]
 
 
-def _finished(case: _Case) -> Validation:
+def _finish_case(case: _Case) -> Validation:
     validation = case.found
     troubles: dict[str, list[str]] = {GOLD: [], MUTATED: []}
     why: dict[str, str] = {}
@@ -303,17 +306,17 @@ def _finished(case: _Case) -> Validation:
                 continue
             share.of += 1
             share.right += score.outcome == "correct"
-            share.worth += _worth(score)
+            share.worth += _reply_score(score)
             if score.outcome == "unscored" and score.cause != "data":
                 share.unscored += 1
                 why.setdefault(name, score.why)
             if reply.kind in troubles and score.outcome != "correct":
-                troubles[reply.kind].append(_trouble(validation, reply, score))
+                troubles[reply.kind].append(_trouble_line(validation, reply, score))
     except NewskillsError as error:
         if not _leaves_out(validation, str(error)):
             validation.problems.append(str(error))
         return validation
-    validation.problems += _complaints(troubles)
+    validation.problems += _complaint_lines(troubles)
     validation.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]
     for kind, share in validation.shares.items():
         if share.unscored > max(1, _UNDECIDED * share.of):
@@ -330,7 +333,7 @@ def _finished(case: _Case) -> Validation:
     return validation
 
 
-def _worth(score: Score) -> float:
+def _reply_score(score: Score) -> float:
     """Return what a reply earns, 0–1."""
     if score.value is None:
         return float(score.outcome == "correct")
@@ -372,7 +375,7 @@ def _shown_hedge(case: _Case, name: str) -> str:
     return f"{name} {text[:_CUT]!r}"
 
 
-def _trouble(validation: Validation, reply: _Reply, score: Score) -> str:
+def _trouble_line(validation: Validation, reply: _Reply, score: Score) -> str:
     row = reply.record["id"]
     outcome = f"{score.outcome}: {score.why}"
     if reply.kind == MUTATED:
@@ -381,7 +384,7 @@ def _trouble(validation: Validation, reply: _Reply, score: Score) -> str:
     return f"{row} ({outcome})"
 
 
-def _complaints(troubles: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _complaint_lines(troubles: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for kind, several in troubles.items():
         if several:
             more = f" and {len(several) - _SHOWN} more" if len(several) > _SHOWN else ""
@@ -405,5 +408,5 @@ def at_most(n: int, chance: float) -> int:
     return n
 
 
-def _key(reply: Row) -> bytes:
+def _reply_key(reply: Row) -> bytes:
     return msgspec.json.encode(reply, order="deterministic")

@@ -35,45 +35,47 @@ _LETTER_ANSWER = re.compile(r"\(?[A-Z]{1,6}\)?")
 _FORM = re.compile(r"^.*(?:\\boxed|\banswer\b|\[\[|<\w+>).*$", re.IGNORECASE | re.MULTILINE)
 
 
-def _boxed(text: str) -> str:
+def _box_text(text: str) -> str:
     return f"The answer is $\\boxed{{{text}}}$."
 
 
-def _chain(items: Sequence[str]) -> str:
-    return _boxed("x=y=" + "=".join(items))
+def _equality_chain(items: Sequence[str]) -> str:
+    return _box_text("x=y=" + "=".join(items))
 
 
 NUMBERS: Mapping[str, str] = {
-    "chain of numbers": _chain(_NUMBERS),
-    "chain of fractions": _chain([f"\\frac{{{top}}}{{{bottom}}}" for bottom in range(1, 13) for top in range(13)]),
-    "chain of approximations": _boxed(r"x\approx" + r"\approx".join(_NUMBERS[:400])),
-    "list of numbers": _boxed(", ".join(_NUMBERS)),
-    "set of numbers": _boxed(r"\{" + ", ".join(_NUMBERS[:400]) + r"\}"),
-    "numbers with or": _boxed(r" \text{ or } ".join(_NUMBERS[:400])),
+    "chain of numbers": _equality_chain(_NUMBERS),
+    "chain of fractions": _equality_chain(
+        [f"\\frac{{{top}}}{{{bottom}}}" for bottom in range(1, 13) for top in range(13)]
+    ),
+    "chain of approximations": _box_text(r"x\approx" + r"\approx".join(_NUMBERS[:400])),
+    "list of numbers": _box_text(", ".join(_NUMBERS)),
+    "set of numbers": _box_text(r"\{" + ", ".join(_NUMBERS[:400]) + r"\}"),
+    "numbers with or": _box_text(r" \text{ or } ".join(_NUMBERS[:400])),
     "boxes of numbers": " ".join(f"\\boxed{{{number}}}" for number in _NUMBERS[:400]),
     "lines of numbers": "\n".join(_NUMBERS[:100]),
     "numbers of the final answer": "Answer: " + ", ".join(_NUMBERS[:400]),
     "numbers on lines of answers": "\n".join(f"Answer: {number}" for number in _NUMBERS[:50]),
     "numbers in bold": " ".join(f"**{number}**" for number in range(5, 0, -1)),
-    "all numbers": _boxed(r"(-\infty, \infty)"),
-    "real numbers": _boxed(r"x \in \mathbb{R}"),
-    "interval of the scale": _boxed("[0, 1000]"),
-    "plus or minus": _boxed(r"500 \pm 500"),
-    "empty set": _boxed(r"\varnothing"),
-    "not a number": _boxed("nan"),
-    "infinity": _boxed(r"\infty"),
-    "variable": _boxed("x"),
-    "one": _boxed("1"),
+    "all numbers": _box_text(r"(-\infty, \infty)"),
+    "real numbers": _box_text(r"x \in \mathbb{R}"),
+    "interval of the scale": _box_text("[0, 1000]"),
+    "plus or minus": _box_text(r"500 \pm 500"),
+    "empty set": _box_text(r"\varnothing"),
+    "not a number": _box_text("nan"),
+    "infinity": _box_text(r"\infty"),
+    "variable": _box_text("x"),
+    "one": _box_text("1"),
 }
 """Name → the reply to every question without options."""
 
 LETTERS: Mapping[str, str] = {
-    "chain of letters": _boxed("=".join(_LETTERS)),
+    "chain of letters": _box_text("=".join(_LETTERS)),
     "letters": "Answer: " + ", ".join(_LETTERS),
     "letters with or": "The answer is " + " or ".join(_LETTERS[:4]) + ".",
     "letters with and": f"The correct answers are {', '.join(_LETTERS[:3])} and {_LETTERS[3]}.",
-    "letters in a box": _boxed("".join(_LETTERS[:4])),
-    "letters in boxes": " ".join(_boxed(letter) for letter in _LETTERS[:4]),
+    "letters in a box": _box_text("".join(_LETTERS[:4])),
+    "letters in boxes": " ".join(_box_text(letter) for letter in _LETTERS[:4]),
     "letters in brackets": " ".join(f"({letter})" for letter in _LETTERS),
     "letters as tags": "".join(f"<answer>{letter}</answer>" for letter in _LETTERS[:4]),
     "letters on lines of answers": "\n".join(f"Answer: {letter}" for letter in _LETTERS[:4]),
@@ -97,8 +99,8 @@ ALWAYS: Mapping[str, str] = {
     "refusal": "I'm sorry, but I cannot help with that.",
     "not mentioned": "There is no information available; it is not mentioned.",
     "dot": ".",
-    "pattern": _boxed(".*"),
-    "ellipsis": _boxed(r"\ldots"),
+    "pattern": _box_text(".*"),
+    "ellipsis": _box_text(r"\ldots"),
     "list without items": "[]",
     "object without fields": "{}",
     "null": "null",
@@ -154,11 +156,11 @@ def hedged_replies(rows: Sequence[HedgeRow], *, executes: bool) -> Iterator[tupl
             if text and not (row.gold and row.gold.strip() == text.strip()):
                 yield name, row.inspected.row, {"generation": text}
     if not executes:
-        yield from _calls([row.inspected.row for row in rows])
+        yield from _call_replies([row.inspected.row for row in rows])
 
 
 def _are_letters(golds: Sequence[str]) -> bool:
-    return bool(golds) and all(_LETTER_ANSWER.fullmatch(_bare(gold)) for gold in golds)
+    return bool(golds) and all(_LETTER_ANSWER.fullmatch(_bare_answer(gold)) for gold in golds)
 
 
 def _of_all_answers(golds: Sequence[str]) -> dict[str, str]:
@@ -166,13 +168,13 @@ def _of_all_answers(golds: Sequence[str]) -> dict[str, str]:
     if len(set(golds)) < 2:
         return {}
     common = [text for text, _ in Counter(golds).most_common(_MOST_ANSWERS)]
-    bare = list(dict.fromkeys(_bare(text) for text in common))
+    bare = list(dict.fromkeys(_bare_answer(text) for text in common))
     gathered = {
         "all answers in lines": "\n".join(common),
         "all answers in a list": "Answer: " + ", ".join(bare),
         "all answers with or": " or ".join(bare),
-        "all answers in a box": _boxed(", ".join(bare)),
-        "all answers in a chain": _boxed("=".join(bare)),
+        "all answers in a box": _box_text(", ".join(bare)),
+        "all answers in a chain": _box_text("=".join(bare)),
         "all answers in bold": " ".join(f"**{text}**" for text in bare),
         "all answers as tags": f"<solution>{', '.join([' '.join(bare)[: _LONGEST // 8]] * 8)}</solution>",
         "all answers as JSON": json.dumps({"answer": bare}, ensure_ascii=False),
@@ -180,37 +182,37 @@ def _of_all_answers(golds: Sequence[str]) -> dict[str, str]:
     return {name: text[:_LONGEST] for name, text in gathered.items()}
 
 
-def _bare(reply: str) -> str:
+def _bare_answer(reply: str) -> str:
     """Return the answer in a right reply, without what marks it."""
     text = reply.strip().removeprefix("Answer:").strip()
     boxed = re.fullmatch(r"\$?\\boxed\{(.*)\}\$?", text, re.DOTALL)
     return boxed[1] if boxed else text
 
 
-def _options(item: InspectedRow) -> list[tuple[str, str]]:
+def _row_options(item: InspectedRow) -> list[tuple[str, str]]:
     return [(letter, str(item.row[letter])) for letter in ascii_uppercase if isinstance(item.row.get(letter), str)]
 
 
 def _listed_options(item: InspectedRow) -> str:
-    return "\n".join(f"{letter}) {text}" for letter, text in _options(item))
+    return "\n".join(f"{letter}) {text}" for letter, text in _row_options(item))
 
 
 def _options_in_a_sentence(item: InspectedRow) -> str:
-    texts = [text for _, text in _options(item)]
+    texts = [text for _, text in _row_options(item)]
     return f"The answer is {' or '.join(texts)}." if texts else ""
 
 
-def _question(item: InspectedRow) -> str:
+def _row_question(item: InspectedRow) -> str:
     return str(item.row.get("question") or item.row.get("problem") or "")
 
 
 def _question_in_a_box(item: InspectedRow) -> str:
-    question = _question(item)[-_LONGEST:]
-    return _boxed(question) if question else ""
+    question = _row_question(item)[-_LONGEST:]
+    return _box_text(question) if question else ""
 
 
 def _question_as_answer(item: InspectedRow) -> str:
-    question = " ".join(_question(item)[-_LONGEST:].split())
+    question = " ".join(_row_question(item)[-_LONGEST:].split())
     return f"Answer: {question}" if question else ""
 
 
@@ -223,7 +225,7 @@ def _form_of_the_prompt(item: InspectedRow) -> str:
 _VARIED: Mapping[str, Callable[[InspectedRow], str]] = {
     "options in a list": _listed_options,
     "options in a sentence": _options_in_a_sentence,
-    "question": _question,
+    "question": _row_question,
     "question in a box": _question_in_a_box,
     "question as the answer": _question_as_answer,
     "form of the prompt": _form_of_the_prompt,
@@ -234,7 +236,7 @@ OF_THE_QUESTION = frozenset(("question", "question in a box", "question as the a
 """Those that share words with the answer, as questions do: only whether they are right counts, not a share of it."""
 
 
-def _calls(rows: Sequence[Row]) -> Iterator[tuple[str, Row, Row]]:
+def _call_replies(rows: Sequence[Row]) -> Iterator[tuple[str, Row, Row]]:
     """Yield replies that call every function of the row at once, without arguments."""
     for row in rows:
         listed = row.get("function") or row.get("tools") or ()

@@ -81,13 +81,13 @@ def find_rows(
     notes: list[str] = []
     done = prepare(benchmark, data_dir=data_dir, splits=splits, options=fetch)
     for split in done.splits:
-        problems += _counted(benchmark, split)
-        notes += _told(split)
+        problems += _count_problems(benchmark, split)
+        notes += _notice_lines(split)
     notes += [f"split {split} is not checked: {why}" for split, why in done.missing.items()]
     path = load_rows(benchmark, "", data_dir)
-    config = _config(benchmark, path, settings)
+    config = _benchmark_config(benchmark, path, settings)
     files = {benchmark.split: path} | {split.split: split.path for split in done.splits}
-    prompts = _prompts(benchmark, config, notes)
+    prompts = _benchmark_prompts(benchmark, config, notes)
     return Rows(benchmark=benchmark, files=files, config=config, prompts=prompts, problems=problems, notes=notes)
 
 
@@ -99,13 +99,13 @@ def look_through(rows: Rows, most: int) -> list[InspectedRow]:
     chosen: list[InspectedRow] = []
     for split, path in rows.files.items():
         default = split == rows.benchmark.split
-        count, kept = _split(rows, split, path, most if default else 0)
+        count, kept = _read_split(rows, split, path, most if default else 0)
         if default:
             rows.count, chosen = count, kept
     return chosen
 
 
-def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[InspectedRow]]:
+def _read_split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[InspectedRow]]:
     """Read a split; return (number of rows, a sample of them drawn by algorithm R of Vitter 1985)."""
     draw = random.Random(rows.benchmark.name)  # noqa: S311 - repeatable on purpose, no secret
     seen: set[str] = set()
@@ -120,7 +120,7 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ins
             rows.problems.append(f"{split}: the id '{identity}' is used twice")
         seen.add(identity)
         try:
-            text = _shown(rows.prompts, row)
+            text = _last_text(rows.prompts, row)
         except MediaError as error:
             without.append(str(error))
             text = str(row.get("question", ""))
@@ -138,7 +138,7 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ins
     return count, kept
 
 
-def _shown(prompts: Prompts, row: Row) -> str:
+def _last_text(prompts: Prompts, row: Row) -> str:
     """Return the last text for the model. Raises DataError, also where the judge cannot be asked."""
     if prompts.judge is not None:
         prompts.judge.messages(shown_to_judges({**row, **ANSWERED}))
@@ -154,7 +154,7 @@ def _shown(prompts: Prompts, row: Row) -> str:
     return str(content)
 
 
-def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
+def _count_problems(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     made = split.provenance
     documented_rows = benchmark.items.get(split.split, made.rows)
     partial = any(source.partial for source in benchmark.sources if source.split == split.split)
@@ -167,7 +167,7 @@ def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     return problems
 
 
-def _told(split: PreparedSplit) -> list[str]:
+def _notice_lines(split: PreparedSplit) -> list[str]:
     made = split.provenance
     several = made.rows + sum(made.dropped.values()) > made.source_rows
     if several:
@@ -177,7 +177,7 @@ def _told(split: PreparedSplit) -> list[str]:
     return [*expanded, *(f"{split.split}: {text}" for text in split.notices)]
 
 
-def _config(benchmark: Benchmark, path: Path, settings: Mapping[str, Text]) -> GenerationConfig:
+def _benchmark_config(benchmark: Benchmark, path: Path, settings: Mapping[str, Text]) -> GenerationConfig:
     """Return the settings with which `ns eval` would run the benchmark once."""
     run = BenchmarkRun(name=benchmark.name, benchmark=benchmark, samples=0, split=benchmark.split, input_file=path)
     (planned,) = benchmark_units(
@@ -186,7 +186,7 @@ def _config(benchmark: Benchmark, path: Path, settings: Mapping[str, Text]) -> G
     return planned.unit.config
 
 
-def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -> Prompts:
+def _benchmark_prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -> Prompts:
     with closing(RunBuilder(os.environ)) as builder:
         judge = None
         if benchmark.judge is not None:

@@ -84,10 +84,10 @@ def check_live_sources(
         ),
     )
     for benchmark, split in waiting:
-        check = _counted(benchmark, split)
+        check = _count_source(benchmark, split)
         if split.split == benchmark.split:
             check = _with_grades(check, next(graded))
-        write_json(_file(benchmark, split), check)
+        write_json(_split_file(benchmark, split), check)
         yield check
 
 
@@ -96,17 +96,17 @@ def needs_check(benchmark: Benchmark, split: PreparedSplit) -> bool:
     if not any(origin.get("from") in _NETWORK for origin in split.provenance.sources):
         return False
     try:
-        check = msgspec.json.decode(_file(benchmark, split).read_bytes(), type=SourceCheck)
+        check = msgspec.json.decode(_split_file(benchmark, split).read_bytes(), type=SourceCheck)
     except (OSError, msgspec.DecodeError):
         return True
     return check.sha256 != split.provenance.sha256
 
 
-def _file(benchmark: Benchmark, split: PreparedSplit) -> Path:
+def _split_file(benchmark: Benchmark, split: PreparedSplit) -> Path:
     return check_file(split.path, benchmark.name, shared=bool(benchmark.data))
 
 
-def _counted(benchmark: Benchmark, split: PreparedSplit) -> SourceCheck:
+def _count_source(benchmark: Benchmark, split: PreparedSplit) -> SourceCheck:
     made = split.provenance
     expected = None if made.options else benchmark.items.get(split.split)
     differences = []

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from newskills.base.errors import BadRequestError
 from newskills.base.judgement import (
-    PANEL,
-    SPLIT,
+    PANEL_FIELD,
+    SPLIT_FIELD,
     parse_confidence,
     parse_judgement,
     parse_verdict,
@@ -130,7 +130,7 @@ class PanelJudgeSolver:
         )
         sums = {key: sum(attempt.fields.get(key) or 0 for attempt in attempts.values()) for key in counts}
         model = ", ".join(names.values())
-        return {**fields, **texts, **sums, f"{PREFIX}model": model, PANEL: panel, SPLIT: is_split}
+        return {**fields, **texts, **sums, f"{PREFIX}model": model, PANEL_FIELD: panel, SPLIT_FIELD: is_split}
 
 
 class _Form(Struct, frozen=True):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.lm_eval.chats import has_chat, messages_of, rendered
+from newskills.base.lm_eval.chats import has_chat, messages_of, render_context
 from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.models.tokenizer import HFTokenizer
@@ -157,7 +157,7 @@ class HarnessSolver:
                 return tokenizer.render(messages)
             return tokenizer.render(messages[:-1]) + str(messages[-1].content)
 
-        return rendered(context, render)
+        return render_context(context, render)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Ask all requests of the document. Raises what the model raises."""

@@ -26,7 +26,7 @@ from newskills.base.pool.loop import PoolOptions
 from newskills.base.pool.workers import WorkerPool
 from newskills.base.ray_data import ray_tasks
 from newskills.base.records import Failure, Row
-from newskills.base.store import atomic_write, locked, write_rows
+from newskills.base.store import atomic_write, hold_lock, write_rows
 from newskills.train.data.card import Card, steps_of, write_card
 from newskills.train.data.chain import active
 from newskills.train.data.chunks import ChunkCounts, ChunkWorker, records
@@ -103,7 +103,7 @@ def build(request: BuildRequest, progress: Progress) -> Card:
         raise ConfigError(
             f"{output} is both an input and the output.", hint="Write to another file, or name inputs."
         )
-    with locked(work / "lock", str(output)):
+    with hold_lock(work / "lock", str(output)):
         _clear(work)
         try:
             job = make_job(request, work)

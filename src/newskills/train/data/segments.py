@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from newskills.base.errors import storage_error
-from newskills.base.replacing import replacement
+from newskills.base.replacing import replacing_file
 
 
 def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
@@ -22,7 +22,7 @@ def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
     head = struct.Struct(f"<{len(buckets) + 1}Q")
     offsets = list(accumulate(sizes, initial=head.size))
     try:
-        with replacement(path, durable=False) as file:
+        with replacing_file(path, durable=False) as file:
             file.write(head.pack(*offsets))
             for pieces in buckets:
                 file.writelines(pieces)

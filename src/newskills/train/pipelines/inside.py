@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from newskills.base.replacing import replacement
+from newskills.base.replacing import replacing_file
 from newskills.train.pipelines.formats import FormatError, examine, rows_of, verl_row
 
 AGAIN = 75
@@ -98,7 +98,7 @@ def to_verl(source: Path, target: Path, prompt: Path) -> int:
 
     template = prompt.read_text(encoding="utf-8")
     count = 0
-    with replacement(target) as file:
+    with replacing_file(target) as file:
         for _, row in rows_of(source):
             line = json.dumps(verl_row(row, count, template, SOURCE), ensure_ascii=False)
             file.write(f"{line}\n".encode())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Raised whenever a column changes its name, type, unit or meaning, or is removed; new columns leave it."""
 VERSION_KEY = b"newskills.schema_version"
-EXTRA = "Run: pip install 'newskills[analysis]'."
+EXTRA_HINT = "Run: pip install 'newskills[analysis]'."
 
 
 def import_pyarrow() -> Any:
@@ -24,7 +24,7 @@ def import_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise ConfigError("Tables of results need pyarrow, which is not installed.", hint=EXTRA) from error
+        raise ConfigError("Tables of results need pyarrow, which is not installed.", hint=EXTRA_HINT) from error
     return pyarrow
 
 
@@ -33,7 +33,7 @@ def import_duckdb() -> Any:
     try:
         import duckdb
     except ImportError as error:
-        raise ConfigError("SQL over results needs duckdb, which is not installed.", hint=EXTRA) from error
+        raise ConfigError("SQL over results needs duckdb, which is not installed.", hint=EXTRA_HINT) from error
     return duckdb
 
 
@@ -66,7 +66,8 @@ def batch_of(schema: pyarrow.Schema, columns: Sequence[Column], values: Sequence
     """Return a batch of the schema. A value that its type cannot hold is missing."""
     pa = import_pyarrow()
     arrays = [
-        _array(pa, own, field.type, column) for own, field, column in zip(values, schema, columns, strict=True)
+        _arrow_array(pa, own, field.type, column)
+        for own, field, column in zip(values, schema, columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -80,29 +81,29 @@ def table_of(columns: Sequence[Column], rows: Iterable[Sequence[Any]], notes: Se
     return pa.Table.from_batches([batch_of(schema, columns, values)], schema=schema)
 
 
-def _array(pa: Any, values: list[Any], kind: Any, column: Column) -> Any:
+def _arrow_array(pa: Any, values: list[Any], kind: Any, column: Column) -> Any:
     if column.kind == "word":
-        return _words(pa, values)
+        return _dictionary_array(pa, values)
     try:
         return pa.array(values, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, UnicodeEncodeError):
-        return pa.array([_fitting(value, column.kind) for value in values], kind)
+        return pa.array([_fit_value(value, column.kind) for value in values], kind)
 
 
-def _words(pa: Any, values: list[Any]) -> Any:
+def _dictionary_array(pa: Any, values: list[Any]) -> Any:
     """Return a dictionary array; each different text is looked at once."""
     numbers: dict[Any, int] = {}
     try:
         indices = [None if value is None else numbers.setdefault(value, len(numbers)) for value in values]
     except TypeError:  # a list, where a text belongs
-        return _words(pa, [text_or_none(value) for value in values])
+        return _dictionary_array(pa, [text_or_none(value) for value in values])
     words = [_whole_text(str(word)) for word in numbers]
     if len(set(words)) < len(words):
-        return _words(pa, [None if value is None else _whole_text(str(value)) for value in values])
+        return _dictionary_array(pa, [None if value is None else _whole_text(str(value)) for value in values])
     return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(words, pa.string()))
 
 
-def _fitting(value: Any, kind: Kind) -> Any:
+def _fit_value(value: Any, kind: Kind) -> Any:
     if kind == "text":
         text = text_or_none(value)
         if text is None:

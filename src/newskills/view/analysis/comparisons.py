@@ -83,10 +83,10 @@ def comparisons(
     shown = {compared.name: run.id for compared, run in zip(comparison.runs, runs, strict=True)}
     notes = [*results.notes, *comparison.notes]
     notes += [f"{benchmark} is not compared: {why}" for benchmark, why in comparison.left_out.items()]
-    return table_of(COMPARISON_COLUMNS, [_row(item, shown) for item in comparison.benchmarks], notes)
+    return table_of(COMPARISON_COLUMNS, [_comparison_row(item, shown) for item in comparison.benchmarks], notes)
 
 
-def _row(item: BenchmarkComparison, shown: dict[str, str]) -> list[Any]:
+def _comparison_row(item: BenchmarkComparison, shown: dict[str, str]) -> list[Any]:
     row = {
         "baseline": shown[item.before.run],
         "run": shown[item.after.run],

@@ -24,11 +24,11 @@ class ResultTable(NamedTuple):
     meaning: str
 
 
-def _samples(results: ResultFolders, columns: Sequence[Column], notes: list[str]) -> Any:
+def _read_samples(results: ResultFolders, columns: Sequence[Column], notes: list[str]) -> Any:
     return samples_in(results, [SAMPLE_COLUMNS[column.name] for column in columns], None, notes)
 
 
-TABLES: Mapping[str, ResultTable] = {
+RESULT_TABLES: Mapping[str, ResultTable] = {
     "runs": ResultTable(
         RUN_COLUMNS, lambda results, columns, notes: runs_in(results), "one row for each benchmark of a run"
     ),
@@ -37,7 +37,7 @@ TABLES: Mapping[str, ResultTable] = {
         lambda results, columns, notes: scores_in(results),
         "one row for each benchmark of a run, subset, mode and score",
     ),
-    "samples": ResultTable(tuple(SAMPLE_COLUMNS.values()), _samples, "one row for each sample"),
+    "samples": ResultTable(tuple(SAMPLE_COLUMNS.values()), _read_samples, "one row for each sample"),
     "messages": ResultTable(
         MESSAGE_COLUMNS,
         lambda results, columns, notes: messages_in(results, notes),
@@ -63,23 +63,23 @@ def write_database(
             if is_empty:
                 incoming = schema_of(chosen).empty_table()
             else:
-                incoming = TABLES[name].read(results, chosen, notes)
+                incoming = RESULT_TABLES[name].read(results, chosen, notes)
             connection.register("incoming", incoming)
             names = ", ".join(f'"{column.name}"' for column in chosen)
             connection.execute(f"CREATE TABLE {name} AS SELECT {names} FROM incoming")  # noqa: S608 - names are ours
             connection.unregister("incoming")
-            _document(connection, name, chosen)
+            _comment_columns(connection, name, chosen)
     finally:
         connection.close()
 
 
-def _document(connection: Any, name: str, columns: Sequence[Column]) -> None:
-    meaning = f"{TABLES[name].meaning}; schema {SCHEMA_VERSION} of newskills.analysis"
-    connection.execute(f"COMMENT ON TABLE {name} IS {_literal(meaning)}")
+def _comment_columns(connection: Any, name: str, columns: Sequence[Column]) -> None:
+    meaning = f"{RESULT_TABLES[name].meaning}; schema {SCHEMA_VERSION} of newskills.analysis"
+    connection.execute(f"COMMENT ON TABLE {name} IS {_sql_literal(meaning)}")
     for column in columns:
         text = f"{column.meaning} ({column.unit})" if column.unit else column.meaning
-        connection.execute(f'COMMENT ON COLUMN {name}."{column.name}" IS {_literal(text)}')
+        connection.execute(f'COMMENT ON COLUMN {name}."{column.name}" IS {_sql_literal(text)}')
 
 
-def _literal(text: str) -> str:
+def _sql_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

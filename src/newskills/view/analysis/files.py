@@ -11,12 +11,12 @@ from typing import Any, Literal, get_args
 
 from newskills.base.errors import storage_error
 from newskills.view.analysis.arrow import batches_of, import_duckdb, import_pyarrow
-from newskills.view.analysis.database import TABLES, write_database
+from newskills.view.analysis.database import RESULT_TABLES, write_database
 from newskills.view.analysis.folders import FolderPath, find_results
 from newskills.view.analysis.shown import as_csv
 
 TableFormat = Literal["parquet", "csv", "duckdb"]
-FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
+TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 DATABASE_FILE = "results.duckdb"
 _ROW_GROUP = 32_768
 """Rows that are held until they are written: their texts may be long."""
@@ -26,7 +26,7 @@ def file_names(form: TableFormat) -> list[str]:
     """Return the names of the files that an export writes."""
     if form == "duckdb":
         return [DATABASE_FILE]
-    return [f"{name}.{form}" for name in TABLES]
+    return [f"{name}.{form}" for name in RESULT_TABLES]
 
 
 def write_tables(
@@ -51,19 +51,19 @@ def write_tables(
     except OSError as error:
         raise storage_error(error, folder) from error
     if form == "duckdb":
-        columns = {name: table.columns for name, table in TABLES.items()}
-        return [_whole(folder / DATABASE_FILE, lambda path: write_database(path, results, columns, notes))]
+        columns = {name: table.columns for name, table in RESULT_TABLES.items()}
+        return [_write_whole(folder / DATABASE_FILE, lambda path: write_database(path, results, columns, notes))]
     write = _write_parquet if form == "parquet" else _write_csv
     written = []
-    for name, table in TABLES.items():
+    for name, table in RESULT_TABLES.items():
         reader = table.read(results, table.columns, notes)
         if name == "runs" and runs_without:
             reader = reader.drop_columns(list(runs_without))
-        written.append(_whole(folder / f"{name}.{form}", partial(write, reader)))
+        written.append(_write_whole(folder / f"{name}.{form}", partial(write, reader)))
     return written
 
 
-def _whole(path: Path, write: Callable[[Path], None]) -> Path:
+def _write_whole(path: Path, write: Callable[[Path], None]) -> Path:
     """Write beside the place, and move it there. Raises StorageError."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:

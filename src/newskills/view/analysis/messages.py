@@ -10,7 +10,7 @@ from newskills.view.analysis.arrow import batch_of, import_pyarrow, schema_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
 from newskills.view.analysis.reading import LONG_BATCH, SampleReading, read_batches
 from newskills.view.filters.columns import SAMPLE_COLUMNS, Column, SampleFacts, text_or_none
-from newskills.view.filters.matching import fields_of_filter, predicate, sample_filter
+from newskills.view.filters.matching import fields_of_filter, filter_predicate, sample_filter
 from newskills.view.records import turns_of
 
 if TYPE_CHECKING:
@@ -51,19 +51,19 @@ def messages_in(results: ResultFolders, notes: list[str], where: str | None = No
         columns_of_filter = results.filter_columns()
         tree = sample_filter(where, columns_of_filter)
         fields |= fields_of_filter(tree, columns_of_filter)
-        fits = predicate(tree, columns_of_filter)
+        fits = filter_predicate(tree, columns_of_filter)
     schema = schema_of(MESSAGE_COLUMNS)
     reading = SampleReading(frozenset(fields), fits, LONG_BATCH)
 
     def batches() -> Iterator[Any]:
         for samples in read_batches(results, reading, notes):
-            rows = [row for sample in samples for row in _rows(sample)]
+            rows = [row for sample in samples for row in _message_rows(sample)]
             yield batch_of(schema, MESSAGE_COLUMNS, [list(column) for column in zip(*rows, strict=True)])
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def _rows(sample: SampleFacts) -> Iterator[tuple[Any, ...]]:
+def _message_rows(sample: SampleFacts) -> Iterator[tuple[Any, ...]]:
     turns, is_recorded = turns_of(sample.row)
     identity = text_or_none(sample.row.get("id"))
     for number, turn in enumerate(turns):

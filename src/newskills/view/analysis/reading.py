@@ -21,7 +21,7 @@ from newskills.view.discovery import BenchmarkFiles, Run
 from newskills.view.filters.columns import UNGRADED, SampleFacts
 from newskills.view.filters.matching import OUTCOMES, SamplePredicate
 
-BATCH = 8_192
+BATCH_ROWS = 8_192
 """Samples in memory at a time, unless their texts are long."""
 LONG_BATCH = 512
 
@@ -31,17 +31,17 @@ class SampleReading(NamedTuple):
 
     fields: frozenset[str]
     fits: SamplePredicate | None = None
-    batch: int = BATCH
+    batch: int = BATCH_ROWS
 
 
 def read_batches(results: ResultFolders, reading: SampleReading, notes: list[str]) -> Iterator[list[SampleFacts]]:
     """Yield the samples of all finished files in batches; `notes` gets what was left out."""
-    samples = _all(results, reading, notes)
+    samples = _all_samples(results, reading, notes)
     while batch := list(islice(samples, reading.batch)):
         yield batch
 
 
-def _all(results: ResultFolders, reading: SampleReading, notes: list[str]) -> Iterator[SampleFacts]:
+def _all_samples(results: ResultFolders, reading: SampleReading, notes: list[str]) -> Iterator[SampleFacts]:
     for run, benchmark in results.benchmarks():
         samples = _of_benchmark(run, benchmark, reading, notes)
         yield from samples if reading.fits is None else filter(reading.fits, samples)
@@ -71,16 +71,16 @@ def _of_benchmark(
         return
     for file in files:
         records = BenchmarkRecords(benchmark=benchmark.name, folder=benchmark.folder, files=(file.path,))
-        rows = _judged(records, name, metric, reading.fields)
+        rows = _judged_rows(records, name, metric, reading.fields)
         if metric is None:
-            yield from _unjudged(rows, run, benchmark, file.seed)
+            yield from _unjudged_samples(rows, run, benchmark, file.seed)
         else:
-            yield from _scored(rows, run, benchmark, file.seed, metric)
+            yield from _scored_samples(rows, run, benchmark, file.seed, metric)
         if unread := records.damaged + records.too_long:
             notes.append(f"{where}: {counted(unread, 'line')} of {file.path.name} cannot be read.")
 
 
-def _judged(
+def _judged_rows(
     records: BenchmarkRecords, name: str, metric: ScoreMetric | None, wanted: frozenset[str]
 ) -> Iterator[Row]:
     """Return the rows of the one file of `records`, those whose verdict is a judge's text with what it says."""
@@ -97,7 +97,7 @@ def _judged(
     return (row for (row,) in grade_problems(([row] for row in rows), how))
 
 
-def _scored(
+def _scored_samples(
     rows: Iterable[Row], run: Run, benchmark: BenchmarkFiles, seed: int | None, metric: ScoreMetric
 ) -> Iterator[SampleFacts]:
     """Yield the samples with outcome, cause and score as `ns samples` and `ns compare` have them."""
@@ -115,7 +115,9 @@ def _scored(
         yield SampleFacts(run.id, name, seed, outcome, cause, None if score is None else float(score), row)
 
 
-def _unjudged(rows: Iterable[Row], run: Run, benchmark: BenchmarkFiles, seed: int | None) -> Iterator[SampleFacts]:
+def _unjudged_samples(
+    rows: Iterable[Row], run: Run, benchmark: BenchmarkFiles, seed: int | None
+) -> Iterator[SampleFacts]:
     """Yield samples of which no metric knows a score; the record may still name an outcome."""
     for row in rows:
         outcome = row.get("outcome")

@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.view.analysis.arrow import table_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import described, metrics_of, state_of, table
+from newskills.view.files import metrics_of, read_description, state_of, table_or_empty
 from newskills.view.filters.columns import Column, number_or_none, text_or_none, whole_or_none
 
 if TYPE_CHECKING:
@@ -58,16 +58,16 @@ def runs(paths: FolderPath | Sequence[FolderPath]) -> pyarrow.Table:
 
 
 def runs_in(results: ResultFolders) -> pyarrow.Table:
-    rows = [_row(results, run, benchmark) for run, benchmark in results.benchmarks()]
+    rows = [_run_row(results, run, benchmark) for run, benchmark in results.benchmarks()]
     return table_of(RUN_COLUMNS, [[row.get(column.name) for column in RUN_COLUMNS] for row in rows], results.notes)
 
 
-def _row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[str, Any]:
+def _run_row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[str, Any]:
     states = [state_of(results.folders, file) for file in benchmark.files]
-    facts = described(results.folders, benchmark)
-    origin = table(facts.get("imported"))
-    settings = table(states[0].get("settings")) if states else {}
-    versions = table(metrics_of(results.folders, benchmark)[1].get("versions"))
+    facts = read_description(results.folders, benchmark)
+    origin = table_or_empty(facts.get("imported"))
+    settings = table_or_empty(states[0].get("settings")) if states else {}
+    versions = table_or_empty(metrics_of(results.folders, benchmark)[1].get("versions"))
     prompt, _, prompt_hash = str(settings.get("prompt") or "").rpartition(" ")
     statuses = [str(state["status"]) for state in states if state.get("status")]
     return {
@@ -78,7 +78,7 @@ def _row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[st
         "model": text_or_none(settings.get("server.model") or origin.get("model")),
         "status": next((status for status in statuses if status != "done"), statuses[0] if statuses else None),
         "files": len(benchmark.files),
-        "rows": _sum(states, "rows"),
+        "rows": _sum_or_none(states, "rows"),
         "newskills": text_or_none(facts.get("newskills") or versions.get("newskills")),
         "prompt": text_or_none(facts.get("prompt")) or prompt or None,
         "prompt_hash": text_or_none(facts.get("prompt_hash")) or prompt_hash or None,
@@ -86,34 +86,34 @@ def _row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dict[st
         "grader": text_or_none(facts.get("grader") or (states[0].get("grader") if states else None)) or None,
         "metric": text_or_none(facts.get("metric")),
         "split": text_or_none(facts.get("split")),
-        "data_sha256": text_or_none(table(facts.get("data")).get("sha256")),
+        "data_sha256": text_or_none(table_or_empty(facts.get("data")).get("sha256")),
         "temperature": number_or_none(settings.get("inference.temperature")),
         "top_p": number_or_none(settings.get("inference.top_p")),
         "max_tokens": whole_or_none(settings.get("inference.tokens_to_generate")),
-        "input_tokens": _sum(states, "input_tokens"),
-        "output_tokens": _sum(states, "output_tokens"),
-        "cost": _cost(states),
-        "started": _time(states, "started", min),
-        "ended": _time(states, "ended", max),
+        "input_tokens": _sum_or_none(states, "input_tokens"),
+        "output_tokens": _sum_or_none(states, "output_tokens"),
+        "cost": _total_cost(states),
+        "started": _state_time(states, "started", min),
+        "ended": _state_time(states, "ended", max),
         "settings": msgspec.json.encode(settings, order="sorted").decode() if settings else None,
     }
 
 
-def _sum(states: Sequence[Row], name: str) -> int | None:
+def _sum_or_none(states: Sequence[Row], name: str) -> int | None:
     values = [value for state in states if (value := whole_or_none(state.get(name))) is not None]
     if values:
         return whole_or_none(sum(values))
     return None
 
 
-def _cost(states: Sequence[Row]) -> float | None:
+def _total_cost(states: Sequence[Row]) -> float | None:
     values = [value for state in states if (value := number_or_none(state.get("cost"))) is not None]
     if values:
         return sum(values)
     return None
 
 
-def _time(states: Sequence[Row], name: str, choose: Any) -> datetime | None:
+def _state_time(states: Sequence[Row], name: str, choose: Any) -> datetime | None:
     values = [value for state in states if (value := number_or_none(state.get(name)))]
     try:
         if values:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from newskills.base.errors import UnknownNameError
 from newskills.view.analysis.arrow import batch_of, import_pyarrow, schema_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
-from newskills.view.analysis.reading import BATCH, LONG_BATCH, SampleReading, read_batches
+from newskills.view.analysis.reading import BATCH_ROWS, LONG_BATCH, SampleReading, read_batches
 from newskills.view.filters.columns import SAMPLE_COLUMNS, SampleColumn
-from newskills.view.filters.matching import fields_of_filter, predicate, sample_filter
+from newskills.view.filters.matching import fields_of_filter, filter_predicate, sample_filter
 
 if TYPE_CHECKING:
     import pyarrow
@@ -78,10 +78,10 @@ def samples_in(
         columns_of_filter = results.filter_columns()
         tree = sample_filter(where, columns_of_filter)
         fields |= fields_of_filter(tree, columns_of_filter)
-        fits = predicate(tree, columns_of_filter)
+        fits = filter_predicate(tree, columns_of_filter)
     schema = schema_of(columns)
     is_long = any(column.long for column in columns)
-    reading = SampleReading(frozenset(fields), fits, LONG_BATCH if is_long else BATCH)
+    reading = SampleReading(frozenset(fields), fits, LONG_BATCH if is_long else BATCH_ROWS)
 
     def batches() -> Iterator[Any]:
         for facts in read_batches(results, reading, notes):

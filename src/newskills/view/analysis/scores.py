@@ -16,7 +16,7 @@ from newskills.view.analysis.arrow import table_of
 from newskills.view.analysis.folders import FolderPath, ResultFolders, find_results
 from newskills.view.comparison.records import metric_finder, read_facts
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import read_json, table
+from newskills.view.files import read_json, table_or_empty
 from newskills.view.filters.columns import Column, number_or_none, text_or_none, whole_or_none
 
 if TYPE_CHECKING:
@@ -50,30 +50,30 @@ def scores(paths: FolderPath | Sequence[FolderPath]) -> pyarrow.Table:
 
 def scores_in(results: ResultFolders) -> pyarrow.Table:
     notes = list(results.notes)
-    rows = [row for run, benchmark in results.benchmarks() for row in _rows(results, run, benchmark, notes)]
+    rows = [row for run, benchmark in results.benchmarks() for row in _score_rows(results, run, benchmark, notes)]
     values = [[row.get(column.name) for column in SCORE_COLUMNS] for row in rows]
     return table_of(SCORE_COLUMNS, values, notes)
 
 
-def _rows(results: ResultFolders, run: Run, benchmark: BenchmarkFiles, notes: list[str]) -> Iterator[Row]:
-    tables = _kept(results, benchmark)
+def _score_rows(results: ResultFolders, run: Run, benchmark: BenchmarkFiles, notes: list[str]) -> Iterator[Row]:
+    tables = _kept_reports(results, benchmark)
     if tables is None:
-        tables = _counted(run, benchmark, notes)
+        tables = _count_reports(run, benchmark, notes)
     for name, report in tables.items():
-        for mode, numbers in table(report.get("numbers")).items():
-            for score, number in table(numbers).items():
+        for mode, numbers in table_or_empty(report.get("numbers")).items():
+            for score, number in table_or_empty(numbers).items():
                 yield {
                     "run": run.id,
                     "benchmark": benchmark.name,
                     "subset": name.removeprefix(f"{benchmark.name}-") if name != benchmark.name else None,
                     "mode": mode,
                     "score": score,
-                    **_number(table(number)),
+                    **_number_row(table_or_empty(number)),
                     "withheld": bool(report.get("withheld")),
                 }
 
 
-def _number(number: Row) -> Row:
+def _number_row(number: Row) -> Row:
     return {
         "value": number_or_none(number.get("value")),
         "low": number_or_none(number.get("low")),
@@ -84,7 +84,7 @@ def _number(number: Row) -> Row:
     }
 
 
-def _kept(results: ResultFolders, benchmark: BenchmarkFiles) -> dict[str, Row] | None:
+def _kept_reports(results: ResultFolders, benchmark: BenchmarkFiles) -> dict[str, Row] | None:
     """Return name → report of the file beside the records; None where there is none, or records are newer."""
     path = benchmark.folder / EXTENDED_FILE
     try:
@@ -93,13 +93,13 @@ def _kept(results: ResultFolders, benchmark: BenchmarkFiles) -> dict[str, Row] |
         return None
     if not (benchmark.folder / METRICS_FILE).exists() or any(file.changed > changed for file in benchmark.files):
         return None
-    reports = {name: table(report) for name, report in read_json(results.folders, path).items()}
+    reports = {name: table_or_empty(report) for name, report in read_json(results.folders, path).items()}
     if benchmark.name in reports:
         return reports
     return None
 
 
-def _counted(run: Run, benchmark: BenchmarkFiles, notes: list[str]) -> dict[str, Row]:
+def _count_reports(run: Run, benchmark: BenchmarkFiles, notes: list[str]) -> dict[str, Row]:
     """Count the scores from the records, and return them as the file would have them."""
     files = [file.path for file in benchmark.files if not file.unfinished]
     if not files:

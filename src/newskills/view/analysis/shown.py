@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST_CELL = 200
 """Characters of a text in a table; --json and --csv have all of it."""
-NULL = "NULL"
+NULL_TEXT = "NULL"
 
 
 def as_table(reader: pyarrow.RecordBatchReader, most: int) -> Iterator[str]:
@@ -30,8 +30,8 @@ def as_table(reader: pyarrow.RecordBatchReader, most: int) -> Iterator[str]:
         if len(rows) == most:
             has_more = True
             break
-        rows.append([_cell(value) for value in row])
-    yield from table_lines(rows, [_cell(name) for name in reader.schema.names], WIDTH)
+        rows.append([_cell_text(value) for value in row])
+    yield from table_lines(rows, [_cell_text(name) for name in reader.schema.names], WIDTH)
     yield f"the first {counted(most, 'row')}; --rows N shows more" if has_more else counted(len(rows), "row")
 
 
@@ -46,7 +46,7 @@ def as_csv(reader: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[bytes]
     """Yield the lines of a CSV file (RFC 4180) with a head; what is missing is empty, what is nested is JSON."""
     yield _csv_line(reader.schema.names)
     for row in python_rows(reader):
-        yield _csv_line(["" if value is None else _plain(value) for value in row])
+        yield _csv_line(["" if value is None else _plain_json(value) for value in row])
 
 
 def _csv_line(cells: Sequence[str]) -> bytes:
@@ -55,17 +55,17 @@ def _csv_line(cells: Sequence[str]) -> bytes:
     return line.getvalue().encode("utf-8", "replace")
 
 
-def _cell(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None:
-        text = NULL
+        text = NULL_TEXT
     else:
-        text = f"{value:.6g}" if isinstance(value, float) else _plain(value)
+        text = f"{value:.6g}" if isinstance(value, float) else _plain_json(value)
     if len(text) > LONGEST_CELL:
         text = f"{text[:LONGEST_CELL]}…"
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _plain(value: Any) -> str:
+def _plain_json(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     plain = json_value(value)

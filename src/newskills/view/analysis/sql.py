@@ -23,8 +23,8 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, UserError, suggest
 from newskills.view.analysis.arrow import import_duckdb, import_pyarrow
-from newskills.view.analysis.columns_of_query import needed
-from newskills.view.analysis.database import TABLES, write_database
+from newskills.view.analysis.columns_of_query import needed_columns
+from newskills.view.analysis.database import RESULT_TABLES, write_database
 from newskills.view.analysis.folders import FolderPath, find_results
 from newskills.view.analysis.query_process import DATABASE, SPILL, QueryFault, QueryOrder
 
@@ -35,7 +35,7 @@ _TABLE = re.compile(r"Table with name (\S+) does not exist")
 _COLUMN = re.compile(
     r'(?:Referenced column|[Cc]olumn) "([^"]+)"(?: was)? not found|does not have a column named "([^"]+)"'
 )
-_CHILD = """
+_CHILD_PROGRAM = """
 import sys
 from pathlib import Path
 
@@ -46,9 +46,9 @@ sys.exit(main(Path(sys.argv[1])))
 """
 _DESCRIBES = re.compile(r"\s*(?:describe|desc|show)\b", re.IGNORECASE)
 """A query about the tables themselves, for which no record is read."""
-LONGEST = 100_000
+MAX_SQL_CHARS = 100_000
 """Characters of a query."""
-_GRACE = 5.0
+_GRACE_SECONDS = 5.0
 
 
 class QueryOptions(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ def query_reader(
         (folder / SPILL).mkdir()
         parsing = duckdb.connect(":memory:")
         try:
-            columns = needed(parsing, sql)
+            columns = needed_columns(parsing, sql)
         finally:
             parsing.close()
         write_database(folder / DATABASE, results, columns, notes, is_empty=bool(_DESCRIBES.match(sql)))
@@ -110,8 +110,8 @@ def query_reader(
 
 def check_statement(duckdb: Any, sql: str) -> None:
     """Raise DataError for what is not one SELECT."""
-    if len(sql) > LONGEST:
-        raise DataError(f"A query may have {LONGEST:,} characters; this one has {len(sql):,}.")
+    if len(sql) > MAX_SQL_CHARS:
+        raise DataError(f"A query may have {MAX_SQL_CHARS:,} characters; this one has {len(sql):,}.")
     if not sql.isascii() and sql != sql.encode("utf-8", "replace").decode():
         raise DataError("The query has a character that UTF-8 cannot hold.")
     try:
@@ -123,11 +123,11 @@ def check_statement(duckdb: Any, sql: str) -> None:
     kind = statements[0].type.name
     if kind not in ("SELECT", "EXPLAIN"):
         raise DataError(
-            f"A query only reads: it begins with SELECT, FROM, WITH or DESCRIBE, and this is {_kind(sql)}."
+            f"A query only reads: it begins with SELECT, FROM, WITH or DESCRIBE, and this is {_statement_kind(sql)}."
         )
 
 
-def _kind(sql: str) -> str:
+def _statement_kind(sql: str) -> str:
     """Return the first word of a statement, in capitals."""
     words = re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL).split()
     if words:
@@ -144,7 +144,7 @@ class _Query:
         order = QueryOrder(sql=sql, memory=options.memory_limit, threads=threads, most=options.most)
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed at exit
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _CHILD, str(folder), *sys.path],
+            [sys.executable, "-P", "-c", _CHILD_PROGRAM, str(folder), *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
@@ -199,7 +199,7 @@ class _Query:
             raise self._error()
 
     def _error(self) -> UserError:
-        code = self.process.wait(_GRACE)
+        code = self.process.wait(_GRACE_SECONDS)
         if self.is_late:
             return DataError(
                 f"The query took more than {self.options.time_limit:g} seconds and was stopped.",
@@ -218,11 +218,11 @@ def _query_error(fault: QueryFault, sql: str, memory: int = 0) -> UserError:
     """Return the error in one sentence, with names that were perhaps meant."""
     first = " ".join(fault.message.partition("\n\nLINE ")[0].split("\n")[0].split())
     if match := _TABLE.search(first):
-        return DataError(f"There is no table '{match[1]}'{suggest(match[1], TABLES)}")
+        return DataError(f"There is no table '{match[1]}'{suggest(match[1], RESULT_TABLES)}")
     if match := _COLUMN.search(first):
         name = (match[1] or match[2]).rpartition(".")[2]
         words = {word.casefold() for word in re.findall(r"\w+", sql)}
-        tables = [table for key, table in TABLES.items() if key in words] or TABLES.values()
+        tables = [table for key, table in RESULT_TABLES.items() if key in words] or RESULT_TABLES.values()
         names = [column.name for table in tables for column in table.columns]
         return DataError(f"There is no column '{name}'{suggest(name, names)}")
     if "OutOfMemory" in fault.kind or fault.kind in ("MemoryError", "ArrowMemoryError") or "bad_alloc" in first:

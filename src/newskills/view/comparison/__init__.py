@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs beside each other: is one better, in what do they differ, and what is each difference worth."""
 
-from newskills.view.comparison.ingredients import Difference, differences
+from newskills.view.comparison.ingredients import Difference, run_differences
 from newskills.view.comparison.paired_runs import (
     BenchmarkComparison,
     CompareOptions,
@@ -19,5 +19,5 @@ __all__ = [
     "Flip",
     "Side",
     "compare",
-    "differences",
+    "run_differences",
 ]

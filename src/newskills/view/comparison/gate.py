@@ -45,11 +45,11 @@ def check(conditions: Sequence[Condition], comparison: Comparison) -> None:
                 f"--fail_if worse cannot be judged, since benchmarks are not compared. {reasons}",
                 hint="Name those that count with --benchmarks.",
             )
-    if broken := list(dict.fromkeys(_broken(conditions, comparison))):
+    if broken := list(dict.fromkeys(_broken_conditions(conditions, comparison))):
         raise GateError(f"--fail_if: {'; '.join(broken)}.")
 
 
-def _broken(conditions: Sequence[Condition], comparison: Comparison) -> Iterator[str]:
+def _broken_conditions(conditions: Sequence[Condition], comparison: Comparison) -> Iterator[str]:
     for condition in conditions:
         for item in comparison.benchmarks:
             if not condition.benchmark and item.verdict == "worse":

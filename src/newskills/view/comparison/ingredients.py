@@ -50,23 +50,28 @@ def must_agree(names: str) -> tuple[Kind, ...]:
     return tuple(kind for kind in MUST_AGREE if kind in chosen)
 
 
-def differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
+def run_differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
     """Return everything known to differ; what only one of them records is no difference."""
     pairs = [
         *_described(first, second),
-        ("model", "model", _setting(first, "server.model"), _setting(second, "server.model")),
-        *_served(first, second),
-        *_settings(first, second),
+        ("model", "model", _setting_text(first, "server.model"), _setting_text(second, "server.model")),
+        *_engine_pairs(first, second),
+        *_setting_pairs(first, second),
         ("sampling", "samples of each problem", str(len(first.files)), str(len(second.files))),
-        ("sampling", "seeds", _seeds(first), _seeds(second)),
-        ("version", "newskills", _text(first.facts.get("newskills")), _text(second.facts.get("newskills"))),
+        ("sampling", "seeds", _seed_list(first), _seed_list(second)),
+        (
+            "version",
+            "newskills",
+            _value_text(first.facts.get("newskills")),
+            _value_text(second.facts.get("newskills")),
+        ),
     ]
     from_records = [
         Difference(kind=kind, what=what, before=before, after=after)
         for kind, what, before, after in pairs
         if before != after and before and after
     ]
-    return [*_contents(first, second), *from_records]
+    return [*_content_differences(first, second), *from_records]
 
 
 Pair = tuple[Kind, str, str, str]
@@ -74,18 +79,18 @@ Pair = tuple[Kind, str, str, str]
 
 def _described(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
     before, after = first.facts, second.facts
-    judges = _table(before.get("judge")), _table(after.get("judge"))
+    judges = _table_or_empty(before.get("judge")), _table_or_empty(after.get("judge"))
     return [
-        ("data", "data hash", _data(first), _data(second)),
-        ("data", "split", _text(before.get("split")), _text(after.get("split"))),
+        ("data", "data hash", _data_hash(first), _data_hash(second)),
+        ("data", "split", _value_text(before.get("split")), _value_text(after.get("split"))),
         ("prompt", "prompt", *_with_source(before, after, _prompt(before), _prompt(after))),
-        ("grader", "grader", _grader(first), _grader(second)),
+        ("grader", "grader", _grader_label(first), _grader_label(second)),
         ("grader", "score", first.score, second.score),
-        ("grader", "judge", *_with_source(*judges, _judge(before), _judge(after))),
+        ("grader", "judge", *_with_source(*judges, _judge_label(before), _judge_label(after))),
     ]
 
 
-def _served(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
+def _engine_pairs(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
     before, after = (run_file(side.folder) for side in (first, second))
     name = first.benchmark
     return [
@@ -94,10 +99,10 @@ def _served(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
     ]
 
 
-def _data(records: BenchmarkRecords) -> str:
+def _data_hash(records: BenchmarkRecords) -> str:
     provenance = records.facts.get("data")
     sha256 = provenance.get("sha256") if isinstance(provenance, dict) else None
-    return _text(sha256)[:12] or _setting(records, "input_file")[:12]
+    return _value_text(sha256)[:12] or _setting_text(records, "input_file")[:12]
 
 
 def _prompt(facts: Row) -> str:
@@ -108,48 +113,48 @@ def _prompt(facts: Row) -> str:
 
 def _with_source(before: Row, after: Row, first: str, second: str) -> tuple[str, str]:
     """Return two prompts, each with the source of its wording where their texts differ."""
-    sources = [_text(facts.get("prompt_source")) for facts in (before, after)]
+    sources = [_value_text(facts.get("prompt_source")) for facts in (before, after)]
     if first == second or not all(sources):
         return first, second
     return f"{first}, {sources[0]}", f"{second}, {sources[1]}"
 
 
-def _grader(records: BenchmarkRecords) -> str:
+def _grader_label(records: BenchmarkRecords) -> str:
     """Name, version and settings; the records tell better than the file beside them."""
     stamps = ", ".join(sorted(records.graders))
-    configured = _text(records.facts.get("grader"))
+    configured = _value_text(records.facts.get("grader"))
     if stamps and configured.split(" ")[0] == stamps:
         return configured
     return stamps or configured
 
 
-def _judge(facts: Row) -> str:
-    judge = _table(facts.get("judge"))
+def _judge_label(facts: Row) -> str:
+    judge = _table_or_empty(facts.get("judge"))
     if judge:
         return f"{judge.get('model')} {judge.get('prompt_hash')}"
     return ""
 
 
-def _table(value: object) -> Row:
+def _table_or_empty(value: object) -> Row:
     """Return `value` where it is a table, else an empty one."""
     if isinstance(value, dict):
         return value
     return {}
 
 
-def _seeds(records: BenchmarkRecords) -> str:
+def _seed_list(records: BenchmarkRecords) -> str:
     return ", ".join("none" if seed is None else str(seed) for seed in records.seeds)
 
 
-def _setting(records: BenchmarkRecords, name: str) -> str:
+def _setting_text(records: BenchmarkRecords, name: str) -> str:
     state = next((state for state in records.states if state is not None), None)
     if state is not None:
-        return _text(state.settings.get(name))
+        return _value_text(state.settings.get(name))
     return ""
 
 
-def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
-    """Return the settings of both sides that `_kind` gives a kind, with their values; where one side has no value, it
+def _setting_pairs(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
+    """Return the settings of both sides that have a kind, with their values; where one side has no value, it
     is `unset`."""
     states = [next((state for state in side.states if state), None) for side in (first, second)]
     if states[0] is None or states[1] is None:
@@ -157,13 +162,15 @@ def _settings(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Pair]:
     before, after = states[0].settings, states[1].settings
     pairs: list[Pair] = []
     for name in dict.fromkeys([*before, *after]):
-        kind = _kind(name)
+        kind = _setting_kind(name)
         if kind is not None:
-            pairs.append((kind, name, _text(before.get(name, "unset")), _text(after.get(name, "unset"))))
+            pairs.append(
+                (kind, name, _value_text(before.get(name, "unset")), _value_text(after.get(name, "unset")))
+            )
     return pairs
 
 
-def _kind(name: str) -> Kind | None:
+def _setting_kind(name: str) -> Kind | None:
     """Return the kind of a setting; None where it is reported elsewhere, or decides nothing."""
     if name.startswith(_SAMPLING):
         if name.endswith("random_seed"):
@@ -178,10 +185,10 @@ def _kind(name: str) -> Kind | None:
     return None
 
 
-def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
+def _content_differences(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Difference]:
     """Count problems of the same identity that ask or expect something else."""
     both = [(content, second.contents.get(identity)) for identity, content in first.contents.items()]
-    other = sum(1 for content, also in both if also is not None and _differ(content, also))
+    other = sum(1 for content, also in both if also is not None and _is_different(content, also))
     if not other:
         return []
     common = sum(1 for _, also in both if also is not None)
@@ -195,11 +202,11 @@ def _contents(first: BenchmarkRecords, second: BenchmarkRecords) -> list[Differe
     ]
 
 
-def _differ(first: RecordContent, second: RecordContent) -> bool:
+def _is_different(first: RecordContent, second: RecordContent) -> bool:
     return any(a and b and a != b for a, b in zip(first, second, strict=True))
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return ""
     return str(value)

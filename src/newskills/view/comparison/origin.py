@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.run.planning.spec import RUN_FILE
 
-_UP = 6
+_MAX_PARENTS = 6
 
 
 class _Server(Struct):
@@ -46,7 +46,7 @@ class RunFile(Struct):
 def run_file(folder: Path) -> RunFile:
     """Read the nearest run file from `folder` upwards; return an empty one where there is none that can be read."""
     place = folder.resolve()
-    for above in chain([place], islice(place.parents, _UP)):
+    for above in chain([place], islice(place.parents, _MAX_PARENTS)):
         if (above / RUN_FILE).exists():
             try:
                 return msgspec.json.decode((above / RUN_FILE).read_bytes(), type=RunFile)

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.base.paired import LEVEL, holm, paired_difference
+from newskills.base.paired import SIGNIFICANCE_LEVEL, holm, paired_difference
 from newskills.base.records import Outcome
 from newskills.view.comparison.changes import ChangeKind, change_text, kind_of_change
-from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, differences
+from newskills.view.comparison.ingredients import MUST_AGREE, Difference, Kind, run_differences
 from newskills.view.comparison.records import (
     BenchmarkRecords,
     RunRecords,
@@ -143,9 +143,9 @@ def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) ->
     left_out: dict[str, str] = {}
     compared: list[BenchmarkComparison] = []
     for other in records[1:]:
-        for name in _common(records[0], other, left_out):
+        for name in _common_benchmarks(records[0], other, left_out):
             before, after = records[0].benchmarks[name], other.benchmarks[name]
-            result = _compared(before, after, (records[0].name, other.name), options)
+            result = _compare_benchmark(before, after, (records[0].name, other.name), options)
             if result is None:
                 left_out[name] = f"{records[0].name} and {other.name} have fewer than two problems in common."
             else:
@@ -156,7 +156,7 @@ def compare(runs: Sequence[Path], options: CompareOptions = CompareOptions()) ->
         raise DataError(f"There is nothing to compare. {reasons}".rstrip())
     return Comparison(
         runs=tuple(RunName(name, str(path)) for name, path in zip(names, runs, strict=True)),
-        benchmarks=tuple(_adjusted(compared)),
+        benchmarks=tuple(_adjust_p_values(compared)),
         left_out=left_out,
         notes=tuple(dict.fromkeys(note for run in records for note in run.notes)),
     )
@@ -172,7 +172,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     return [f"{parts[-1]} ({chr(ord('A') + i)})" for i, parts in enumerate(resolved)]
 
 
-def _common(first: RunRecords, other: RunRecords, left_out: dict[str, str]) -> list[str]:
+def _common_benchmarks(first: RunRecords, other: RunRecords, left_out: dict[str, str]) -> list[str]:
     """Return the benchmarks of both runs; why the others are left out goes into `left_out`."""
     for run, also in ((first, other), (other, first)):
         for name, why in run.left_out.items():
@@ -183,19 +183,19 @@ def _common(first: RunRecords, other: RunRecords, left_out: dict[str, str]) -> l
     return [name for name in first.benchmarks if name in other.benchmarks]
 
 
-def _compared(
+def _compare_benchmark(
     before: BenchmarkRecords, after: BenchmarkRecords, names: tuple[str, str], options: CompareOptions
 ) -> BenchmarkComparison | None:
     common = [identity for identity in before.samples if identity in after.samples]
-    pairs, unscored = _pairs(before, after, common)
-    by_problem = _scores(before, after, common, pairs)
+    pairs, unscored = _paired_samples(before, after, common)
+    by_problem = _problem_scores(before, after, common, pairs)
     if len(by_problem) < 2:
         return None
     scores = list(by_problem.values())
     result = paired_difference([a for a, _ in scores], [b for _, b in scores])
     graded = any(value not in (0, 1) for sides in scores for own in sides for value in own)
     change = kind_of_change(max(len(before.files), len(after.files)), graded=graded)
-    flips = tuple(_flips(before, after, by_problem, change))
+    flips = tuple(_flipped_problems(before, after, by_problem, change))
     stories: dict[str, int] = {}
     for flip in flips:
         key = f"{'gained' if flip.gained else 'lost'}: {STORY_NAMES[flip.story]}"
@@ -203,8 +203,8 @@ def _compared(
     return BenchmarkComparison(
         benchmark=before.benchmark,
         score=before.score,
-        before=_side(names[0], [a for a, _ in scores], [pair.before for pair in pairs]),
-        after=_side(names[1], [b for _, b in scores], [pair.after for pair in pairs]),
+        before=_side_score(names[0], [a for a, _ in scores], [pair.before for pair in pairs]),
+        after=_side_score(names[1], [b for _, b in scores], [pair.after for pair in pairs]),
         difference=100 * result.difference,
         low=100 * result.low,
         high=100 * result.high,
@@ -225,12 +225,12 @@ def _compared(
         stories=stories,
         only_before=tuple(identity for identity in before.samples if identity not in after.samples),
         only_after=tuple(identity for identity in after.samples if identity not in before.samples),
-        differs=tuple(differences(before, after)),
+        differs=tuple(run_differences(before, after)),
         flips=flips,
     )
 
 
-def _pairs(
+def _paired_samples(
     before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str]
 ) -> tuple[list[ComparedPair], int]:
     """Return the pairs of samples of the same problem and file, and how many pairs were left out because one of them is
@@ -251,13 +251,15 @@ def _pairs(
     return pairs, unscored
 
 
-def _scores(
+def _problem_scores(
     before: BenchmarkRecords, after: BenchmarkRecords, common: Sequence[str], pairs: Sequence[ComparedPair]
 ) -> dict[str, tuple[list[float], list[float]]]:
     """Return the scores of each problem on both sides: of pairs where the seeds agree in number, else of all
     samples."""
     if len(before.files) != len(after.files):
-        both = ((name, _scored(before.samples[name]), _scored(after.samples[name])) for name in common)
+        both = (
+            (name, _scored_values(before.samples[name]), _scored_values(after.samples[name])) for name in common
+        )
         return {name: (a, b) for name, a, b in both if a and b}
     by_problem: dict[str, tuple[list[float], list[float]]] = {}
     for pair in pairs:
@@ -267,28 +269,28 @@ def _scores(
     return by_problem
 
 
-def _scored(samples: Sequence[SampleScore | None]) -> list[float]:
+def _scored_values(samples: Sequence[SampleScore | None]) -> list[float]:
     return [sample.score for sample in samples if sample is not None and sample.score is not None]
 
 
-def _side(run: str, scores: Sequence[Sequence[float]], samples: Sequence[SampleScore]) -> Side:
+def _side_score(run: str, scores: Sequence[Sequence[float]], samples: Sequence[SampleScore]) -> Side:
     tokens = [sample.tokens for sample in samples if sample.tokens is not None]
     return Side(
         run=run,
         value=100 * sum(sum(own) / len(own) for own in scores) / len(scores),
-        no_answer=_share(samples, [sample.outcome == "no_answer" for sample in samples]),
-        truncated=_share(samples, [sample.cause == "truncation" for sample in samples]),
+        no_answer=_sample_share(samples, [sample.outcome == "no_answer" for sample in samples]),
+        truncated=_sample_share(samples, [sample.cause == "truncation" for sample in samples]),
         tokens=sum(tokens) / len(tokens) if tokens else None,
     )
 
 
-def _share(samples: Sequence[SampleScore], which: Sequence[bool]) -> float:
+def _sample_share(samples: Sequence[SampleScore], which: Sequence[bool]) -> float:
     if samples:
         return 100 * sum(which) / len(samples)
     return 0.0
 
 
-def _flips(
+def _flipped_problems(
     before: BenchmarkRecords,
     after: BenchmarkRecords,
     by_problem: Mapping[str, tuple[list[float], list[float]]],
@@ -299,8 +301,8 @@ def _flips(
         if not rise:
             continue
         seeds = before.seeds if rise > 0 else after.seeds
-        first = _extreme(before.samples[identity], lowest=rise > 0)
-        second = _extreme(after.samples[identity], lowest=rise < 0)
+        first = _extreme_sample(before.samples[identity], lowest=rise > 0)
+        second = _extreme_sample(after.samples[identity], lowest=rise < 0)
         number, failed = first if rise > 0 else second
         yield Flip(
             id=identity,
@@ -313,7 +315,7 @@ def _flips(
         )
 
 
-def _extreme(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[int, SampleScore]:
+def _extreme_sample(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[int, SampleScore]:
     """Return the number and the sample of the first that has the lowest, or the highest, score."""
     sign = 1 if lowest else -1
     scored = [
@@ -325,17 +327,17 @@ def _extreme(samples: Sequence[SampleScore | None], *, lowest: bool) -> tuple[in
     return number, sample
 
 
-def _adjusted(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComparison]:
+def _adjust_p_values(compared: Sequence[BenchmarkComparison]) -> Iterator[BenchmarkComparison]:
     """Yield the comparisons with Holm's p-values over all of them, the verdict that follows, and the sentence."""
     for item, p_adjusted in zip(compared, holm([item.p_value for item in compared]), strict=True):
         verdict: Verdict = "undecided"
-        if p_adjusted < LEVEL:
+        if p_adjusted < SIGNIFICANCE_LEVEL:
             verdict = "better" if item.difference > 0 else "worse"
         done = replace(item, p_adjusted=p_adjusted, verdict=verdict)
-        yield replace(done, sentence=sentence(done, len(compared)))
+        yield replace(done, sentence=result_sentence(done, len(compared)))
 
 
-def sentence(item: BenchmarkComparison, tests: int) -> str:
+def result_sentence(item: BenchmarkComparison, tests: int) -> str:
     """Return a sentence on the result of one comparison, as one of `tests`."""
     numbers = f"[{item.low:.1f}, {item.high:.1f}], p {p_text(item.p_value)}"
     if tests > 1:
@@ -346,7 +348,8 @@ def sentence(item: BenchmarkComparison, tests: int) -> str:
             f"{item.difference:+.1f} points {numbers}"
         )
     else:
-        start = f"{item.after.run} is {item.verdict} by {abs(item.difference):.1f} points {_turned(item, numbers)}"
+        points = abs(item.difference)
+        start = f"{item.after.run} is {item.verdict} by {points:.1f} points {_loss_interval(item, numbers)}"
     if item.smallest_significant > 100:
         least = "too few problems for any difference to be significant."
     else:
@@ -354,7 +357,7 @@ def sentence(item: BenchmarkComparison, tests: int) -> str:
     return f"{start}, on {item.problems:,} paired problems; {item.unscored:,} unscored; {least}"
 
 
-def _turned(item: BenchmarkComparison, numbers: str) -> str:
+def _loss_interval(item: BenchmarkComparison, numbers: str) -> str:
     """Return `numbers` with the interval of a loss given as that of the points lost."""
     if item.verdict == "better":
         return numbers

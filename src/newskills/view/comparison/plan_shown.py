@@ -7,47 +7,47 @@ from collections.abc import Iterator
 
 from newskills.base.terminal import printable
 from newskills.view.comparison.planning import EvalPlan, PlanRow
-from newskills.view.comparison.shown import columns, counted_points, wrapped
+from newskills.view.comparison.shown import align_columns, counted_points, wrap_text
 
 
 def as_text(plan: EvalPlan) -> str:
-    return printable("\n".join(_lines(plan))) + "\n"
+    return printable("\n".join(_plan_lines(plan))) + "\n"
 
 
-def _lines(plan: EvalPlan) -> Iterator[str]:
+def _plan_lines(plan: EvalPlan) -> Iterator[str]:
     how = "on the same problems" if plan.paired else "on different problems"
-    yield from wrapped(
+    yield from wrap_text(
         f"{plan.benchmark}: to detect a difference of {counted_points(plan.delta)} between two models {how} "
         f"(p < 0.05 in {100 * plan.power:.0f} % of such comparisons), for each model:",
         "",
     )
     yield ""
     head = ("samples", "problems", "answers", "tokens", "time", "cost", "detectable")
-    yield from columns([head, *map(_row, plan.rows)])
+    yield from align_columns([head, *map(_plan_row, plan.rows)])
     yield ""
     if plan.size is not None:
-        yield from wrapped(
+        yield from wrap_text(
             f"The benchmark has {plan.size:,} problems; * = more than that. detectable: the smallest difference, in "
             "points, that all of them detect.",
             "",
         )
-    yield from wrapped(f"Based on {plan.basis}.", "")
+    yield from wrap_text(f"Based on {plan.basis}.", "")
     if plan.paired:
-        yield from wrapped(
+        yield from wrap_text(
             "The test is that of ns compare: exact McNemar for one sample of each problem (scores 0 or 1), else t over "
             "problems.",
             "",
         )
     if plan.cost.output_tokens is None:
-        yield from wrapped(
+        yield from wrap_text(
             "The cost is unknown: give a run, or --benchmarks and --model for a probe of 20 problems.",
             "",
         )
     elif plan.cost.money is None:
-        yield from wrapped("The price is unknown: give --prices INPUT,OUTPUT for a million tokens.", "")
+        yield from wrap_text("The price is unknown: give --prices INPUT,OUTPUT for a million tokens.", "")
 
 
-def _row(row: PlanRow) -> tuple[str, ...]:
+def _plan_row(row: PlanRow) -> tuple[str, ...]:
     return (
         str(row.samples),
         f"{row.problems:,}" + ("*" if row.available is False else ""),

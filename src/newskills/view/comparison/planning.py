@@ -11,9 +11,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.power import (
     DifferenceVariance,
-    assumed,
+    assumed_variance,
     detectable_difference,
-    measured,
+    measured_variance,
     problem_differences,
     problems_needed,
     upper_bound,
@@ -82,7 +82,7 @@ def plan_from_runs(runs: Sequence[Path], wanted: Sequence[str], options: PlanOpt
     plans = [
         plan
         for name in common
-        if (plan := _planned([run.benchmarks[name] for run in records], options)) is not None
+        if (plan := _plan_benchmark([run.benchmarks[name] for run in records], options)) is not None
     ]
     if not plans:
         reasons = " ".join(why for run in records for why in run.left_out.values())
@@ -92,15 +92,16 @@ def plan_from_runs(runs: Sequence[Path], wanted: Sequence[str], options: PlanOpt
 
 def plan_from_accuracy(accuracy: float, size: int | None, options: PlanOptions) -> EvalPlan:
     """Plan from an `accuracy` in percent; `size`: the number of problems, if that is known."""
-    variance = assumed(accuracy / 100, options.delta / 100, None, paired=options.paired)
+    variance = assumed_variance(accuracy / 100, options.delta / 100, None, paired=options.paired)
     basis = f"an accuracy of {accuracy:g} %; half of the variance is taken to be chance from sample to sample"
-    return _plan("any benchmark", variance, basis, size, UnitCost(), options)
+    return _make_plan("any benchmark", variance, basis, size, UnitCost(), options)
 
 
-def _planned(sides: Sequence[BenchmarkRecords], options: PlanOptions) -> EvalPlan | None:
+def _plan_benchmark(sides: Sequence[BenchmarkRecords], options: PlanOptions) -> EvalPlan | None:
     first = sides[0]
     scores = [
-        {identity: own for identity, all_ in side.samples.items() if (own := _scores(all_))} for side in sides
+        {identity: own for identity, all_ in side.samples.items() if (own := _scored_values(all_))}
+        for side in sides
     ]
     ids = [identity for identity in scores[0] if identity in scores[-1]]
     if len(ids) < 2:
@@ -111,14 +112,16 @@ def _planned(sides: Sequence[BenchmarkRecords], options: PlanOptions) -> EvalPla
         variance, basis = _of_two(before, [scores[1][identity] for identity in ids], single, options)
     else:
         variance, basis = _of_one(before, single, options)
-    return _plan(first.benchmark, variance, basis, _size(first), unit_cost(sides, options.prices), options)
+    return _make_plan(
+        first.benchmark, variance, basis, _problem_count(first), unit_cost(sides, options.prices), options
+    )
 
 
 def _of_two(
     before: Sequence[Sequence[float]], after: Sequence[Sequence[float]], single: bool, options: PlanOptions
 ) -> tuple[DifferenceVariance, str]:
     """Return (how much two runs differ, at most; that in words)."""
-    variance = measured(before, after, paired=options.paired)
+    variance = measured_variance(before, after, paired=options.paired)
     basis = f"the variance of two runs over {len(before):,} problems"
     if options.paired:
         differences = problem_differences(before, after)
@@ -149,20 +152,20 @@ def _of_one(
         within = None
         basis += " (95 %), half of which is taken to be chance from sample to sample"
     else:
-        of_pairs = measured(before, before, paired=False).within
+        of_pairs = measured_variance(before, before, paired=False).within
         within = upper_share(min(of_pairs, 1.0) * n, n) / 2
         basis += " (upper bound at 95 %)"
-    return assumed(minority, options.delta / 100, within, paired=options.paired), basis
+    return assumed_variance(minority, options.delta / 100, within, paired=options.paired), basis
 
 
-def _size(records: BenchmarkRecords) -> int:
+def _problem_count(records: BenchmarkRecords) -> int:
     """Return the number of problems of the benchmark: a probe answers a few of them."""
     data = records.facts.get("data")
     rows = data.get("rows") if isinstance(data, dict) else None
     return max(rows if isinstance(rows, int) else 0, len(records.samples))
 
 
-def _scores(samples: Sequence[SampleScore | None]) -> list[float]:
+def _scored_values(samples: Sequence[SampleScore | None]) -> list[float]:
     return [sample.score for sample in samples if sample is not None and sample.score is not None]
 
 
@@ -172,9 +175,9 @@ def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | N
     rows = sum(state.rows if state.status == "done" else state.done for state in states)
     if not rows:
         return UnitCost()
-    read = _sum([state.input_tokens for state in states])
-    written = _sum([state.output_tokens for state in states])
-    money = _sum([state.cost for state in states])
+    read = _sum_or_none([state.input_tokens for state in states])
+    written = _sum_or_none([state.output_tokens for state in states])
+    money = _sum_or_none([state.cost for state in states])
     if prices is not None and read is not None and written is not None:
         money = (prices[0] * read + prices[1] * written) / 1e6
     ends = [state.ended - state.started for state in states if state.ended is not None and state.started]
@@ -186,14 +189,14 @@ def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | N
     )
 
 
-def _sum(values: Sequence[float | None]) -> float | None:
+def _sum_or_none(values: Sequence[float | None]) -> float | None:
     numbers = [value for value in values if value is not None]
     if len(numbers) == len(values):
         return sum(numbers)
     return None
 
 
-def _plan(
+def _make_plan(
     benchmark: str,
     variance: DifferenceVariance,
     basis: str,

@@ -26,24 +26,24 @@ from newskills.metrics import METRICS, make_metric
 from newskills.metrics.counting.base import ScoreMetric, is_lost
 from newskills.run.grade import grade_rows
 from newskills.run.judging.recorded import fields_of, grade_problems, text_verdict
-from newskills.run.planning.until import METHOD, load_until
+from newskills.run.planning.until import METHOD_TEXT, load_until
 from newskills.run.records.completeness import expected_rows, row_count
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import RunState, load_state
 from newskills.run.reporting.predictions import Decoder, decode_record, decoder_of
-from newskills.run.reporting.results import BenchmarkResults, discover, parts, seed_of
+from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, seed_of
 from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, choose_metric
 from newskills.sandbox.config import SandboxConfig
 from newskills.view.files import is_newer
 from newskills.view.stories import STORY_FIELDS, Story, story_of
 
-QUESTIONS = ("question", "problem")
-FIELDS: Mapping[str, Any] = {
+QUESTION_FIELDS = ("question", "problem")
+RECORD_FIELDS: Mapping[str, Any] = {
     "id": Any,
     "grader": Any,
     "expected_answer": Any,
     **STORY_FIELDS,
-    **dict.fromkeys(QUESTIONS, Any),
+    **dict.fromkeys(QUESTION_FIELDS, Any),
 }
 """What is read of a record besides the fields of its metric."""
 
@@ -153,7 +153,7 @@ def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
         if wanted and item.benchmark not in wanted:
             continue
         if not item.files:
-            run.left_out[item.benchmark] = _unfinished(item)
+            run.left_out[item.benchmark] = _unfinished_notice(item)
             continue
         try:
             records, notes = read_benchmark(item)
@@ -183,7 +183,7 @@ def _has_score(records: BenchmarkRecords) -> bool:
     )
 
 
-def _unfinished(item: BenchmarkResults) -> str:
+def _unfinished_notice(item: BenchmarkResults) -> str:
     logs = sorted(item.folder.glob("output*.jsonl-async"))
     if not logs:
         return f"{item.folder} has no output files."
@@ -214,15 +214,15 @@ def read_benchmark(
     scores: Counter[str] = Counter()
     for number, file in enumerate(item.files):
         seen: Counter[str] = Counter()
-        for row in _graded(records, number, metric, grader):
+        for row in _graded_rows(records, number, metric, grader):
             seen[str(row["id"])] += 1
             if seen[str(row["id"])] > 1:
                 row["id"] = f"{row['id']} ({seen[str(row['id'])]})"
-            _add(records, number, row, metric, scores)
+            _add_sample(records, number, row, metric, scores)
         if (expected := expected_rows(file)) is not None:
             records.missing += max(0, expected - sum(1 for row in records.samples.values() if row[number]))
     records.score = next((score for score in metric.headline if scores[score]), metric.headline[0])
-    return records, [*notes, *_warnings(records)]
+    return records, [*notes, *_record_warnings(records)]
 
 
 class JudgedRow(NamedTuple):
@@ -247,10 +247,10 @@ def read_rows_with_verdicts(item: BenchmarkResults, notes: list[str]) -> Iterato
         raise DataError(f"The metric '{name}' does not tell right samples from wrong ones.")
     records = BenchmarkRecords(benchmark=item.benchmark, folder=item.folder, files=item.files, metric=name)
     for number, seed in enumerate(records.seeds):
-        for row in _graded(records, number, metric, None, whole=True):
+        for row in _graded_rows(records, number, metric, None, whole=True):
             values = {} if is_lost(row) else metric.scores(row)
-            yield JudgedRow(row, seed, _sample(row, values, metric), records.place)
-    notes += _warnings(records)
+            yield JudgedRow(row, seed, _sample_score(row, values, metric), records.place)
+    notes += _record_warnings(records)
 
 
 def read_whole_rows(item: BenchmarkResults, file: Path, records: BenchmarkRecords | None = None) -> Iterator[Row]:
@@ -283,7 +283,7 @@ def metric_finder(facts: Row) -> MetricFor:
     return metric_for
 
 
-def _warnings(records: BenchmarkRecords) -> Iterator[str]:
+def _record_warnings(records: BenchmarkRecords) -> Iterator[str]:
     benchmark = records.benchmark
     if records.damaged:
         yield f"{benchmark}: {counted(records.damaged, 'line')} cannot be read and are left out."
@@ -293,7 +293,7 @@ def _warnings(records: BenchmarkRecords) -> Iterator[str]:
     if records.missing > records.damaged + records.too_long:
         yield f"{benchmark}: {counted(records.missing, 'row')} of finished files are missing."
     until = load_until(records.folder)
-    if until is not None and until.partial and until.method == METHOD:
+    if until is not None and until.partial and until.method == METHOD_TEXT:
         yield (
             f"{benchmark} was stopped early (--until '{until.rule}', {until.rows:,} of {until.of:,} problems). "
             "p-values and intervals of a comparison assume a number of problems that was fixed before."
@@ -303,7 +303,7 @@ def _warnings(records: BenchmarkRecords) -> Iterator[str]:
         yield f"{benchmark} was written by newskills {made_by}, which is newer than this one ({__version__})."
 
 
-def _graded(
+def _graded_rows(
     records: BenchmarkRecords,
     number: int,
     metric: ScoreMetric,
@@ -315,12 +315,15 @@ def _graded(
     `grader`, else what is counted."""
     file = records.files[number]
     if grader is not None:
-        rows = readable_rows(file, decoder_of({**FIELDS, **metric.fields}), records, whole=True)
+        rows = readable_rows(file, decoder_of({**RECORD_FIELDS, **metric.fields}), records, whole=True)
         yield from grade_rows(rows, grader.name, grader.config, grader.sandbox)
         return
     how = text_verdict(records.metric, file)
     rows = readable_rows(
-        file, decoder_of({**FIELDS, **metric.fields, **(fields_of(how) if how else {})}), records, whole=whole
+        file,
+        decoder_of({**RECORD_FIELDS, **metric.fields, **(fields_of(how) if how else {})}),
+        records,
+        whole=whole,
     )
     if how is None:
         yield from rows
@@ -328,7 +331,9 @@ def _graded(
         yield from (row for (row,) in grade_problems(([row] for row in rows), how))
 
 
-def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, scores: Counter[str]) -> None:
+def _add_sample(
+    records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, scores: Counter[str]
+) -> None:
     """Add a sample of the file with this number; count in `scores` which of the headline's it has."""
     identity = str(row["id"])
     if isinstance(row.get("grader"), str):
@@ -338,8 +343,8 @@ def _add(records: BenchmarkRecords, number: int, row: Row, metric: ScoreMetric, 
         return  # a problem of another kind, which the headline is not about
     scores.update(name for name in metric.headline if values.get(name) is not None)
     samples = records.samples.setdefault(identity, [None] * len(records.files))
-    samples[number] = _sample(row, values, metric)
-    records.contents.setdefault(identity, _content(row))
+    samples[number] = _sample_score(row, values, metric)
+    records.contents.setdefault(identity, _record_content(row))
 
 
 def readable_rows(
@@ -348,7 +353,7 @@ def readable_rows(
     """Yield the rows that can be read, with all their fields if `whole`; records without an identity are known by their
     line."""
     place = 0
-    for path in parts(file):
+    for path in file_parts(file):
         with open_for_reading(path) as lines:
             for number, line in enumerate(bounded_lines(lines), 1):
                 if line is None:
@@ -371,7 +376,7 @@ def readable_rows(
                 yield row
 
 
-def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -> SampleScore:
+def _sample_score(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -> SampleScore:
     answer = metric.answer(row)
     outcome, cause = metric.ending(row, values, answer)
     score = next((values[name] for name in metric.headline if values.get(name) is not None), None)
@@ -382,8 +387,8 @@ def _sample(row: Row, values: Mapping[str, float | None], metric: ScoreMetric) -
     return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, story)
 
 
-def _content(row: Row) -> RecordContent:
-    question = next((row[name] for name in QUESTIONS if row.get(name) is not None), None)
+def _record_content(row: Row) -> RecordContent:
+    question = next((row[name] for name in QUESTION_FIELDS if row.get(name) is not None), None)
     return RecordContent(content_hash(question), content_hash(row.get("expected_answer")))
 
 

@@ -19,7 +19,7 @@ from newskills.base.records import Number, Outcome, Row
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.config.settings import read_config
 from newskills.graders import GRADERS, executes, make_grader
-from newskills.metrics.counting.base import percent
+from newskills.metrics.counting.base import percent_number
 from newskills.run.grade import grade_rows
 from newskills.run.records.paths import done_path
 from newskills.run.reporting.results import BenchmarkResults, discover
@@ -108,17 +108,17 @@ def regrade(folder: Path, options: RegradeOptions, notes: list[str]) -> list[Reg
             notes.append(f"{item.benchmark}: {error.message}")
             continue
         notes += remarks
-        choice = _choice(before, options)
+        choice = _grader_choice(before, options)
         if choice is None:
             notes.append(f"{item.benchmark}: its records name no grader of this installation; give --grader.")
             continue
-        done.append(_regraded(item, before, choice, folder, options))
+        done.append(_regraded_benchmark(item, before, choice, folder, options))
     if not done:
         raise DataError(f"Nothing could be graded. {' '.join(notes)}")
     return done
 
 
-def _choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice | None:
+def _grader_choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice | None:
     """Return the grader to use with its settings; None where none is given or recorded. Raises UnknownNameError,
     ConfigError."""
     recorded = recorded_grader(records)
@@ -131,7 +131,7 @@ def _choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice 
     elsewhere = {
         key.removeprefix(_SANDBOX): value for key, value in options.config.items() if key not in grader_keys
     }
-    config = {**own, **grader_keys, **_settings(name, options.reading)}
+    config = {**own, **grader_keys, **_grader_settings(name, options.reading)}
     choice = GraderChoice(name, config, read_config(SandboxConfig, elsewhere, "++sandbox"))
     grader = make_grader(choice.name, choice.config)
     if version and version != grader.version:
@@ -143,7 +143,7 @@ def _choice(records: BenchmarkRecords, options: RegradeOptions) -> GraderChoice 
     return choice
 
 
-def _settings(name: str, reading: Reading | None) -> Row:
+def _grader_settings(name: str, reading: Reading | None) -> Row:
     """Return the grader's settings for a reading. Raises ConfigError where the grader has none."""
     if reading is None:
         return {}
@@ -159,7 +159,7 @@ def readings_of(name: str) -> Mapping[str, Row]:
     return readings
 
 
-def _regraded(
+def _regraded_benchmark(
     item: BenchmarkResults, before: BenchmarkRecords, choice: GraderChoice, folder: Path, options: RegradeOptions
 ) -> Regraded:
     files: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ def _regraded(
         written = _write(item, choice, options.output_dir / item.folder.resolve().relative_to(folder.resolve()))
         after, _ = read_benchmark(written)
         files = tuple(map(str, written.files))
-    flips = tuple(_flips(before, after))
+    flips = tuple(_verdict_flips(before, after))
     return Regraded(
         benchmark=item.benchmark,
         grader_before=", ".join(sorted(before.graders)) or "not known",
@@ -231,10 +231,10 @@ def score_of(records: BenchmarkRecords) -> Number:
             values[sum(scores) / len(scores)] += 1
     if not values:
         return Number(value=0.0, low=0.0, high=100.0, n=0, unscored=unscored)
-    return percent(values, unscored)
+    return percent_number(values, unscored)
 
 
-def _flips(before: BenchmarkRecords, after: BenchmarkRecords) -> list[VerdictFlip]:
+def _verdict_flips(before: BenchmarkRecords, after: BenchmarkRecords) -> list[VerdictFlip]:
     flips = []
     for identity, samples in after.samples.items():
         old: Sequence[SampleScore | None] = before.samples.get(identity, [])

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from newskills.base import tables
-from newskills.base.tables import WIDTH, stacked
+from newskills.base.tables import WIDTH, stacked_blocks
 from newskills.base.terminal import counted, printable
 from newskills.view.comparison.changes import CHANGE_WORDS
 from newskills.view.comparison.paired_runs import BenchmarkComparison, Comparison, p_text
 from newskills.view.documents.document import Block, Fold, Heading, Paragraph, Table
 from newskills.view.stories import STORY_NAMES
 
-_IDS = 5
-HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict")
+_MAX_SHOWN_IDS = 5
+TABLE_HEAD = ("benchmark", "before", "after", "points", "95 % interval", "p", "verdict")
 
 
 def as_text(comparison: Comparison, flips: int) -> str:
@@ -22,20 +22,20 @@ def as_text(comparison: Comparison, flips: int) -> str:
     lines: list[str] = []
     for before, after in dict.fromkeys((item.before.run, item.after.run) for item in comparison.benchmarks):
         items = [item for item in comparison.benchmarks if (item.before.run, item.after.run) == (before, after)]
-        lines += [*wrapped(f"before: {before}", "  "), *wrapped(f"after:  {after}", "  "), ""]
-        lines += columns([HEAD, *map(_row, items)])
+        lines += [*wrap_text(f"before: {before}", "  "), *wrap_text(f"after:  {after}", "  "), ""]
+        lines += align_columns([TABLE_HEAD, *map(_comparison_row, items)])
         for item in items:
-            lines += ["", item.benchmark, *(line for text in _sentences(item) for line in wrapped(text, "  "))]
+            lines += ["", item.benchmark, *(line for text in _sentences(item) for line in wrap_text(text, "  "))]
             lines += _flip_lines(item, flips)
         lines.append("")
     for name, why in comparison.left_out.items():
-        lines += wrapped(f"not compared: {name}: {why}", "  ")
+        lines += wrap_text(f"not compared: {name}: {why}", "  ")
     for note in comparison.notes:
-        lines += wrapped(f"note: {note}", "  ")
+        lines += wrap_text(f"note: {note}", "  ")
     return printable("\n".join(lines).rstrip("\n")) + "\n"
 
 
-def _row(item: BenchmarkComparison) -> tuple[str, ...]:
+def _comparison_row(item: BenchmarkComparison) -> tuple[str, ...]:
     return (
         item.benchmark,
         f"{item.before.value:.2f}",
@@ -47,14 +47,14 @@ def _row(item: BenchmarkComparison) -> tuple[str, ...]:
     )
 
 
-def columns(rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
     """Align cells below each other in lines of at most `width` columns; what does not fit follows in further
     blocks."""
-    blocks = stacked(rows, width, "  ")
+    blocks = stacked_blocks(rows, width, "  ")
     return [line.rstrip() for block in blocks for line in ("", *block)][1:]
 
 
-def shortened(text: str, longest: int) -> str:
+def shorten_text(text: str, longest: int) -> str:
     """Shorten `text` to at most `longest` characters."""
     if len(text) <= longest:
         return text
@@ -74,7 +74,7 @@ def _sentences(item: BenchmarkComparison) -> Iterator[str]:
         yield f"Problems that changed: {item.gained:,} {gain}, {item.lost:,} {loss}."
     for run, ids in ((item.before.run, item.only_before), (item.after.run, item.only_after)):
         if ids:
-            names = ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else "")
+            names = ", ".join(ids[:_MAX_SHOWN_IDS]) + (", …" if len(ids) > _MAX_SHOWN_IDS else "")
             yield f"{counted(len(ids), 'problem')} only in {run}, left out: {names}."
     for difference in item.differs:
         yield f"{difference.kind} differs: {difference}"
@@ -90,7 +90,7 @@ def _flip_lines(item: BenchmarkComparison, most: int) -> list[str]:
     if not item.flips or not most:
         return []
     rows = _flip_rows(item, most)
-    lines = ["", *(f"  {line}" for line in columns(rows, WIDTH - 2))]
+    lines = ["", *(f"  {line}" for line in align_columns(rows, WIDTH - 2))]
     if len(item.flips) > most:
         lines.append(f"  and {len(item.flips) - most:,} more (--flips N shows more, --json all)")
     return lines
@@ -106,12 +106,12 @@ def _flip_rows(item: BenchmarkComparison, most: int) -> list[tuple[str, ...]]:
     return rows
 
 
-def wrapped(text: str, indent: str) -> list[str]:
+def wrap_text(text: str, indent: str) -> list[str]:
     """Wrap `text` at 80 columns, with following lines indented by two more."""
-    return tables.wrapped(text, WIDTH, indent, "  ", break_words=True)
+    return tables.wrap_text(text, WIDTH, indent, "  ", break_words=True)
 
 
-def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
+def comparison_blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
     """Return the comparison as blocks of a page, with headings of this `level` and at most `flips` changed problems of
     each benchmark."""
     page: list[Block] = [
@@ -119,7 +119,9 @@ def blocks(comparison: Comparison, flips: int, level: int = 2) -> list[Block]:
             f"{comparison.runs[0].name} is compared with {', '.join(run.name for run in comparison.runs[1:])}, "
             "paired by sample. p-values are adjusted for all comparisons of this page (Holm)."
         ),
-        Table([("run", *HEAD), *((item.after.run, *_row(item)) for item in comparison.benchmarks)]),
+        Table(
+            [("run", *TABLE_HEAD), *((item.after.run, *_comparison_row(item)) for item in comparison.benchmarks)]
+        ),
     ]
     for item in comparison.benchmarks:
         details: list[Block] = [Paragraph(" ".join(_sentences(item)))]

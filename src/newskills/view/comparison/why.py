@@ -18,7 +18,7 @@ from newskills.base.terminal import counted
 from newskills.graders import GRADERS, executes, make_grader
 from newskills.prompts.renderer import load_prompt
 from newskills.run.reporting.results import BenchmarkResults
-from newskills.view.comparison.ingredients import Difference, Kind, differences
+from newskills.view.comparison.ingredients import Difference, Kind, run_differences
 from newskills.view.comparison.paired_runs import run_names
 from newskills.view.comparison.records import (
     BenchmarkRecords,
@@ -76,18 +76,20 @@ def explain(first: Path, second: Path, wanted: Sequence[str] = ()) -> list[Expla
         raise DataError(f"The runs have no benchmark in common: {'; '.join(left)}. {reasons}".rstrip())
     notes = tuple(dict.fromkeys([*before.notes, *after.notes]))
     return [
-        _explained(before.benchmarks[name], after.benchmarks[name], names, notes if name == common[0] else ())
+        _explain_benchmark(
+            before.benchmarks[name], after.benchmarks[name], names, notes if name == common[0] else ()
+        )
         for name in common
     ]
 
 
-def _explained(
+def _explain_benchmark(
     before: BenchmarkRecords, after: BenchmarkRecords, names: Sequence[str], notes: tuple[str, ...]
 ) -> Explanation:
-    differing = differences(before, after)
+    differing = run_differences(before, after)
     kinds = {difference.kind for difference in differing}
     unknown: list[str] = []
-    steps = _steps(before, after, differing, unknown)
+    steps = _explanation_steps(before, after, differing, unknown)
     if mixed := [kind for kind in ("prompt", "sampling", "model", "engine") if kind in kinds]:
         alone = " Only a run that changes one of them alone tells them apart." if len(mixed) > 1 else ""
         unknown.append(f"What is left comes from the {' and the '.join(mixed)}.{alone}")
@@ -103,26 +105,26 @@ def _explained(
     )
 
 
-def _steps(
+def _explanation_steps(
     before: BenchmarkRecords, after: BenchmarkRecords, differing: Sequence[Difference], unknown: list[str]
 ) -> list[ExplanationStep]:
     """Return the steps from both scores as they are to those of equal rows, an equal grader, and answers that were
     not truncated."""
-    steps = [_step("scores as they are", before, after, None, common=False)]
-    steps.append(_step("on the problems that both have", before, after, steps[-1]))
+    steps = [_explanation_step("scores as they are", before, after, None, common=False)]
+    steps.append(_explanation_step("on the problems that both have", before, after, steps[-1]))
     if any(difference.kind == "grader" for difference in differing):
         graded, why = _same_grader(before, after)
         if graded is None:
             unknown.append(f"The effect of the grader is unknown: {why}")
         else:
             before, after, label = graded
-            step = _step(f"both graded by {label}", before, after, steps[-1])
+            step = _explanation_step(f"both graded by {label}", before, after, steps[-1])
             if step.problems:
                 steps.append(step)
             else:
                 unknown.append(f"The effect of the grader is unknown: {label} finds nothing to grade in records.")
-    if _cut(before) or _cut(after):
-        steps.append(_step("without truncated problems", before, after, steps[-1], cut=False))
+    if _has_truncated(before) or _has_truncated(after):
+        steps.append(_explanation_step("without truncated problems", before, after, steps[-1], cut=False))
         unknown.append(
             "The effect of a larger token limit is unknown: the last step compares the "
             f"{steps[-1].problems:,} problems that were not truncated in either run, and leaves out "
@@ -131,7 +133,7 @@ def _steps(
     return steps
 
 
-def _step(
+def _explanation_step(
     what: str,
     before: BenchmarkRecords,
     after: BenchmarkRecords,
@@ -142,7 +144,7 @@ def _step(
 ) -> ExplanationStep:
     """Return the step with the scores of both sides. `common`: only problems with a score on both sides; not `cut`:
     only those without a truncated sample."""
-    kept = [dict(_means(side, cut=cut)) for side in (before, after)]
+    kept = [dict(_problem_means(side, cut=cut)) for side in (before, after)]
     ids = [
         [identity for identity in own if not common or identity in other]
         for own, other in zip(kept, reversed(kept), strict=True)
@@ -165,7 +167,7 @@ def _step(
     )
 
 
-def _means(records: BenchmarkRecords, *, cut: bool) -> Iterator[tuple[str, float]]:
+def _problem_means(records: BenchmarkRecords, *, cut: bool) -> Iterator[tuple[str, float]]:
     """Yield (problem, mean of its scored samples)."""
     for identity, samples in records.samples.items():
         scores = [sample.score for sample in samples if sample is not None and sample.score is not None]
@@ -177,7 +179,7 @@ def _is_cut(sample: SampleScore | None) -> bool:
     return sample is not None and sample.cause == "truncation"
 
 
-def _cut(records: BenchmarkRecords) -> bool:
+def _has_truncated(records: BenchmarkRecords) -> bool:
     return any(_is_cut(sample) for samples in records.samples.values() for sample in samples)
 
 
@@ -244,4 +246,4 @@ def prompt_text(facts: Row) -> str:
     return ""
 
 
-ORDER: tuple[Kind, ...] = ("data", "prompt", "grader", "sampling", "model", "engine", "version")
+STEP_ORDER: tuple[Kind, ...] = ("data", "prompt", "grader", "sampling", "model", "engine", "version")

@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from newskills.base.terminal import printable
-from newskills.view.comparison.shown import columns, wrapped
-from newskills.view.comparison.why import ORDER, Explanation
+from newskills.view.comparison.shown import align_columns, wrap_text
+from newskills.view.comparison.why import STEP_ORDER, Explanation
 
 _DIFF_LINE = 76
 
 
 def as_text(explanation: Explanation) -> str:
     """Return a text: what differs, the prompts as a diff, and a table of how many points each step explains."""
-    return printable("\n".join(_lines(explanation))) + "\n"
+    return printable("\n".join(_explanation_lines(explanation))) + "\n"
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
-    yield from wrapped(f"{explanation.benchmark}: {explanation.before} → {explanation.after}", "")
+def _explanation_lines(explanation: Explanation) -> Iterator[str]:
+    yield from wrap_text(f"{explanation.benchmark}: {explanation.before} → {explanation.after}", "")
     yield ""
     if not explanation.differs:
         yield "  Nothing that the records tell differs."
-    for difference in sorted(explanation.differs, key=lambda difference: ORDER.index(difference.kind)):
-        yield from wrapped(f"{difference.kind} differs: {difference}", "  ")
+    for difference in sorted(explanation.differs, key=lambda difference: STEP_ORDER.index(difference.kind)):
+        yield from wrap_text(f"{difference.kind} differs: {difference}", "  ")
     if explanation.prompt_diff:
         yield ""
         for line in explanation.prompt_diff:
@@ -41,7 +41,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         )
         for number, step in enumerate(explanation.steps)
     ]
-    yield from columns([head, *rows])
+    yield from align_columns([head, *rows])
     yield ""
     for sentence in (*explanation.unknown, *(f"note: {note}" for note in explanation.notes)):
-        yield from wrapped(sentence, "  ")
+        yield from wrap_text(sentence, "  ")

@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.view.diagnosis.diagnose import Claim, RunDiagnosis
 from newskills.view.diagnosis.groups import GROUPS, FailureGroup
 from newskills.view.records import as_text
-from newskills.view.scans.question import last_object, rendered, shortened
+from newskills.view.scans.question import last_object, render_transcript, shorten_middle
 from newskills.view.scans.reading import SampleRow
 from newskills.view.scans.transcript import Transcript
 
@@ -30,13 +30,15 @@ def claim_rows(kept: KeptSamples) -> list[Row]:
             "id": f"{benchmark} {group}",
             "group": GROUPS[group].title,
             "rule": GROUPS[group].rule,
-            "samples": "\n\n".join(
-                f"### id: {row.row.get('id')}\n{shortened(rendered(Transcript(**row.for_worker)), _CHARACTERS)}"
-                for row in rows
-            ),
+            "samples": "\n\n".join(map(_sample_text, rows)),
         }
         for (benchmark, group), rows in kept.items()
     ]
+
+
+def _sample_text(row: SampleRow) -> str:
+    transcript = render_transcript(Transcript(**row.for_worker))
+    return f"### id: {row.row.get('id')}\n{shorten_middle(transcript, _CHARACTERS)}"
 
 
 def with_claims(diagnosis: RunDiagnosis, kept: KeptSamples, replies: Mapping[str, str | None]) -> RunDiagnosis:
@@ -65,7 +67,7 @@ def checked_claims(reply: str | None, rows: Sequence[SampleRow]) -> tuple[list[C
         transcripts.setdefault(str(row.row.get("id")), []).append(Transcript(**row.for_worker))
     claims: list[Claim] = []
     for item in listed:
-        claim, fault = _claim(item, transcripts)
+        claim, fault = _read_claim(item, transcripts)
         if claim is None or len(claims) >= _MOST_CLAIMS:
             dropped[fault or "too many claims"] += 1
         else:
@@ -73,7 +75,7 @@ def checked_claims(reply: str | None, rows: Sequence[SampleRow]) -> tuple[list[C
     return claims, dropped
 
 
-def _claim(item: Any, transcripts: Mapping[str, Sequence[Transcript]]) -> tuple[Claim | None, str]:
+def _read_claim(item: Any, transcripts: Mapping[str, Sequence[Transcript]]) -> tuple[Claim | None, str]:
     """Return a claim, or why it does not hold."""
     if not isinstance(item, dict):
         return None, "unreadable claim"

@@ -19,21 +19,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.records import Number, Row
-from newskills.base.stats import wilson
+from newskills.base.stats import wilson_interval
 from newskills.run.records.paths import OutputPaths
 from newskills.run.records.state import load_state
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.view.comparison.records import BenchmarkRecords, read_whole_rows
-from newskills.view.diagnosis.groups import GROUPS, FailureGroup, GroupedFailure, grouped
+from newskills.view.diagnosis.groups import GROUPS, FailureGroup, GroupedFailure, group_failure
 from newskills.view.records import question_of
 from newskills.view.scans.reading import SampleRow, chosen_benchmarks, sample_rows
 from newskills.view.scans.transcript import Transcript
 
-SAMPLES = 3
-CANDIDATES = 8
+SAMPLES_PER_GROUP = 3
+MAX_CANDIDATES = 8
 """Samples of a group that a model is shown at most."""
 _LEAST_VOTES, _LEAST_SHARE = 3, 0.75
-_SHORT = 300
+_SHORT_CHARS = 300
 _RECONSIDERED = ("knowledge", "arithmetic", "instruction")
 
 
@@ -155,11 +155,11 @@ def diagnose(
     notes: list[str] = []
     items = chosen_benchmarks(folder, wanted)
     run = folder.resolve().name
-    made = [_benchmark(folder, run, item, notes, keep) for item in items]
+    made = [_diagnose_benchmark(folder, run, item, notes, keep) for item in items]
     return RunDiagnosis(run=run, benchmarks=tuple(made), notes=tuple(dict.fromkeys(notes)))
 
 
-def _benchmark(
+def _diagnose_benchmark(
     folder: Path,
     run: str,
     item: BenchmarkResults,
@@ -177,10 +177,11 @@ def _benchmark(
             failures.append(facts)
     by_group: dict[FailureGroup, list[FailureFacts]] = {group: [] for group in GROUPS}
     for facts in failures:
-        final = _reconsidered(facts, problems[facts.id])
+        final = _reconsider_group(facts, problems[facts.id])
         by_group[final.failure.group].append(final)
     chosen = {
-        group: _spread(members, SAMPLES if keep is None else CANDIDATES) for group, members in by_group.items()
+        group: _spread_failures(members, SAMPLES_PER_GROUP if keep is None else MAX_CANDIDATES)
+        for group, members in by_group.items()
     }
     rows = _rows_again(item, [facts.row for members in chosen.values() for facts in members])
     if keep is not None:
@@ -197,10 +198,10 @@ def _benchmark(
     groups = []
     for group, members in by_group.items():
         examples = [
-            _sample(folder, run, item, facts, rows[facts.row.output, facts.row.place])
-            for facts in _spread(chosen[group], SAMPLES)
+            _failure_sample(folder, run, item, facts, rows[facts.row.output, facts.row.place])
+            for facts in _spread_failures(chosen[group], SAMPLES_PER_GROUP)
         ]
-        groups.append(_share(group, members, examples, problems, len(counted), samples))
+        groups.append(_group_share(group, members, examples, problems, len(counted), samples))
     limit = _token_limit(item)
     return BenchmarkDiagnosis(
         benchmark=item.benchmark,
@@ -223,7 +224,7 @@ def _read(row: SampleRow, problems: dict[str, _Problem]) -> FailureFacts | None:
     identity = str(row.row.get("id"))
     problem = problems.setdefault(identity, _Problem())
     transcript = Transcript(**row.for_worker)
-    answer = transcript.answer[:_SHORT]
+    answer = transcript.answer[:_SHORT_CHARS]
     if row.score is not None:
         problem.scored += 1
         problem.total += row.score
@@ -232,10 +233,10 @@ def _read(row: SampleRow, problems: dict[str, _Problem]) -> FailureFacts | None:
             problem.answers[answer] += 1
     if row.outcome == "ungraded" or (row.score is not None and row.score >= 1):
         return None
-    return FailureFacts(identity, answer, grouped(transcript), row._replace(row={}))
+    return FailureFacts(identity, answer, group_failure(transcript), row._replace(row={}))
 
 
-def _spread(members: Sequence[FailureFacts], most: int) -> list[FailureFacts]:
+def _spread_failures(members: Sequence[FailureFacts], most: int) -> list[FailureFacts]:
     """Return at most so many failures, evenly over the group, of different problems where there are enough."""
     by_problem = list({facts.id: facts for facts in reversed(members)}.values())[::-1]
     chosen = by_problem if len(by_problem) >= most else list(members)
@@ -254,7 +255,9 @@ def _rows_again(item: BenchmarkResults, wanted: Sequence[SampleRow]) -> dict[tup
     return rows
 
 
-def _sample(folder: Path, run: str, item: BenchmarkResults, facts: FailureFacts, row: SampleRow) -> FailureSample:
+def _failure_sample(
+    folder: Path, run: str, item: BenchmarkResults, facts: FailureFacts, row: SampleRow
+) -> FailureSample:
     seed = "" if row.seed is None else f" --seed {row.seed}"
     where: Row = {
         "run": run,
@@ -269,15 +272,15 @@ def _sample(folder: Path, run: str, item: BenchmarkResults, facts: FailureFacts,
         seed=row.seed,
         reason=facts.failure.detail or facts.failure.reason,
         quote=facts.failure.quote,
-        question=question_of(row.row)[:_SHORT],
-        expected=transcript.gold[:_SHORT],
+        question=question_of(row.row)[:_SHORT_CHARS],
+        expected=transcript.gold[:_SHORT_CHARS],
         extracted=facts.answer,
         command=f"ns samples {quote(str(folder))} --benchmarks {item.benchmark} --id {quote(facts.id)}{seed} --full",
         viewer=f"#/sample?{urlencode(where)}",
     )
 
 
-def _reconsidered(facts: FailureFacts, problem: _Problem) -> FailureFacts:
+def _reconsider_group(facts: FailureFacts, problem: _Problem) -> FailureFacts:
     """Return the facts with the group `gold` where the samples of the problem agree on another answer."""
     consensus = problem.consensus()
     if not consensus or facts.answer != consensus or facts.failure.group not in _RECONSIDERED:
@@ -287,7 +290,7 @@ def _reconsidered(facts: FailureFacts, problem: _Problem) -> FailureFacts:
     return facts._replace(failure=failure)
 
 
-def _share(
+def _group_share(
     group: FailureGroup,
     failures: Sequence[FailureFacts],
     examples: Sequence[FailureSample],
@@ -300,7 +303,7 @@ def _share(
         for facts in failures
         if facts.row.score is not None
     )
-    low, high = wilson(len(failures) / samples, samples) if samples else (0.0, 0.0)
+    low, high = wilson_interval(len(failures) / samples, samples) if samples else (0.0, 0.0)
     return FailureShare(
         group=group,
         title=GROUPS[group].title,
@@ -323,7 +326,7 @@ def _token_limit(item: BenchmarkResults) -> str:
     return ""
 
 
-def changes(before: RunDiagnosis, after: RunDiagnosis) -> list[GroupChange]:
+def group_changes(before: RunDiagnosis, after: RunDiagnosis) -> list[GroupChange]:
     """Return the groups of the benchmarks that both runs have, the largest change of points first."""
     others = {benchmark.benchmark: benchmark for benchmark in after.benchmarks}
     made = []

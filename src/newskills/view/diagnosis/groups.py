@@ -112,13 +112,13 @@ class GroupedFailure(NamedTuple):
     detail: str = ""
 
 
-def grouped(transcript: Transcript) -> GroupedFailure:
+def group_failure(transcript: Transcript) -> GroupedFailure:
     """Return the group of a sample that is not fully correct, as far as this sample alone tells."""
     reply = transcript.reply
     row, cause, outcome = transcript.row, transcript.cause, transcript.outcome
     if cut := truncated(transcript):
         looping = loop(transcript)
-        return _by(looping or cut, "truncation", "loops until its end" if looping else cut.label)
+        return _group_by_finding(looping or cut, "truncation", "loops until its end" if looping else cut.label)
     if cause == "data" or (not transcript.gold and "expected_answer" in row):
         return GroupedFailure("gold", "no expected answer", "")
     if cause in _GRADER_CAUSES:
@@ -128,12 +128,14 @@ def grouped(transcript: Transcript) -> GroupedFailure:
     error = unresolved_error(transcript) or tool_error_ignored(transcript)
     unseen = story_by_record(row, outcome) == "tool" and not any(True for _ in transcript.exchanges())
     if cause == "tool" or error or unseen:
-        return _by(error or empty_tool_output(transcript), "tool", error.label if error else "failed calls")
+        return _group_by_finding(
+            error or empty_tool_output(transcript), "tool", error.label if error else "failed calls"
+        )
     if transcript.answer and transcript.gold and same_but_for_notation(transcript.answer, transcript.gold):
         return GroupedFailure("grader", "equal but for notation", last_line(reply))
     if missed := not_extracted(transcript):
-        return _by(missed, "extraction", missed.label)
-    instruction = _instruction(transcript)
+        return _group_by_finding(missed, "extraction", missed.label)
+    instruction = _instruction_failure(transcript)
     if instruction is not None:
         return instruction
     if wrong := wrong_calculation(reply):
@@ -141,20 +143,20 @@ def grouped(transcript: Transcript) -> GroupedFailure:
     return GroupedFailure("knowledge", "another answer", last_line(reply))
 
 
-def _by(finding: Finding | None, group: FailureGroup, reason: str) -> GroupedFailure:
+def _group_by_finding(finding: Finding | None, group: FailureGroup, reason: str) -> GroupedFailure:
     quote = finding.quotes[0] if finding is not None and finding.quotes else ""
     return GroupedFailure(group, reason, quote)
 
 
-def _instruction(transcript: Transcript) -> GroupedFailure | None:
+def _instruction_failure(transcript: Transcript) -> GroupedFailure | None:
     if declined := refusal(transcript):
-        return _by(declined, "instruction", "declined")
+        return _group_by_finding(declined, "instruction", "declined")
     if transcript.row.get("instruction_id_list"):
         return GroupedFailure("instruction", "checked instruction broken", last_line(transcript.reply))
     if transcript.outcome != "no_answer":
         return None
     lost = format_lost(transcript)
-    return _by(lost, "instruction", lost.label if lost else "no answer")
+    return _group_by_finding(lost, "instruction", lost.label if lost else "no answer")
 
 
 def same_but_for_notation(answer: str, gold: str) -> bool:
@@ -163,7 +165,7 @@ def same_but_for_notation(answer: str, gold: str) -> bool:
     >>> same_but_for_notation("$1,000.0$", "1000")
     True
     """
-    first, second = _plain(answer), _plain(gold)
+    first, second = _plain_answer(answer), _plain_answer(gold)
     if not first or not second:
         return False
     if first == second:
@@ -174,7 +176,7 @@ def same_but_for_notation(answer: str, gold: str) -> bool:
         return False
 
 
-def _plain(answer: str) -> str:
+def _plain_answer(answer: str) -> str:
     text = answer[:_LONGEST_ANSWER].replace("\\text", "").replace("\\boxed", "").translate(_NOTATION)
     return text.casefold().strip(".:;")
 

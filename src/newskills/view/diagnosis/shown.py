@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from newskills.base.tables import WIDTH, table_lines, wrapped
+from newskills.base.tables import WIDTH, table_lines, wrap_text
 from newskills.base.terminal import counted, printable
 from newskills.view.diagnosis.diagnose import (
     BenchmarkDiagnosis,
@@ -17,8 +17,8 @@ from newskills.view.diagnosis.diagnose import (
 from newskills.view.diagnosis.groups import GROUPS
 from newskills.view.documents.document import Block, Fold, Heading, LinkList, Paragraph, Preformatted, Table
 
-_HEAD = ("group", "samples", "share %", "points", "examples")
-_METHOD = (
+_TABLE_HEAD = ("group", "samples", "share %", "points", "examples")
+_METHOD_TEXT = (
     "Each sample that is not fully correct is in one group: the first rule that holds. Points are what the group costs "
     "of the score, which is the mean over problems of the mean over their scored samples; they add up to the loss. "
     "Samples without a score cost no points. Suspected faults of the grader or of the expected answer are suspicions: "
@@ -36,23 +36,23 @@ def as_text(diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: str)
 
 
 def _benchmark_lines(benchmark: BenchmarkDiagnosis) -> Iterator[str]:
-    yield from wrapped(_summary(benchmark), WIDTH, hanging="  ")
+    yield from wrap_text(_benchmark_summary(benchmark), WIDTH, hanging="  ")
     if not benchmark.groups:
         yield "No sample failed."
     else:
-        rows = [_row(share) for share in benchmark.groups]
-        yield from table_lines(rows, _HEAD, WIDTH)
+        rows = [_share_row(share) for share in benchmark.groups]
+        yield from table_lines(rows, _TABLE_HEAD, WIDTH)
         largest = benchmark.groups[0]
-        yield from wrapped(f"{largest.title}: {largest.change}", WIDTH, hanging="  ")
+        yield from wrap_text(f"{largest.title}: {largest.change}", WIDTH, hanging="  ")
         for share in benchmark.groups:
             for claim in share.claims:
-                yield from wrapped(f"{share.title}: {claim.text} ({', '.join(claim.ids)})", WIDTH, hanging="  ")
+                yield from wrap_text(f"{share.title}: {claim.text} ({', '.join(claim.ids)})", WIDTH, hanging="  ")
         if dropped := sum(sum(share.dropped.values()) for share in benchmark.groups):
             yield f"{counted(dropped, 'claim')} of the model failed the check and are left out."
     yield ""
 
 
-def _summary(benchmark: BenchmarkDiagnosis) -> str:
+def _benchmark_summary(benchmark: BenchmarkDiagnosis) -> str:
     if benchmark.score is None:
         score = "no score"
     else:
@@ -62,18 +62,18 @@ def _summary(benchmark: BenchmarkDiagnosis) -> str:
     return f"{benchmark.benchmark}: {score}; {failures}"
 
 
-def _row(share: FailureShare) -> tuple[str, ...]:
+def _share_row(share: FailureShare) -> tuple[str, ...]:
     number = share.share
     return (
         share.title,
         f"{share.samples:,}",
         f"{number.value:.1f} [{number.low:.1f}, {number.high:.1f}]",
         f"{share.points:.2f}",
-        ", ".join(_name(sample) for sample in share.examples),
+        ", ".join(_sample_name(sample) for sample in share.examples),
     )
 
 
-def _name(sample: FailureSample) -> str:
+def _sample_name(sample: FailureSample) -> str:
     if sample.seed is None:
         return sample.id
     return f"{sample.id}/{sample.seed}"
@@ -93,9 +93,11 @@ def _change_rows(changes: Sequence[GroupChange]) -> list[tuple[str, ...]]:
     return [("benchmark", "group", "samples", "points", "change"), *rows]
 
 
-def blocks(diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: RunDiagnosis | None) -> list[Block]:
+def diagnosis_blocks(
+    diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: RunDiagnosis | None
+) -> list[Block]:
     """Return the page: the difference first where there are two runs, then each benchmark with its groups."""
-    page: list[Block] = [Paragraph(_METHOD)]
+    page: list[Block] = [Paragraph(_METHOD_TEXT)]
     if other is not None:
         page.append(Heading(f"{diagnosis.run} → {other.run}"))
         nothing = Paragraph("The runs have no failures in common benchmarks.")
@@ -112,18 +114,18 @@ def blocks(diagnosis: RunDiagnosis, changes: Sequence[GroupChange], other: RunDi
 
 def _benchmark_blocks(run: str, benchmark: BenchmarkDiagnosis) -> Iterator[Block]:
     yield Heading(f"{benchmark.benchmark} · {run}")
-    yield Paragraph(_summary(benchmark))
+    yield Paragraph(_benchmark_summary(benchmark))
     if not benchmark.groups:
         yield Paragraph("No sample failed.")
         return
-    yield Table([_HEAD, *map(_row, benchmark.groups)])
-    links = [(share.title, _anchor(run, benchmark, share)) for share in benchmark.groups]
+    yield Table([_TABLE_HEAD, *map(_share_row, benchmark.groups)])
+    links = [(share.title, _group_anchor(run, benchmark, share)) for share in benchmark.groups]
     yield LinkList("Groups", links)
     for share in benchmark.groups:
-        yield from _group_blocks(share, _anchor(run, benchmark, share))
+        yield from _group_blocks(share, _group_anchor(run, benchmark, share))
 
 
-def _anchor(run: str, benchmark: BenchmarkDiagnosis, share: FailureShare) -> str:
+def _group_anchor(run: str, benchmark: BenchmarkDiagnosis, share: FailureShare) -> str:
     return f"{run} {benchmark.benchmark} {share.group}"
 
 
@@ -141,7 +143,7 @@ def _group_blocks(share: FailureShare, anchor: str) -> Iterator[Block]:
         why = ", ".join(f"{reason} {count:,}" for reason, count in share.dropped.items())
         yield Paragraph(f"Claims of the model that were dropped: {why}.")
     for sample in share.examples:
-        yield Fold(f"{_name(sample)}: {sample.reason}", [Preformatted(_sample_text(sample))], level=4)
+        yield Fold(f"{_sample_name(sample)}: {sample.reason}", [Preformatted(_sample_text(sample))], level=4)
 
 
 def _sample_text(sample: FailureSample) -> str:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from newskills.base.terminal import printable
 
-WIDTH = 720
-SMALL = (340, 190)
+CHART_WIDTH = 720
+SMALL_SIZE = (340, 190)
 """Width and height of a figure that stands beside others."""
 COLOURS = ("--one", "--two", "--three", "--four")
 _RIGHT, _TOP = 20, 12
-_BINS = 12
+_MAX_BINS = 12
 
 
 class Estimate(NamedTuple):
@@ -57,15 +57,15 @@ def interval_pictures(items: Sequence[Estimate | None]) -> list[str]:
             f'<line x1="{x(item.low):.1f}" y1="9" x2="{x(item.high):.1f}" y2="9" stroke="{colour}" stroke-width="3"/>',
             f'<circle cx="{x(item.value):.1f}" cy="9" r="4.5" fill="{colour}"/>',
         ]
-        pictures.append(_svg(width, height, parts, f"{item.label}: {item.value:.1f}"))
+        pictures.append(_svg_element(width, height, parts, f"{item.label}: {item.value:.1f}"))
     return pictures
 
 
-def lines(
+def line_chart(
     series: Sequence[Series],
     x_name: str,
     y_name: str,
-    size: tuple[int, int] = (WIDTH, 260),
+    size: tuple[int, int] = (CHART_WIDTH, 260),
     *,
     from_zero: bool = False,
 ) -> str:
@@ -75,7 +75,7 @@ def lines(
     drawn = [item for item in series if item.points]
     xs = [point[0] for item in drawn for point in item.points]
     ys = [point[1] for item in drawn for point in item.points] + [0.0] * from_zero
-    ticks = _ticks(min(ys), max(ys))
+    ticks = _axis_ticks(min(ys), max(ys))
     bottom, top = min(ticks[0], *ys), max(ticks[-1], *ys)
     left, floor = 46, height - 60
     width = (max(xs) - min(xs)) or 1.0
@@ -89,7 +89,7 @@ def lines(
         y = floor - (tick - bottom) / ((top - bottom) or 1.0) * (floor - _TOP)
         parts.append(
             f'<line x1="{left}" y1="{y:.1f}" x2="{full_width - _RIGHT}" y2="{y:.1f}" stroke="var(--line)"/>'
-            + _text(left - 6, y + 4, _number(tick), "end")
+            + _text_element(left - 6, y + 4, _format_number(tick), "end")
         )
     letters = int(((full_width - left) / max(1, len(drawn)) - 36) / 6.5)
     for number, item in enumerate(drawn):
@@ -100,52 +100,55 @@ def lines(
         across = left + number * (full_width - left) / max(1, len(drawn))
         parts.append(
             f'<line x1="{across:.0f}" y1="{height - 10}" x2="{across + 24:.0f}" y2="{height - 10}" stroke="{colour}" '
-            f'stroke-width="2"{dash}/>' + _text(across + 30, height - 6, item.label[:letters], "start")
+            f'stroke-width="2"{dash}/>' + _text_element(across + 30, height - 6, item.label[:letters], "start")
         )
     parts.append(
-        _text(left, floor + 18, _number(min(xs)), "start")
-        + _text(full_width - _RIGHT, floor + 18, _number(max(xs)), "end")
+        _text_element(left, floor + 18, _format_number(min(xs)), "start")
+        + _text_element(full_width - _RIGHT, floor + 18, _format_number(max(xs)), "end")
     )
-    parts.append(_text((full_width + left) / 2, floor + 18, x_name, "middle"))
-    return _svg(full_width, height, parts, f"{y_name} over {x_name}: {', '.join(item.label for item in drawn)}")
+    parts.append(_text_element((full_width + left) / 2, floor + 18, x_name, "middle"))
+    return _svg_element(
+        full_width, height, parts, f"{y_name} over {x_name}: {', '.join(item.label for item in drawn)}"
+    )
 
 
-def distributions(samples: Sequence[tuple[str, Sequence[float]]], name: str, size: tuple[int, int]) -> str:
+def distribution_chart(samples: Sequence[tuple[str, Sequence[float]]], name: str, size: tuple[int, int]) -> str:
     """Draw for each label which share of its values lies in each of at most twelve equal ranges."""
     low = min(min(values) for _, values in samples)
     high = max(max(values) for _, values in samples)
-    bins = min(_BINS, int(high - low) + 1)
+    bins = min(_MAX_BINS, int(high - low) + 1)
     step = (high - low) / bins or 1.0
     series = []
     for label, values in samples:
         counts = Counter(min(bins - 1, int((value - low) / step)) for value in values)
         points = [(low + (place + 0.5) * step, 100 * counts[place] / len(values)) for place in range(bins)]
         series.append(Series(label, points))
-    return lines(series, name, "percent", size, from_zero=True)
+    return line_chart(series, name, "percent", size, from_zero=True)
 
 
-def _svg(width: float, height: float, parts: Sequence[str], description: str) -> str:
+def _svg_element(width: float, height: float, parts: Sequence[str], description: str) -> str:
     return (
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
-        f'aria-label="{_safe(description)}" font-size="12" font-family="system-ui, sans-serif">{"".join(parts)}</svg>'
+        f'aria-label="{_safe_text(description)}" font-size="12" font-family="system-ui, sans-serif">'
+        f"{''.join(parts)}</svg>"
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="var(--ink)">{_safe(text)}</text>'
+def _text_element(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="var(--ink)">{_safe_text(text)}</text>'
 
 
-def _safe(text: str) -> str:
+def _safe_text(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     if abs(value) < 1e6:
         return f"{value:,.4g}"
     return f"{value:.2g}"
 
 
-def _ticks(low: float, high: float, about: int = 5) -> list[float]:
+def _axis_ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round numbers from at or below `low` to at or above `high`."""
     span = (high - low) or abs(high) or 1.0
     size = 10 ** math.floor(math.log10(span / about))

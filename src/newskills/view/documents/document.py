@@ -47,7 +47,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 @media print { body { font-size: 10pt; margin: 0; max-width: none; } figure, tr { break-inside: avoid; }
   details::details-content { content-visibility: visible; display: block; } }
 """
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NUMBER = re.compile(r"[+\-−<]?\s?\d[\d.,]*\s?%?|\[.*\]|—")
 
 
@@ -108,42 +108,44 @@ Block: TypeAlias = Heading | Paragraph | Table | Preformatted | Figure | Grid | 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
     """Render one page without scripts that asks nothing of any server; it reads in print and in dark mode."""
-    body = "\n".join(map(_html, blocks))
+    body = "\n".join(map(_html_block, blocks))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_safe(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{_safe(title)}</h1>\n{body}\n</body>\n</html>\n"
+        f"<title>{_safe_text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{_safe_text(title)}</h1>\n{body}\n</body>\n</html>\n"
     )
 
 
-def _html(block: Block) -> str:
+def _html_block(block: Block) -> str:
     match block:
         case Heading(text, level, anchor):
-            name = f' id="{_anchor(anchor)}"' if anchor else ""
-            return f"<h{level}{name}>{_safe(text)}</h{level}>"
+            name = f' id="{_anchor_id(anchor)}"' if anchor else ""
+            return f"<h{level}{name}>{_safe_text(text)}</h{level}>"
         case LinkList(label, links):
-            listed = " · ".join(f'<a href="#{_anchor(anchor)}">{_safe(text)}</a>' for text, anchor in links)
-            return f"<p>{_safe(label)}: {listed}</p>"
+            listed = " · ".join(
+                f'<a href="#{_anchor_id(anchor)}">{_safe_text(text)}</a>' for text, anchor in links
+            )
+            return f"<p>{_safe_text(label)}: {listed}</p>"
         case Paragraph(text):
-            return f"<p>{_safe(text)}</p>"
+            return f"<p>{_safe_text(text)}</p>"
         case Preformatted(text):
-            return f"<pre>{_safe(text)}</pre>"
+            return f"<pre>{_safe_text(text)}</pre>"
         case Figure(svg, caption):
-            return f"<figure>{svg}<figcaption>{_safe(caption)}</figcaption></figure>"
+            return f"<figure>{svg}<figcaption>{_safe_text(caption)}</figcaption></figure>"
         case Grid(figures):
-            return f'<div class="grid">\n{chr(10).join(map(_html, figures))}\n</div>'
+            return f'<div class="grid">\n{chr(10).join(map(_html_block, figures))}\n</div>'
         case Fold(title, blocks, _, is_open):
             start = "<details open>" if is_open else "<details>"
-            body = "\n".join(map(_html, blocks))
-            return f"{start}<summary>{_safe(title)}</summary>\n{body}\n</details>"
+            body = "\n".join(map(_html_block, blocks))
+            return f"{start}<summary>{_safe_text(title)}</summary>\n{body}\n</details>"
         case Table(rows, pictures):
             head, *rest = rows
             labels = [*head, ""] if pictures else head
-            cells = "".join(f'<th scope="col">{_safe(cell)}</th>' for cell in labels)
+            cells = "".join(f'<th scope="col">{_safe_text(cell)}</th>' for cell in labels)
             lines = "".join(
-                f"<tr>{''.join(map(_cell, row, head))}{f'<td>{picture}</td>' if picture else ''}</tr>\n"
+                f"<tr>{''.join(map(_table_cell, row, head))}{f'<td>{picture}</td>' if picture else ''}</tr>\n"
                 for row, picture in zip_longest(rest, pictures, fillvalue="")
             )
             return (
@@ -152,49 +154,51 @@ def _html(block: Block) -> str:
             )
 
 
-def _anchor(name: str) -> str:
+def _anchor_id(name: str) -> str:
     """Return a name as the id of an element: a hash, whatever the name holds."""
     return f"h{hashlib.blake2b(name.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
 
 
-def _cell(text: str, label: str) -> str:
+def _table_cell(text: str, label: str) -> str:
     kind = ' class="number"' if _NUMBER.fullmatch(text) else ""
-    return f'<td{kind} data-label="{_safe(label)}">{_safe(text)}</td>'
+    return f'<td{kind} data-label="{_safe_text(label)}">{_safe_text(text)}</td>'
 
 
-def _safe(text: str) -> str:
+def _safe_text(text: str) -> str:
     return html.escape(printable(text))
 
 
 def as_markdown(title: str, blocks: Sequence[Block]) -> str:
     """Return the page in Markdown; of figures, what they show in words."""
-    return "\n\n".join([f"# {_plain(title)}", *map(_markdown, blocks)]) + "\n"
+    return "\n\n".join([f"# {_plain_text(title)}", *map(_markdown_block, blocks)]) + "\n"
 
 
-def _markdown(block: Block) -> str:
+def _markdown_block(block: Block) -> str:
     match block:
         case Heading(text, level):
-            return f"{'#' * level} {_plain(text)}"
+            return f"{'#' * level} {_plain_text(text)}"
         case LinkList(label, links):
-            return f"{_plain(label)}: {', '.join(_plain(text) for text, _ in links)}"
+            return f"{_plain_text(label)}: {', '.join(_plain_text(text) for text, _ in links)}"
         case Paragraph(text):
-            return _plain(text)
+            return _plain_text(text)
         case Preformatted(text):
             longest = max(map(len, re.findall(r"`+", text)), default=0)
             fence = "`" * max(3, longest + 1)
             return f"{fence}text\n{printable(text)}\n{fence}"
         case Figure(_, caption):
-            return f"*{_plain(caption)}*"
+            return f"*{_plain_text(caption)}*"
         case Grid(figures):
-            return "\n\n".join(map(_markdown, figures))
+            return "\n\n".join(map(_markdown_block, figures))
         case Fold(title, blocks, level):
-            return "\n\n".join(map(_markdown, [Heading(title, level), *blocks]))
+            return "\n\n".join(map(_markdown_block, [Heading(title, level), *blocks]))
         case Table(rows):
-            lines = [f"| {' | '.join(_plain(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+            lines = [
+                f"| {' | '.join(_plain_text(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows
+            ]
             return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """Return a text on one line, with what Markdown and HTML would obey escaped."""
     flat = " ".join(printable(text).split())
     return re.sub(r"([\\`*\[\]<>#~]|(?<!\w)_|_(?!\w))", r"\\\1", flat)

@@ -25,11 +25,18 @@ from newskills.view.comparison.paired_runs import CompareOptions, compare, run_n
 from newskills.view.comparison.records import BenchmarkRecords, RunRecords, SampleScore, content_hash, read_run
 from newskills.view.comparison.regrade import grader_spread, score_of
 from newskills.view.comparison.why import prompt_text, recorded_grader
-from newskills.view.documents.charts import SMALL, Estimate, Series, distributions, interval_pictures, lines
+from newskills.view.documents.charts import (
+    SMALL_SIZE,
+    Estimate,
+    Series,
+    distribution_chart,
+    interval_pictures,
+    line_chart,
+)
 from newskills.view.documents.document import Block, Figure, Fold, Grid, Heading, Paragraph, Preformatted, Table
 from newskills.view.documents.trainings import training_blocks
 
-_DEEP = 3
+_MAX_DEPTH = 3
 """Folders below the given one in which runs are looked for."""
 
 
@@ -43,7 +50,7 @@ class ReportOptions(Struct, frozen=True, kw_only=True):
     spread: bool = True
 
 
-def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) -> list[Block]:  # noqa: B008 - frozen
+def report_blocks(folders: Sequence[Path], options: ReportOptions = ReportOptions()) -> list[Block]:  # noqa: B008 - frozen
     """Return the blocks of the report. Raises DataError where there are no results, or the contamination file cannot be
     read."""
     places = [place for folder in folders for place in run_folders(folder)]
@@ -57,11 +64,11 @@ def report(folders: Sequence[Path], options: ReportOptions = ReportOptions()) ->
         contaminated = contaminated_questions(options.contamination_file)
     else:
         contaminated = None
-    blocks = list(_comparison(places)) if len(runs) > 1 else []
-    blocks += [*_scores(runs, options, contaminated), *_curves(runs), *_lengths(runs)]
+    blocks = list(_comparison_blocks(places)) if len(runs) > 1 else []
+    blocks += [*_score_blocks(runs, options, contaminated), *_curve_blocks(runs), *_length_blocks(runs)]
     for folder in folders:
         blocks += training_blocks(folder)
-    return [*blocks, *_remarks(runs), *_settings(runs), *_origins(runs)]
+    return [*blocks, *_remark_blocks(runs), *_setting_blocks(runs), *_origin_blocks(runs)]
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -75,11 +82,11 @@ def run_folders(folder: Path) -> list[Path]:
         return [folder]
     below = [
         path.parent
-        for depth in range(1, _DEEP + 1)
+        for depth in range(1, _MAX_DEPTH + 1)
         for path in folder.glob("/".join(["*"] * depth + ["eval-results"]))
         if path.is_dir()
     ]
-    return sorted(below, key=lambda path: (min(_times(path), default=0.0), path))
+    return sorted(below, key=lambda path: (min(_run_times(path), default=0.0), path))
 
 
 def _holds_results(folder: Path) -> bool:
@@ -87,7 +94,7 @@ def _holds_results(folder: Path) -> bool:
     return any(next(folder.glob(pattern), None) is not None for pattern in patterns)
 
 
-def _times(folder: Path) -> Iterator[float]:
+def _run_times(folder: Path) -> Iterator[float]:
     """Yield when its files were begun; without an exit record, when they were last written."""
     for path in folder.rglob("output*.jsonl"):
         state = load_state(OutputPaths(path).state)
@@ -108,7 +115,7 @@ def contaminated_questions(path: Path) -> dict[str, bool]:
     return clean
 
 
-def _scores(
+def _score_blocks(
     runs: Sequence[RunRecords], options: ReportOptions, contaminated: Mapping[str, bool] | None
 ) -> Iterator[Block]:
     yield Heading("Scores")
@@ -132,39 +139,39 @@ def _scores(
     for group, run in enumerate(runs):
         for name, records in run.benchmarks.items():
             number = score_of(records)
-            score = [f"{number.value:.2f}", _interval(number)] if number.n else ["—", "—"]
-            rows.append([run.name, name, *score, *_shares(records, number)])
+            score = [f"{number.value:.2f}", _interval_text(number)] if number.n else ["—", "—"]
+            rows.append([run.name, name, *score, *_share_cells(records, number)])
             label = f"{name} {run.name}"
             items.append(Estimate(label, number.value, number.low, number.high, group) if number.n else None)
     yield Table([head, *rows], interval_pictures(items))
     if contaminated is not None:
-        yield from _clean(runs, contaminated)
+        yield from _clean_score_blocks(runs, contaminated)
     if options.spread:
-        yield from _spread(runs)
+        yield from _spread_blocks(runs)
 
 
-def _shares(records: BenchmarkRecords, number: Number) -> list[str]:
+def _share_cells(records: BenchmarkRecords, number: Number) -> list[str]:
     samples = [sample for own in records.samples.values() for sample in own if sample is not None]
     return [
         f"{number.n:,}",
         f"{len(records.files)}",
-        _percent(samples, [sample.outcome == "no_answer" for sample in samples]),
-        _percent(samples, [sample.cause == "truncation" for sample in samples]),
-        _percent(samples, [sample.outcome == "unscored" for sample in samples]),
+        _percent_text(samples, [sample.outcome == "no_answer" for sample in samples]),
+        _percent_text(samples, [sample.cause == "truncation" for sample in samples]),
+        _percent_text(samples, [sample.outcome == "unscored" for sample in samples]),
     ]
 
 
-def _percent(samples: Sequence[SampleScore], which: Sequence[bool]) -> str:
+def _percent_text(samples: Sequence[SampleScore], which: Sequence[bool]) -> str:
     if samples:
         return f"{100 * sum(which) / len(samples):.1f} %"
     return "—"
 
 
-def _interval(number: Number) -> str:
+def _interval_text(number: Number) -> str:
     return f"[{number.low:.2f}, {number.high:.2f}]"
 
 
-def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iterator[Block]:
+def _clean_score_blocks(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iterator[Block]:
     """Yield a table with the score over the problems that the check calls clean, beside that over all."""
     rows = [
         ["run", "benchmark", "all problems", "clean problems", "95 % interval", "clean", "not clean or not known"]
@@ -186,7 +193,7 @@ def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iter
                     name,
                     f"{score_of(records).value:.2f}",
                     f"{clean.value:.2f}" if clean.n else "—",
-                    _interval(clean) if clean.n else "—",
+                    _interval_text(clean) if clean.n else "—",
                     f"{len(kept):,}",
                     f"{len(records.samples) - len(kept):,}",
                 ]
@@ -198,7 +205,7 @@ def _clean(runs: Sequence[RunRecords], contaminated: Mapping[str, bool]) -> Iter
         yield Table(rows)
 
 
-def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
+def _spread_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     rows = [["run", "benchmark", "strict", "usual", "lenient", "spread"]]
     agreeing = 0
     for run in runs:
@@ -228,7 +235,7 @@ def _spread(runs: Sequence[RunRecords]) -> Iterator[Block]:
         yield Table(rows)
 
 
-def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
+def _curve_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     """Yield the curves of pass@k and majority@k of benchmarks with several samples."""
     figures = []
     for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
@@ -237,19 +244,21 @@ def _curves(runs: Sequence[RunRecords]) -> Iterator[Block]:
             if name in run.benchmarks and len(run.benchmarks[name].files) > 1:
                 records = run.benchmarks[name]
                 for family in ("pass", "majority"):
-                    points = _points(records, family)
+                    points = _curve_points(records, family)
                     if len(points) > 1:
                         series.append(Series(f"{run.name} {family}@k", points))
         if series:
             ends = ", ".join(f"{item.label} {item.points[-1][1]:.1f}" for item in series)
-            figures.append(Figure(lines(series, "k", "percent", SMALL), f"{name}, at the largest k: {ends}."))
+            figures.append(
+                Figure(line_chart(series, "k", "percent", SMALL_SIZE), f"{name}, at the largest k: {ends}.")
+            )
     if figures:
         yield Heading("Scores over the number of samples", 3)
         yield Grid(figures)
 
 
-def _points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]:
-    modes = _metrics(records).get(records.benchmark)
+def _curve_points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]:
+    modes = _read_metrics(records).get(records.benchmark)
     points = []
     for mode, row in (modes or {}).items():
         start, at, k = mode.partition("@")
@@ -258,14 +267,14 @@ def _points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]
     return sorted(points)
 
 
-def _metrics(records: BenchmarkRecords) -> Row:
+def _read_metrics(records: BenchmarkRecords) -> Row:
     try:
         return msgspec.json.decode((records.folder / METRICS_FILE).read_bytes(), type=Row)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
 
 
-def _lengths(runs: Sequence[RunRecords]) -> Iterator[Block]:
+def _length_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     """Yield, for each benchmark, how long the replies of all runs are."""
     figures = []
     for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
@@ -273,7 +282,9 @@ def _lengths(runs: Sequence[RunRecords]) -> Iterator[Block]:
         replies = [(run_name, tokens) for run_name, tokens in lengths if tokens]
         if len({tokens for _, own in replies for tokens in own}) > 1:
             means = ", ".join(f"{run_name} {sum(own) / len(own):,.0f}" for run_name, own in replies)
-            figures.append(Figure(distributions(replies, "tokens", SMALL), f"{name}, tokens on average: {means}."))
+            figures.append(
+                Figure(distribution_chart(replies, "tokens", SMALL_SIZE), f"{name}, tokens on average: {means}.")
+            )
     if figures:
         yield Heading("Length of replies", 3)
         yield Paragraph("Percent of replies by their length.")
@@ -289,7 +300,7 @@ def _tokens(records: BenchmarkRecords) -> list[float]:
     ]
 
 
-def _comparison(places: Sequence[Path]) -> Iterator[Block]:
+def _comparison_blocks(places: Sequence[Path]) -> Iterator[Block]:
     """Compare every run with the first, whatever differs: that is named."""
     try:
         comparison = compare(places, CompareOptions(allow=("data", "prompt", "grader")))
@@ -298,17 +309,17 @@ def _comparison(places: Sequence[Path]) -> Iterator[Block]:
         yield Paragraph(error.message)
         return
     yield Heading("Comparison")
-    yield from shown.blocks(comparison, 0, level=3)
+    yield from shown.comparison_blocks(comparison, 0, level=3)
 
 
-def _settings(runs: Sequence[RunRecords]) -> Iterator[Block]:
+def _setting_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     yield Heading("Settings")
     for run in runs:
         for name, records in run.benchmarks.items():
             blocks: list[Block] = []
             state = next((state for state in records.states if state is not None), None)
             if state is not None:
-                settings = [[key, _value(value)] for key, value in state.settings.items()]
+                settings = [[key, _value_text(value)] for key, value in state.settings.items()]
                 blocks.append(Table([["setting", "value"], *settings]))
             if text := prompt_text(records.facts):
                 blocks.append(Preformatted(text))
@@ -317,13 +328,13 @@ def _settings(runs: Sequence[RunRecords]) -> Iterator[Block]:
             yield Fold(f"{name} of {run.name}", blocks)
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
 
 
-def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
+def _origin_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     yield Heading("Versions, data and cost")
     rows = [["run", "benchmark", "newskills", "grader", "prompt", "data", "licence of the data"]]
     costs = [["run", "benchmark", "tokens read", "tokens written", "cost", "seconds"]]
@@ -335,28 +346,30 @@ def _origins(runs: Sequence[RunRecords]) -> Iterator[Block]:
                 [
                     run.name,
                     name,
-                    _known(facts.get("newskills")),
-                    _known(", ".join(sorted(records.graders)) or facts.get("grader")),
-                    f"{_known(facts.get('prompt'))} {facts.get('prompt_hash') or ''} "
+                    _known_text(facts.get("newskills")),
+                    _known_text(", ".join(sorted(records.graders)) or facts.get("grader")),
+                    f"{_known_text(facts.get('prompt'))} {facts.get('prompt_hash') or ''} "
                     f"{facts.get('prompt_source') or ''}".strip(),
-                    _known(described.get("sha256"))[:16],
-                    " ".join(_known(described.get(key)) for key in ("licence", "homepage") if described.get(key))
+                    _known_text(described.get("sha256"))[:16],
+                    " ".join(
+                        _known_text(described.get(key)) for key in ("licence", "homepage") if described.get(key)
+                    )
                     or "not known",
                 ]
             )
-            costs.append([run.name, name, *_cost(records)])
+            costs.append([run.name, name, *_cost_cells(records)])
     yield Fold("Versions and data of each benchmark", [Table(rows)])
     yield Fold("Tokens, cost and time of each benchmark", [Table(costs)])
     yield Paragraph(f"This report was written by newskills {__version__}.")
 
 
-def _known(value: object) -> str:
+def _known_text(value: object) -> str:
     if value:
         return str(value)
     return "not known"
 
 
-def _cost(records: BenchmarkRecords) -> list[str]:
+def _cost_cells(records: BenchmarkRecords) -> list[str]:
     states = [state for state in records.states if state is not None]
     cells = []
     for name, form in (("input_tokens", ",.0f"), ("output_tokens", ",.0f"), ("cost", ",.4g")):
@@ -368,7 +381,7 @@ def _cost(records: BenchmarkRecords) -> list[str]:
     return cells
 
 
-def _remarks(runs: Sequence[RunRecords]) -> Iterator[Block]:
+def _remark_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     remarks = [note for run in runs for note in run.notes]
     remarks += [f"{run.name}: {name}: {why}" for run in runs for name, why in run.left_out.items()]
     if remarks:

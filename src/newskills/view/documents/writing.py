@@ -8,13 +8,13 @@ from pathlib import Path
 
 from newskills.base.store import atomic_write
 from newskills.view.documents.document import as_html, as_markdown
-from newskills.view.documents.report import ReportOptions, report
+from newskills.view.documents.report import ReportOptions, report_blocks
 
 
 def write_report(folders: Sequence[Path], output: Path, title: str, options: ReportOptions) -> list[Path]:
     """Write `output` with the endings .html and .md, of which it may have one already; return both, in that order.
     Raises DataError, StorageError."""
-    blocks = report(folders, options)
+    blocks = report_blocks(folders, options)
     if output.suffix in (".html", ".md"):
         output = output.with_suffix("")
     paths = [output.with_name(f"{output.name}.html"), output.with_name(f"{output.name}.md")]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.records import Row
 from newskills.run.reporting.counted import subsets_of
-from newskills.view.records import GOLDS, QUESTIONS, as_text, gold_of, question_of
+from newskills.view.records import GOLD_FIELDS, QUESTION_FIELDS, as_text, gold_of, question_of
 
 Kind = Literal["word", "text", "whole", "number", "flag", "time"]
 """word: few different texts; whole: 64 bits; number: a float; time: microseconds in UTC."""
@@ -80,7 +80,7 @@ def number_or_none(value: Any) -> float | None:
     return None
 
 
-def _taken(name: str, kind: type) -> Callable[[Sequence[SampleFacts]], list[Any]]:
+def _take_field(name: str, kind: type) -> Callable[[Sequence[SampleFacts]], list[Any]]:
     """Return a function that takes a field of records; it looks at single values only where one has another type."""
     convert = text_or_none if kind is str else whole_or_none
     usual = {kind, type(None)}
@@ -94,7 +94,7 @@ def _taken(name: str, kind: type) -> Callable[[Sequence[SampleFacts]], list[Any]
     return values
 
 
-def _durations(samples: Sequence[SampleFacts]) -> list[Any]:
+def _sample_durations(samples: Sequence[SampleFacts]) -> list[Any]:
     taken = [sample.row.get("generation_time") for sample in samples]
     if set(map(type, taken)) == {float}:
         return taken
@@ -111,25 +111,25 @@ def _seconds(sample: SampleFacts) -> float | None:
     return None
 
 
-def _subset(row: Row) -> str | None:
+def _subset_names(row: Row) -> str | None:
     return ", ".join(subsets_of(row)) or None
 
 
-def _gold(row: Row) -> str | None:
+def _gold_text(row: Row) -> str | None:
     gold = gold_of(row)
     if gold:
         return gold[1]
     return None
 
 
-def _first(*names: str) -> Callable[[Row], str | None]:
+def _first_text(*names: str) -> Callable[[Row], str | None]:
     def first(row: Row) -> str | None:
         return next((as_text(row[name]) for name in names if row.get(name) not in (None, "")), None)
 
     return first
 
 
-def _each(read: Callable[[Row], Any]) -> Callable[[Sequence[SampleFacts]], list[Any]]:
+def _read_each(read: Callable[[Row], Any]) -> Callable[[Sequence[SampleFacts]], list[Any]]:
     def values(samples: Sequence[SampleFacts]) -> list[Any]:
         return [read(sample.row) for sample in samples]
 
@@ -163,14 +163,14 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             kind="text",
             meaning="id of the problem; `line N` where the record has none",
             fields=("id",),
-            values=_taken("id", str),
+            values=_take_field("id", str),
         ),
         SampleColumn(
             name="subset",
             kind="word",
             meaning="subsets of the benchmark that the sample counts for, comma separated",
             fields=("subset_for_metrics",),
-            values=_each(_subset),
+            values=_read_each(_subset_names),
         ),
         SampleColumn(
             name="outcome",
@@ -197,7 +197,7 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             unit="tokens",
             meaning="length of the reply, reasoning included",
             fields=("num_generated_tokens",),
-            values=_taken("num_generated_tokens", int),
+            values=_take_field("num_generated_tokens", int),
         ),
         SampleColumn(
             name="reasoning_tokens",
@@ -205,7 +205,7 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             unit="tokens",
             meaning="length of the reasoning",
             fields=("num_reasoning_tokens",),
-            values=_taken("num_reasoning_tokens", int),
+            values=_take_field("num_reasoning_tokens", int),
         ),
         SampleColumn(
             name="input_tokens",
@@ -213,7 +213,7 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             unit="tokens",
             meaning="length of the prompt",
             fields=("num_input_tokens",),
-            values=_taken("num_input_tokens", int),
+            values=_take_field("num_input_tokens", int),
         ),
         SampleColumn(
             name="seconds",
@@ -221,57 +221,57 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             unit="s",
             meaning="time from request to reply",
             fields=("generation_time", "generation_start_time", "generation_end_time"),
-            values=_durations,
+            values=_sample_durations,
         ),
         SampleColumn(
             name="finish_reason",
             kind="word",
             meaning="why the reply ended: stop, length, …",
             fields=("finish_reason",),
-            values=_taken("finish_reason", str),
+            values=_take_field("finish_reason", str),
         ),
         SampleColumn(
             name="grader",
             kind="word",
             meaning="grader and its version",
             fields=("grader",),
-            values=_taken("grader", str),
+            values=_take_field("grader", str),
         ),
         SampleColumn(
             name="why",
             kind="text",
             meaning="the grader's reason",
             fields=("why",),
-            values=_taken("why", str),
+            values=_take_field("why", str),
         ),
         SampleColumn(
             name="expected",
             kind="text",
             meaning="expected answer",
-            fields=GOLDS,
-            values=_each(_gold),
+            fields=GOLD_FIELDS,
+            values=_read_each(_gold_text),
         ),
         SampleColumn(
             name="extracted",
             kind="text",
             meaning="answer that was extracted from the reply",
             fields=("predicted_answer",),
-            values=_taken("predicted_answer", str),
+            values=_take_field("predicted_answer", str),
         ),
         SampleColumn(
             name="error",
             kind="text",
             meaning="error of a request, tool or grader",
             fields=("detailed_error", "error"),
-            values=_each(_first("detailed_error", "error")),
+            values=_read_each(_first_text("detailed_error", "error")),
             long=True,
         ),
         SampleColumn(
             name="question",
             kind="text",
             meaning="what was asked, without the prompt around it",
-            fields=(*QUESTIONS, *_CONVERSATIONS),
-            values=_each(lambda row: question_of(row) or None),
+            fields=(*QUESTION_FIELDS, *_CONVERSATIONS),
+            values=_read_each(lambda row: question_of(row) or None),
             long=True,
         ),
         SampleColumn(
@@ -279,7 +279,7 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             kind="text",
             meaning="the model's reply, without reasoning that the server sent apart",
             fields=("generation",),
-            values=_taken("generation", str),
+            values=_take_field("generation", str),
             long=True,
         ),
         SampleColumn(
@@ -287,7 +287,7 @@ SAMPLE_COLUMNS: Mapping[str, SampleColumn] = {
             kind="text",
             meaning="reasoning, where the server or the run told it apart",
             fields=("reasoning_content", "_full_generation"),
-            values=_each(_first("reasoning_content", "_full_generation")),
+            values=_read_each(_first_text("reasoning_content", "_full_generation")),
             long=True,
         ),
     )

@@ -20,9 +20,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "~", "!~", "in", "not in"]
-LONGEST = 10_000
+MAX_FILTER_CHARS = 10_000
 """Characters of a filter."""
-DEEPEST = 50
+MAX_FILTER_DEPTH = 50
 """Parentheses and negations within each other."""
 NONE = "none"
 _OPERATORS: tuple[Operator, ...] = ("!=", "!~", "<=", ">=", "=", "~", "<", ">")
@@ -71,8 +71,8 @@ class _Token(NamedTuple):
 
 def parse_filter(text: str) -> Filter:
     """Parse a filter. Raises ConfigError that says what was expected, and where."""
-    if len(text) > LONGEST:
-        raise ConfigError(f"A filter may have {LONGEST:,} characters; this one has {len(text):,}.")
+    if len(text) > MAX_FILTER_CHARS:
+        raise ConfigError(f"A filter may have {MAX_FILTER_CHARS:,} characters; this one has {len(text):,}.")
     return _Parser(text).whole()
 
 
@@ -157,8 +157,10 @@ class _Parser:
         return FilterAll(tuple(parts))
 
     def _single(self, depth: int) -> Filter:
-        if depth > DEEPEST:
-            raise ConfigError(f"A filter may have {DEEPEST} parentheses within each other, and this one has more.")
+        if depth > MAX_FILTER_DEPTH:
+            raise ConfigError(
+                f"A filter may have {MAX_FILTER_DEPTH} parentheses within each other, and this one has more."
+            )
         if self._takes("not"):
             return FilterNot(self._single(depth + 1))
         if self._takes("("):

@@ -46,7 +46,7 @@ def sample_filter(text: str, columns: SampleColumns = SAMPLE_COLUMNS) -> Filter:
     for name in names_in(tree):
         if name not in columns:
             raise UnknownNameError("column in the filter", name, columns)
-    predicate(tree, columns)
+    filter_predicate(tree, columns)
     return tree
 
 
@@ -55,32 +55,32 @@ def fields_of_filter(tree: Filter, columns: SampleColumns = SAMPLE_COLUMNS) -> s
     return {field for name in names_in(tree) for field in columns[name].fields}
 
 
-def predicate(tree: Filter, columns: SampleColumns = SAMPLE_COLUMNS) -> SamplePredicate:
+def filter_predicate(tree: Filter, columns: SampleColumns = SAMPLE_COLUMNS) -> SamplePredicate:
     """Return the function of a checked filter. Raises ConfigError for a value that its column cannot have."""
     match tree:
         case FilterCondition():
-            return _condition(tree, columns[tree.name])
+            return _condition_predicate(tree, columns[tree.name])
         case FilterNot(part):
-            inner = predicate(part, columns)
+            inner = filter_predicate(part, columns)
             return lambda sample: not inner(sample)
         case FilterAll(parts):
-            every = [predicate(part, columns) for part in parts]
+            every = [filter_predicate(part, columns) for part in parts]
             return lambda sample: all(fits(sample) for fits in every)
         case FilterAny(parts):
-            some = [predicate(part, columns) for part in parts]
+            some = [filter_predicate(part, columns) for part in parts]
             return lambda sample: any(fits(sample) for fits in some)
 
 
-def _condition(condition: FilterCondition, column: SampleColumn) -> SamplePredicate:
+def _condition_predicate(condition: FilterCondition, column: SampleColumn) -> SamplePredicate:
     positive = _NEGATIVE.get(condition.operator)
     fits = _value_test(column, positive or condition.operator, condition.values)
-    read = _reader(column)
+    read = _value_reader(column)
     if positive:
         return lambda sample: not any(fits(value) for value in read(sample))
     return lambda sample: any(fits(value) for value in read(sample))
 
 
-def _reader(column: SampleColumn) -> Callable[[SampleFacts], list[Any]]:
+def _value_reader(column: SampleColumn) -> Callable[[SampleFacts], list[Any]]:
     """Return a function that reads the values of a sample: one, except for subsets."""
     if column.name == "subset":
         return lambda sample: subsets_of(sample.row) or [None]
@@ -91,7 +91,7 @@ def _value_test(column: SampleColumn, sign: str, values: tuple[FilterValue, ...]
     if sign == "~":
         wanted_part = values[0].text.casefold()
         return lambda value: value is not None and wanted_part in str(value).casefold()
-    targets = [_target(column, value) for value in values]
+    targets = [_target_value(column, value) for value in values]
     if sign in _ORDERS:
         if column.kind not in ("whole", "number"):
             raise ConfigError(f"{column.name} {sign} …: {column.name} is a text, which has = != ~ !~ and in.")
@@ -103,7 +103,7 @@ def _value_test(column: SampleColumn, sign: str, values: tuple[FilterValue, ...]
     return lambda value: value in targets
 
 
-def _target(column: SampleColumn, value: FilterValue) -> Any:
+def _target_value(column: SampleColumn, value: FilterValue) -> Any:
     if not value.quoted and value.text.lower() == NONE:
         return None
     if column.name == "outcome" and value.text not in OUTCOMES:

@@ -11,14 +11,14 @@ from typing import Any
 
 from newskills.base.records import Row
 from newskills.base.stats import mean_interval
-from newskills.view.files import described, metrics_of, number, state_of, table
+from newskills.view.files import finite_number, metrics_of, read_description, state_of, table_or_empty
 from newskills.view.library import Library
-from newskills.view.pages.overview import PREFERRED, cell, settings_of
-from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.pages.overview import PREFERRED_METRICS, overview_cell, settings_of
+from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
 from newskills.view.scans.viewed import label_counts
-from newskills.view.tables import CORRECT, SCORED, Samples, by_problem, samples_of
+from newskills.view.tables import CORRECT_CODE, SCORED_CODES, Samples, by_problem, samples_of
 
-BINS = 24
+BIN_COUNT = 24
 _AT = re.compile(r"(?P<kind>pass|majority)@(?P<k>\d+)|pass@1\[avg-of-(?P<n>\d+)\]")
 
 
@@ -32,26 +32,26 @@ def benchmark_page(library: Library, run: str, benchmark: str) -> Row:
         "run": run,
         "benchmark": benchmark,
         "folder": str(indexed.results.folder),
-        "cell": cell(library, indexed.run, indexed.results),
+        "cell": overview_cell(library, indexed.run, indexed.results),
         "progress": indexed.progress,
         "damaged": sum(index.head.damaged for index in indexed.indexes),
         "settings": settings_of(library, indexed.results),
-        "about": described(library.folders, indexed.results),
-        "curves": curves(table(extended.get("numbers")), modes),
+        "about": read_description(library.folders, indexed.results),
+        "curves": score_curves(table_or_empty(extended.get("numbers")), modes),
         "by_subset": by_subset(samples),
         "by_seed": by_seed(samples, [file.seed for file in indexed.results.files]),
         "by_length": by_length(samples),
         "tokens": token_histogram(samples),
-        "outcomes": {OUTCOMES[code]: count for code, count in sorted(Counter(samples.outcome).items())},
+        "outcomes": {OUTCOME_NAMES[code]: count for code, count in sorted(Counter(samples.outcome).items())},
         "causes": {samples.causes[code]: count for code, count in Counter(samples.cause).items() if code},
         "finishes": {samples.finishes[code]: count for code, count in Counter(samples.finish).items() if code},
         "scans": label_counts(library.folders, indexed, samples.sizes),
-        "agreement": agreement(samples),
+        "agreement": count_agreement(samples),
         "errors": [str(state["error"]) for state in states if state.get("error")],
     }
 
 
-def curves(numbers: Row, modes: Row) -> list[Row]:
+def score_curves(numbers: Row, modes: Row) -> list[Row]:
     """Return, per metric, pass@k, majority@k and the average, by k, with intervals; nothing for a single
     sample."""
     points: dict[str, dict[str, list[Row]]] = {}
@@ -60,13 +60,13 @@ def curves(numbers: Row, modes: Row) -> list[Row]:
         if match is None:
             continue
         kind, k = ("average", int(match["n"])) if match["n"] else (match["kind"], int(match["k"]))
-        extended = table(numbers.get(mode))
-        for metric, value in {**table(modes.get(mode)), **extended}.items():
-            if metric not in PREFERRED:
+        extended = table_or_empty(numbers.get(mode))
+        for metric, value in {**table_or_empty(modes.get(mode)), **extended}.items():
+            if metric not in PREFERRED_METRICS:
                 continue
             interval = value if isinstance(value, dict) else {"value": value}
-            if number(interval.get("value")) is not None:
-                point = {"k": k, **{name: number(interval.get(name)) for name in ("value", "low", "high")}}
+            if finite_number(interval.get("value")) is not None:
+                point = {"k": k, **{name: finite_number(interval.get(name)) for name in ("value", "low", "high")}}
                 points.setdefault(metric, {}).setdefault(kind, []).append(point)
     made = []
     for metric, kinds in points.items():
@@ -82,7 +82,8 @@ def by_subset(samples: Samples) -> list[Row]:
         return []
     groups = [(samples.subsets[code], code) for code in sorted(set(samples.subset))]
     return [
-        _share(name or "(none)", samples, (value == code for value in samples.subset)) for name, code in groups
+        _chosen_share(name or "(none)", samples, (value == code for value in samples.subset))
+        for name, code in groups
     ]
 
 
@@ -93,7 +94,7 @@ def by_seed(samples: Samples, seeds: Sequence[int | None]) -> list[Row]:
     made, start = [], 0
     for seed, size in zip(seeds, samples.sizes, strict=True):
         counts = Counter(samples.outcome[start : start + size])
-        made.append(_shares("greedy" if seed is None else f"seed {seed}", counts))
+        made.append(_share_row("greedy" if seed is None else f"seed {seed}", counts))
         start += size
     return made
 
@@ -113,7 +114,7 @@ def by_length(samples: Samples) -> list[Row]:
             place = next(place for place, edge in enumerate(edges[1:]) if tokens < edge)
             counts[place][outcome] += count
     return [
-        {**_shares(str(low) if low == high - 1 else f"{low}–{high - 1}", outcomes), "from": low, "to": high - 1}
+        {**_share_row(str(low) if low == high - 1 else f"{low}–{high - 1}", outcomes), "from": low, "to": high - 1}
         for low, high, outcomes in zip(edges, edges[1:], counts, strict=False)
         if outcomes.total()
     ]
@@ -132,12 +133,12 @@ def token_histogram(samples: Samples) -> Row:
     ordered = sorted(lengths)
     high = next(tokens for tokens, upto in zip(ordered, sums, strict=True) if upto >= 0.995 * total)
     low = ordered[0]
-    width = max(1, -(-(high - low + 1) // BINS))
+    width = max(1, -(-(high - low + 1) // BIN_COUNT))
     bins = (high - low) // width + 1
-    counts = {name: [0] * bins for name in OUTCOMES if name}
+    counts = {name: [0] * bins for name in OUTCOME_NAMES if name}
     for (tokens, outcome), count in pairs.items():
-        if tokens != NO_TOKENS and OUTCOMES[outcome]:
-            counts[OUTCOMES[outcome]][min(bins - 1, (tokens - low) // width)] += count
+        if tokens != NO_TOKENS and OUTCOME_NAMES[outcome]:
+            counts[OUTCOME_NAMES[outcome]][min(bins - 1, (tokens - low) // width)] += count
     return {
         "edges": [low + width * place for place in range(bins + 1)],
         "counts": {name: column for name, column in counts.items() if any(column)},
@@ -147,7 +148,7 @@ def token_histogram(samples: Samples) -> Row:
     }
 
 
-def agreement(samples: Samples) -> Row:
+def count_agreement(samples: Samples) -> Row:
     """Count how many problems have how many right samples; which all, none and some solve."""
     corrects, totals = by_problem(samples)
     pairs = Counter(zip(corrects, totals, strict=True))
@@ -164,13 +165,13 @@ def agreement(samples: Samples) -> Row:
     }
 
 
-def _share(name: str, samples: Samples, chosen: Iterable[bool]) -> Row:
-    return _shares(name, Counter(compress(samples.outcome, chosen)))
+def _chosen_share(name: str, samples: Samples, chosen: Iterable[bool]) -> Row:
+    return _share_row(name, Counter(compress(samples.outcome, chosen)))
 
 
-def _shares(name: str, counts: Counter[int]) -> Row:
+def _share_row(name: str, counts: Counter[int]) -> Row:
     """Return the share of right samples in per cent with its interval, as if all were independent."""
-    scored = sum(counts[code] for code in SCORED)
+    scored = sum(counts[code] for code in SCORED_CODES)
     made: dict[str, Any] = {
         "name": name,
         "n": scored,
@@ -180,6 +181,6 @@ def _shares(name: str, counts: Counter[int]) -> Row:
         "high": None,
     }
     if scored:
-        low, high, _ = mean_interval({1.0: counts[CORRECT], 0.0: scored - counts[CORRECT]})
-        made |= {"value": 100 * counts[CORRECT] / scored, "low": 100 * low, "high": 100 * high}
+        low, high, _ = mean_interval({1.0: counts[CORRECT_CODE], 0.0: scored - counts[CORRECT_CODE]})
+        made |= {"value": 100 * counts[CORRECT_CODE] / scored, "low": 100 * low, "high": 100 * high}
     return made

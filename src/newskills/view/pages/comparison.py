@@ -20,9 +20,9 @@ from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.pages.graded import GradedScores, graded_scores
 from newskills.view.pages.overview import settings_of
-from newskills.view.rows import OUTCOMES
+from newskills.view.rows import OUTCOME_NAMES
 from newskills.view.stories import STORIES, STORY_FIELDS, STORY_NAMES, Story, story_by_ending, story_by_record
-from newskills.view.tables import CORRECT, SCORED, Samples, by_problem, samples_of
+from newskills.view.tables import CORRECT_CODE, SCORED_CODES, Samples, by_problem, samples_of
 
 MOST_LISTED = 2_000
 _record = decoder_of(STORY_FIELDS)
@@ -56,7 +56,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
     sides = [read_side(library, name, benchmark) for name in (first, second)]
     a, b = sides
     common = [identity for identity in a.place if identity in b.place]
-    scores_of, score = _pairing(a, b)
+    scores_of, score = _problem_pairing(a, b)
     kind = kind_of_change(max(len(side.samples.sizes) for side in sides), graded=bool(score))
     pairs: Counter[str] = Counter()
     flips: list[_Flip] = []
@@ -68,7 +68,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
             continue
         scores.append((left, right))
         before, after = sum(left) / len(left), sum(right) / len(right)
-        pairs[_direction(before, after, kind)] += 1
+        pairs[_change_direction(before, after, kind)] += 1
         if before != after:
             flips.append(
                 _Flip(
@@ -76,12 +76,12 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
                     before,
                     after,
                     change_text(kind, left, right),
-                    _sample(a, identity, after > before),
-                    _sample(b, identity, before > after),
+                    _first_sample(a, identity, after > before),
+                    _first_sample(b, identity, before > after),
                 )
             )
     flips.sort(key=lambda flip: (-abs(flip.second - flip.first), flip.first_sample))
-    listed = [_shown(flip, story, sides) for flip, story in zip(flips, _stories(a, b, flips), strict=True)]
+    listed = [_flip_row(flip, story, sides) for flip, story in zip(flips, _flip_stories(a, b, flips), strict=True)]
     stories = Counter((flip["direction"], flip["story"]) for flip in listed)
     return {
         "first": first,
@@ -100,7 +100,7 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
         "same_wrong": pairs["same_wrong"],
         "gains": pairs["gain"],
         "losses": pairs["loss"],
-        "difference": _difference(scores),
+        "difference": _score_difference(scores),
         "stories": [
             {
                 "direction": direction,
@@ -112,13 +112,13 @@ def comparison_page(library: Library, first: str, second: str, benchmark: str) -
             for (direction, story), count in stories.most_common()
         ],
         "flips": listed[:MOST_LISTED],
-        "settings": _changed(library, a.indexed, b.indexed),
+        "settings": _changed_settings(library, a.indexed, b.indexed),
     }
 
 
 def paired_scores(a: ComparedSide, b: ComparedSide) -> list[Scores]:
     """Return the scores of each problem that has a verdict on both sides."""
-    scores_of, _ = _pairing(a, b)
+    scores_of, _ = _problem_pairing(a, b)
     both = (scores_of(identity) for identity in a.place if identity in b.place)
     return [(left, right) for left, right in both if left and right]
 
@@ -139,7 +139,7 @@ Scores = tuple[list[float], list[float]]
 """Of one problem on both sides."""
 
 
-def _pairing(a: ComparedSide, b: ComparedSide) -> tuple[Callable[[int], Scores], str]:
+def _problem_pairing(a: ComparedSide, b: ComparedSide) -> tuple[Callable[[int], Scores], str]:
     """Return the lookup from identity to the scores of a problem on both sides, and the name of the score, empty
     for right and wrong."""
     same_seeds = len(a.samples.sizes) == len(b.samples.sizes)
@@ -147,8 +147,8 @@ def _pairing(a: ComparedSide, b: ComparedSide) -> tuple[Callable[[int], Scores],
         name = (a.graded or b.graded or GradedScores("", {})).name
         return lambda identity: _graded_pair(a, b, identity, same_seeds), name
     if same_seeds:
-        return lambda identity: _paired(a, b, identity), ""
-    return lambda identity: (_scores(a, identity), _scores(b, identity)), ""
+        return lambda identity: _paired_scores(a, b, identity), ""
+    return lambda identity: (_problem_scores(a, identity), _problem_scores(b, identity)), ""
 
 
 def _graded_pair(a: ComparedSide, b: ComparedSide, identity: int, same_seeds: bool) -> Scores:
@@ -163,32 +163,34 @@ def _of_files(side: ComparedSide, identity: int) -> Sequence[float | None]:
     """Return the score of a problem in each file; 1 and 0 on a side whose verdicts are right and wrong."""
     if side.graded is not None:
         return side.graded.by_problem.get(identity, [])
-    outcomes = _outcomes(side, side.place[identity])
-    return [float(outcome == CORRECT) if outcome in SCORED else None for outcome in outcomes]
+    outcomes = _file_outcomes(side, side.place[identity])
+    return [float(outcome == CORRECT_CODE) if outcome in SCORED_CODES else None for outcome in outcomes]
 
 
-def _scores(side: ComparedSide, identity: int) -> list[float]:
+def _problem_scores(side: ComparedSide, identity: int) -> list[float]:
     """Return 1 and 0 for the scored samples of a problem."""
     number = side.place[identity]
     right, scored = side.right[number], side.scored[number]
     return [1.0] * right + [0.0] * (scored - right)
 
 
-def _paired(a: ComparedSide, b: ComparedSide, identity: int) -> tuple[list[float], list[float]]:
-    """Return the scores, as `_scores` does, of the seeds that have a verdict on both sides."""
+def _paired_scores(a: ComparedSide, b: ComparedSide, identity: int) -> tuple[list[float], list[float]]:
+    """Return the scores, as `_problem_scores` does, of the seeds that have a verdict on both sides."""
     left, right = a.place[identity], b.place[identity]
     seeds = len(a.samples.sizes)
     if a.scored[left] == b.scored[right] == seeds:
-        return _scores(a, identity), _scores(b, identity)
+        return _problem_scores(a, identity), _problem_scores(b, identity)
     both = [
         (first, second)
-        for first, second in zip(_outcomes(a, left), _outcomes(b, right), strict=True)
-        if first in SCORED and second in SCORED
+        for first, second in zip(_file_outcomes(a, left), _file_outcomes(b, right), strict=True)
+        if first in SCORED_CODES and second in SCORED_CODES
     ]
-    return [float(first == CORRECT) for first, _ in both], [float(second == CORRECT) for _, second in both]
+    return [float(first == CORRECT_CODE) for first, _ in both], [
+        float(second == CORRECT_CODE) for _, second in both
+    ]
 
 
-def _outcomes(side: ComparedSide, problem: int) -> list[int]:
+def _file_outcomes(side: ComparedSide, problem: int) -> list[int]:
     """Return the outcome of each file; 0 where it has no sample of the problem."""
     outcomes, start = [], 0
     for size in side.samples.sizes:
@@ -198,7 +200,7 @@ def _outcomes(side: ComparedSide, problem: int) -> list[int]:
     return outcomes
 
 
-def _direction(before: float, after: float, kind: ChangeKind) -> str:
+def _change_direction(before: float, after: float, kind: ChangeKind) -> str:
     """Return the direction of a change: `same_right` and `same_wrong` where all samples are right or wrong on both
     sides, else `same`, `gain` or `loss`."""
     if before == after:
@@ -210,7 +212,7 @@ def _direction(before: float, after: float, kind: ChangeKind) -> str:
     return "loss"
 
 
-def _sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int, int]:
+def _first_sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int, int]:
     """Return (file, number) of the first sample of a problem that is not right, or is; of the lowest or highest
     score."""
     wanted, start, first = side.place[identity], 0, (0, 0)
@@ -222,8 +224,8 @@ def _sample(side: ComparedSide, identity: int, failing: bool) -> tuple[int, int]
         return file, number or 0
     for file, size in enumerate(side.samples.sizes):
         number = _find(side.samples, start, size, wanted)
-        if number is not None and side.samples.outcome[start + number] in SCORED:
-            right = side.samples.outcome[start + number] == CORRECT
+        if number is not None and side.samples.outcome[start + number] in SCORED_CODES:
+            right = side.samples.outcome[start + number] == CORRECT_CODE
             if not has_first or right != failing:
                 first, has_first = (file, number), True
             if right != failing:
@@ -243,7 +245,7 @@ def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
         return None
 
 
-def _shown(flip: _Flip, story: Story, sides: Sequence[ComparedSide]) -> Row:
+def _flip_row(flip: _Flip, story: Story, sides: Sequence[ComparedSide]) -> Row:
     files = flip.first_sample[0], flip.second_sample[0]
     return {
         "direction": "gain" if flip.second > flip.first else "loss",
@@ -256,11 +258,11 @@ def _shown(flip: _Flip, story: Story, sides: Sequence[ComparedSide]) -> Row:
     }
 
 
-def _stories(a: ComparedSide, b: ComparedSide, flips: Sequence[_Flip]) -> Iterator[Story]:
+def _flip_stories(a: ComparedSide, b: ComparedSide, flips: Sequence[_Flip]) -> Iterator[Story]:
     """Yield the failure reason of the sample of each flip that is not right. Records are read where the index does
     not tell, once."""
     failed = [(a, *flip.first_sample) if flip.second > flip.first else (b, *flip.second_sample) for flip in flips]
-    endings = [_ending(side, file, number) for side, file, number in failed]
+    endings = [_sample_ending(side, file, number) for side, file, number in failed]
     unknown: dict[FileIndex, list[tuple[int, str]]] = {}
     for (side, file, number), (outcome, story) in zip(failed, endings, strict=True):
         if story is None:
@@ -270,9 +272,9 @@ def _stories(a: ComparedSide, b: ComparedSide, flips: Sequence[_Flip]) -> Iterat
         yield story or read[side.indexed.indexes[file]][number]
 
 
-def _ending(side: ComparedSide, file: int, number: int) -> tuple[str, Story | None]:
+def _sample_ending(side: ComparedSide, file: int, number: int) -> tuple[str, Story | None]:
     place = sum(side.samples.sizes[:file]) + number
-    outcome = OUTCOMES[side.samples.outcome[place]]
+    outcome = OUTCOME_NAMES[side.samples.outcome[place]]
     cause = side.samples.causes[side.samples.cause[place]]
     return outcome, story_by_ending(outcome, cause, side.samples.finishes[side.samples.finish[place]])
 
@@ -292,7 +294,7 @@ def _read_stories(index: FileIndex, samples: Sequence[tuple[int, str]]) -> dict[
     return {number: kept[version, number] for number, _ in samples}
 
 
-def _difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:
+def _score_difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:
     """Return second minus first in points, with a 95 % interval; None for fewer than two paired problems."""
     if len(scores) < 2:
         return None
@@ -309,7 +311,7 @@ def _difference(scores: list[tuple[list[float], list[float]]]) -> Row | None:
     }
 
 
-def _changed(library: Library, a: IndexedBenchmark, b: IndexedBenchmark) -> list[Row]:
+def _changed_settings(library: Library, a: IndexedBenchmark, b: IndexedBenchmark) -> list[Row]:
     first, second = settings_of(library, a.results), settings_of(library, b.results)
     return [
         {"setting": name, "first": first.get(name, ""), "second": second.get(name, "")}

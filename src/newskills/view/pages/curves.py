@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from newskills.base.records import Row
-from newskills.view.files import number
+from newskills.view.files import finite_number
 
 MOST_POINTS = 1_500
 """Of a curve; of a longer one, means of neighbours are shown."""
 MOST_SERIES = 80
 REWARD_PARTS, BY_KIND, OTHER = "Reward parts", "By benchmark and difficulty", "Other"
-CHANGE = "Change of the reward on held-out problems"
+CHANGE_TITLE = "Change of the reward on held-out problems"
 GROUPS = {
     "Held-out problems": ("eval_", "val", "held_out", "heldout"),
     "Reward": ("reward", "correct", "verdict", "accuracy", "score"),
     REWARD_PARTS: (),
     BY_KIND: (),
-    CHANGE: (),
+    CHANGE_TITLE: (),
     "Loss": ("loss", "nll", "perplexity", "policy_loss"),
     "Spread of groups": ("spread", "groups"),
     "Length": ("completion_tokens", "length", "cut_off", "response_length", "tokens_per"),
@@ -29,7 +29,15 @@ GROUPS = {
     OTHER: (),
 }
 """Title of a plot, in the order of the page → beginnings, or parts, of names of metrics; `METRICS` goes before them."""
-SMALL_GROUPS = (REWARD_PARTS, BY_KIND, CHANGE, "KL and entropy", "Signal of the gradient", "Optimizer", OTHER)
+SMALL_GROUPS = (
+    REWARD_PARTS,
+    BY_KIND,
+    CHANGE_TITLE,
+    "KL and entropy",
+    "Signal of the gradient",
+    "Optimizer",
+    OTHER,
+)
 """Titles of what is drawn as small plots beside each other."""
 _BY_PARTS = ("Loss", "Reward", "Signal of the gradient", "KL and entropy")
 """Titles whose parts are looked for first: `policy_loss` and `kl_loss` are losses."""
@@ -48,10 +56,10 @@ _NATS = "nats per token"
 METRICS = {
     "eval_correct": MetricName("held-out problems solved", "share", "Held-out problems"),
     "eval_reward": MetricName("reward on held-out problems", "", "Held-out problems"),
-    "eval_change": MetricName("change", "", CHANGE),
-    "eval_change_low": MetricName("lower end of its 95 % interval", "", CHANGE),
-    "eval_change_high": MetricName("upper end of its 95 % interval", "", CHANGE),
-    "eval_p": MetricName("p", "", CHANGE),
+    "eval_change": MetricName("change", "", CHANGE_TITLE),
+    "eval_change_low": MetricName("lower end of its 95 % interval", "", CHANGE_TITLE),
+    "eval_change_high": MetricName("upper end of its 95 % interval", "", CHANGE_TITLE),
+    "eval_p": MetricName("p", "", CHANGE_TITLE),
     "eval_unscored": MetricName("unscored on held-out problems", "samples", "Held-out problems"),
     "reward": MetricName("reward, mean", "", "Reward"),
     "correct": MetricName("correct samples", "share", "Reward"),
@@ -87,20 +95,22 @@ METRICS = {
     "lost": MetricName("lost rollouts", "rollouts", OTHER),
 }
 """What `ns sft`, `ns grpo` and the other trainings write, in the order in which it is of use."""
-_PLACES = {name: place for place, name in enumerate(METRICS)}
+_METRIC_PLACES = {name: place for place, name in enumerate(METRICS)}
 
 
-def series(rows: Sequence[Row]) -> list[Row]:
+def curve_series(rows: Sequence[Row]) -> list[Row]:
     """Name, title, unit, group and points of everything that is a number, what is known first."""
     points_by_name: dict[str, list[list[float]]] = {}
     for place, row in enumerate(rows):
-        step = number(row.get("step"))
-        for name, value in _flat(row):
-            if name != "step" and (figure := number(value)) is not None:
+        step = finite_number(row.get("step"))
+        for name, value in _flatten_row(row):
+            if name != "step" and (figure := finite_number(value)) is not None:
                 points_by_name.setdefault(name, []).append([place if step is None else step, figure])
     curves = []
-    for name in sorted(list(points_by_name)[:MOST_SERIES], key=lambda name: _PLACES.get(name, len(_PLACES))):
-        metric, points = metric_name(name), _thinned(points_by_name[name])
+    for name in sorted(
+        list(points_by_name)[:MOST_SERIES], key=lambda name: _METRIC_PLACES.get(name, len(_METRIC_PLACES))
+    ):
+        metric, points = metric_name(name), _thin_points(points_by_name[name])
         if metric.complement:
             points = [[step, 1 - value] for step, value in points]
         curves.append(
@@ -149,15 +159,15 @@ def component_rows(steps: Sequence[tuple[float, Sequence[Mapping[str, float]]]])
     ]
 
 
-def _flat(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_row(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
         if isinstance(value, dict) and not prefix:
-            yield from _flat(value, f"{name}/")
+            yield from _flatten_row(value, f"{name}/")
         else:
             yield f"{prefix}{name}", value
 
 
-def _thinned(points: list[list[float]]) -> list[list[float]]:
+def _thin_points(points: list[list[float]]) -> list[list[float]]:
     if len(points) <= MOST_POINTS:
         return points
     size = -(-len(points) // MOST_POINTS)

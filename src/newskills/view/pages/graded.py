@@ -13,9 +13,9 @@ from newskills.base.errors import UserError
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.view.comparison.records import read_benchmark, read_rows_with_verdicts
 from newskills.view.discovery import BenchmarkFiles
-from newskills.view.rows import identity
+from newskills.view.rows import sample_identity
 
-_PROBED = 200
+_PROBED_RECORDS = 200
 """Records of a file that tell whether its scores are only 0 and 1."""
 _MOST_KEPT = 8
 _MOST_BINARY = 20_000
@@ -66,7 +66,7 @@ def _read(results: BenchmarkFiles) -> GradedScores | None:
     return GradedScores(
         records.score,
         {
-            _identity(name): [None if sample is None else sample.score for sample in samples]
+            _index_identity(name): [None if sample is None else sample.score for sample in samples]
             for name, samples in records.samples.items()
         },
     )
@@ -75,13 +75,13 @@ def _read(results: BenchmarkFiles) -> GradedScores | None:
 def _is_graded(item: BenchmarkResults) -> bool:
     for file in item.files:
         rows = read_rows_with_verdicts(item._replace(files=(file,)), [])
-        if any(row.sample.score not in (None, 0, 1) for row in islice(rows, _PROBED)):
+        if any(row.sample.score not in (None, 0, 1) for row in islice(rows, _PROBED_RECORDS)):
             return True
     return False
 
 
-def _identity(name: str) -> int:
+def _index_identity(name: str) -> int:
     """Return the identity as the index counts it: records without an id are known by their place in the file."""
     if name.startswith(_LINE) and name.removeprefix(_LINE).isdigit():
-        return identity(None, int(name.removeprefix(_LINE)) - 1)
-    return identity(name, 0)
+        return sample_identity(None, int(name.removeprefix(_LINE)) - 1)
+    return sample_identity(name, 0)

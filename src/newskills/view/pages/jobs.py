@@ -16,10 +16,10 @@ from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import states
 from newskills.launch.submit import executor_of
 
-MOST = 100
-LINES = 500
+MAX_EXPERIMENTS = 100
+MAX_LOG_LINES = 500
 """The last of a log."""
-LONGEST = 4_000
+MAX_LINE_CHARS = 4_000
 """Characters of a line."""
 
 
@@ -32,8 +32,8 @@ def jobs_page() -> Row:
     experiments, notes = [], []
     try:
         with _reading:
-            for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), MOST):
-                experiments.append(_summary(experiment))
+            for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), MAX_EXPERIMENTS):
+                experiments.append(_experiment_summary(experiment))
     except NewskillsError as error:
         notes.append(str(error))
     return {"experiments": experiments, "notes": notes}
@@ -41,8 +41,8 @@ def jobs_page() -> Row:
 
 def experiment_page(name: str) -> Row:
     """Return the jobs with their states, as the cluster tells them. Raises UnknownNameError, ConfigError."""
-    experiment = _found(name)
-    page = _summary(experiment)
+    experiment = _find_experiment(name)
+    page = _experiment_summary(experiment)
     try:
         job_states = states(
             experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ)
@@ -72,22 +72,22 @@ def experiment_page(name: str) -> Row:
 
 def log_page(name: str, job: str, command: str) -> Row:
     """Return the last lines that a job has printed. Raises UnknownNameError, ConfigError, RemoteError."""
-    experiment = _found(name)
+    experiment = _find_experiment(name)
     files = log_files(experiment, job, command or None)
-    last: deque[str] = deque(maxlen=LINES)
+    last: deque[str] = deque(maxlen=MAX_LOG_LINES)
     count = 0
     for line in read_logs(shell_of(experiment.cluster, os.environ), files):
-        last.append(line[:LONGEST])
+        last.append(line[:MAX_LINE_CHARS])
         count += 1
     return {"lines": list(last), "left_out": count - len(last)}
 
 
-def _found(name: str) -> Experiment:
+def _find_experiment(name: str) -> Experiment:
     with _reading:
         return ExperimentRecords(os.environ).find(name)
 
 
-def _summary(experiment: Experiment) -> Row:
+def _experiment_summary(experiment: Experiment) -> Row:
     return {
         "id": experiment.id,
         "name": experiment.name,

@@ -8,7 +8,7 @@ import msgspec
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.run.load_testing.result import SUMMARY, LoadTest
-from newskills.view.files import LARGEST
+from newskills.view.files import MAX_FILE_BYTES
 from newskills.view.library import Library
 
 _decoder = msgspec.json.Decoder(LoadTest)
@@ -20,7 +20,7 @@ def load_tests_page(library: Library) -> Row:
     notes: list[str] = []
     for name, folder in sorted(library.catalog().load_tests.items()):
         try:
-            test = _decoder.decode(library.folders.read(folder / SUMMARY, LARGEST))
+            test = _decoder.decode(library.folders.read(folder / SUMMARY, MAX_FILE_BYTES))
         except (DataError, OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             notes.append(f"{name}/{SUMMARY} cannot be read: {error}")
         else:

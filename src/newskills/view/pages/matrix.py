@@ -10,13 +10,13 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from newskills._version import __version__
-from newskills.base.paired import LEVEL, PairedTest, holm, paired_test
+from newskills.base.paired import SIGNIFICANCE_LEVEL, PairedTest, holm, paired_test
 from newskills.base.records import Row
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import number, table
+from newskills.view.files import finite_number, table_or_empty
 from newskills.view.library import Library
 from newskills.view.pages.comparison import paired_scores, read_side
-from newskills.view.pages.overview import cell, settings_of
+from newskills.view.pages.overview import overview_cell, settings_of
 from newskills.view.summaries import CellSummary, Read, Summaries
 
 LONGEST_VALUE = 200
@@ -39,7 +39,7 @@ _NOT_COMPARED = ("data", "seeds")
 """Settings of a benchmark rather than of a run."""
 
 
-def matrix(library: Library) -> Row:
+def score_matrix(library: Library) -> Row:
     """Return scores of all runs on all benchmarks, as far as they are read; `pending` says of how many they are not.
 
     A cell is [number of the benchmark, score, low, high (per cent), samples, unscored, truncated, state].
@@ -55,24 +55,24 @@ def matrix(library: Library) -> Row:
     places = {name: place for place, name in enumerate(names)}
     by_run = {run.id: _summaries_of(summaries, run) for run in catalog.runs.values()}
     settings = {run: summaries.common_settings(list(each.values())) for run, each in by_run.items()}
-    differing = _differing(settings)
+    differing = _differing_settings(settings)
     runs = [
         {
             "id": run,
             "began": min((summary.began for summary in each.values() if summary.began is not None), default=None),
-            "model": _model(settings[run]),
-            "step": _step(run, settings[run]),
-            "size": _size(run, settings[run]),
+            "model": _model_name(settings[run]),
+            "step": _training_step(run, settings[run]),
+            "size": _model_billions(run, settings[run]),
             "settings": [settings[run].get(name, "") for name in differing],
-            "cells": [_cell(places[name], each.get(name)) for name in sorted(catalog.runs[run].benchmarks)],
+            "cells": [_matrix_cell(places[name], each.get(name)) for name in sorted(catalog.runs[run].benchmarks)],
         }
         for run, each in by_run.items()
     ]
-    runs.sort(key=_order)
+    runs.sort(key=_run_order)
     return {
         "version": __version__,
         "folders": [str(root) for root in library.folders.roots],
-        "benchmarks": [{"name": name, "metric": _metric(by_run, name)} for name in names],
+        "benchmarks": [{"name": name, "metric": _common_metric(by_run, name)} for name in names],
         "settings": differing,
         "runs": runs,
         "pending": summaries.pending,
@@ -107,7 +107,7 @@ def differences_to(library: Library, baseline: str, others: Sequence[str]) -> Ro
                 tests[name][benchmark] = test
     return {
         "baseline": baseline,
-        "runs": {name: _judged(each) for name, each in tests.items()},
+        "runs": {name: _judged_tests(each) for name, each in tests.items()},
         "pending": pending,
     }
 
@@ -130,27 +130,27 @@ def _make_test(library: Library, key: tuple[str, str], place: tuple[str, str, st
         _tests.popitem(last=False)
 
 
-def _judged(tests: Mapping[str, PairedTest]) -> Row:
+def _judged_tests(tests: Mapping[str, PairedTest]) -> Row:
     adjusted = holm([test.p_value for test in tests.values()])
     judged = {}
     for (benchmark, test), p_value in zip(tests.items(), adjusted, strict=True):
         verdict = "not significant"
-        if p_value < LEVEL:
+        if p_value < SIGNIFICANCE_LEVEL:
             verdict = "better" if test.difference > 0 else "worse"
         judged[benchmark] = [100 * test.difference, p_value, test.n, verdict]
     return judged
 
 
 def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
-    shown = cell(library, run, results)
-    score = table(shown["score"])
+    shown = overview_cell(library, run, results)
+    score = table_or_empty(shown["score"])
     settings = {name: value[:LONGEST_VALUE] for name, value in settings_of(library, results).items()}
     summary = CellSummary(
         results.fingerprint,
         str(score.get("metric") or ""),
-        number(score.get("value")),
-        number(score.get("low")),
-        number(score.get("high")),
+        finite_number(score.get("value")),
+        finite_number(score.get("low")),
+        finite_number(score.get("high")),
         shown["total"],
         shown["counts"]["unscored"],
         shown["truncated"],
@@ -166,7 +166,7 @@ def _summaries_of(summaries: Summaries, run: Run) -> dict[str, CellSummary]:
     return {name: summary for name, summary in summaries_by_name.items() if summary is not None}
 
 
-def _differing(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
+def _differing_settings(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Return names of settings that are not the same in all runs, those with the fewest values first."""
     values: dict[str, set[str]] = {}
     for each in settings.values():
@@ -178,28 +178,28 @@ def _differing(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
     return sorted(names, key=lambda name: (len(values[name]), name))[:MOST_SETTINGS]
 
 
-def _order(run: Row) -> tuple[float, float, str]:
+def _run_order(run: Row) -> tuple[float, float, str]:
     """Return the key that sorts earlier runs first, then earlier steps; what is not known comes last."""
     began, step = run["began"], run["step"]
     return (math.inf if began is None else began, math.inf if step is None else step, run["id"])
 
 
-def _cell(place: int, summary: CellSummary | None) -> list[float | str | None]:
+def _matrix_cell(place: int, summary: CellSummary | None) -> list[float | str | None]:
     if summary is None:
         return [place, None, None, None, 0, 0, 0, READING]
     withheld = summary.status == WITHHELD
     value, low, high = (None, None, None) if withheld else (summary.value, summary.low, summary.high)
     lost = (summary.total, summary.unscored, summary.truncated)
-    return [place, _rounded(value), _rounded(low), _rounded(high), *lost, summary.status]
+    return [place, _round_or_none(value), _round_or_none(low), _round_or_none(high), *lost, summary.status]
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_or_none(value: float | None) -> float | None:
     if value is None:
         return None
     return round(value, 3)
 
 
-def _metric(by_run: Mapping[str, Mapping[str, CellSummary]], benchmark: str) -> str:
+def _common_metric(by_run: Mapping[str, Mapping[str, CellSummary]], benchmark: str) -> str:
     metrics = [
         summaries_by_name[benchmark].metric
         for summaries_by_name in by_run.values()
@@ -208,21 +208,21 @@ def _metric(by_run: Mapping[str, Mapping[str, CellSummary]], benchmark: str) -> 
     return max(set(metrics), key=metrics.count, default="").replace("_", " ")
 
 
-def _model(settings: Mapping[str, str]) -> str:
+def _model_name(settings: Mapping[str, str]) -> str:
     return next((settings[name] for name in _MODEL if settings.get(name)), "")
 
 
-def _step(run: str, settings: Mapping[str, str]) -> int | None:
+def _training_step(run: str, settings: Mapping[str, str]) -> int | None:
     """Return the training step that the name of a run or of its model tells."""
-    for text in (run, _model(settings)):
+    for text in (run, _model_name(settings)):
         if steps := _STEP.findall(text):
             return int(steps[-1])
     return None
 
 
-def _size(run: str, settings: Mapping[str, str]) -> float | None:
+def _model_billions(run: str, settings: Mapping[str, str]) -> float | None:
     """Return the size in billions of weights that the name of a model or run tells."""
-    for text in (_model(settings), run):
+    for text in (_model_name(settings), run):
         if match := _SIZE.search(text):
             return float(match[1]) * _BILLIONS[match[2].lower()]
     return None

@@ -10,20 +10,28 @@ from typing import Any
 from newskills._version import __version__
 from newskills.base.errors import UnknownNameError
 from newskills.base.records import Row
-from newskills.base.stats import wilson
+from newskills.base.stats import wilson_interval
 from newskills.run.planning.spec import RUN_FILE
 from newskills.view.discovery import BenchmarkFiles, Run
-from newskills.view.files import described, is_newer, metrics_of, number, read_json, state_of, table
+from newskills.view.files import (
+    finite_number,
+    is_newer,
+    metrics_of,
+    read_description,
+    read_json,
+    state_of,
+    table_or_empty,
+)
 from newskills.view.library import Library
-from newskills.view.rows import OUTCOMES
+from newskills.view.rows import OUTCOME_NAMES
 
-PREFERRED = ("symbolic_correct", "judge_correct", "is_correct", "accuracy", "correct")
+PREFERRED_METRICS = ("symbolic_correct", "judge_correct", "is_correct", "accuracy", "correct")
 NOT_SCORES = {"num_entries", "avg_tokens", "gen_seconds", "no_answer", "unscored", "num_benchmarks_in_group"}
 NOT_SCORES |= {"prompt", "judge_prompt"}
 _TOLD = ("prompt", "prompt_hash", "prompt_source", "grader", "version", "split", "model")
 
 
-def overview(library: Library, *, run: str = "", benchmark: str = "") -> Row:
+def overview_page(library: Library, *, run: str = "", benchmark: str = "") -> Row:
     """Return the overview of all runs and benchmarks, of one run, or of one benchmark; all but records is read.
 
     Raises UnknownNameError for a run or a benchmark that is not there.
@@ -34,143 +42,152 @@ def overview(library: Library, *, run: str = "", benchmark: str = "") -> Row:
     for each in shown:
         names = sorted(name for name in each.benchmarks if benchmark in ("", name))
         if names:
-            cells = {name: cell(library, each, each.benchmarks[name]) for name in names}
+            cells = {name: overview_cell(library, each, each.benchmarks[name]) for name in names}
             runs.append({"id": each.id, "folder": str(each.folder), "benchmarks": cells})
     if benchmark and not runs:
         raise UnknownNameError("benchmark", benchmark, {name for each in shown for name in each.benchmarks})
-    runs.sort(key=_began)
+    runs.sort(key=_beginning_order)
     return {
         "version": __version__,
         "folders": [str(root) for root in library.folders.roots],
         "runs": runs,
         "benchmarks": sorted({name for each in runs for name in each["benchmarks"]}),
-        "differences": differences(library, [catalog.runs[each["id"]] for each in runs], benchmark),
+        "differences": setting_differences(library, [catalog.runs[each["id"]] for each in runs], benchmark),
         "trainings": sorted(catalog.trainings),
         "load_tests": sorted(catalog.load_tests),
         "notes": catalog.notes,
     }
 
 
-def cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
+def overview_cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
     """Return one benchmark of one run. Shares are of all samples, 0–1."""
     states = [state_of(library.folders, file) for file in results.files]
     modes, extended = metrics_of(library.folders, results)
-    score = headline(modes, extended)
-    counts = _ledger(extended, states)
+    score = headline_score(modes, extended)
+    counts = _outcome_counts(extended, states)
     running = any(file.unfinished for file in results.files)
     if not sum(counts.values()):
-        counts = _counted(library, run, results)
+        counts = _indexed_outcomes(library, run, results)
     if score is None:
-        score = _share(counts, max((int(number(state.get("rows")) or 0) for state in states), default=0))
-    truncated = sum(_truncated(state) for state in states)
+        score = _right_share(
+            counts, max((int(finite_number(state.get("rows")) or 0) for state in states), default=0)
+        )
+    truncated = sum(_truncated_count(state) for state in states)
     total = sum(counts.values())
-    began = [start for state in states if (start := number(state.get("started")))]
-    ended = [end for state in states if (end := number(state.get("ended")))]
-    done, rows = _whole(states, "done"), _whole(states, "rows")
+    began = [start for state in states if (start := finite_number(state.get("started")))]
+    ended = [end for state in states if (end := finite_number(state.get("ended")))]
+    done, rows = _sum_whole(states, "done"), _sum_whole(states, "rows")
     if running:
-        done, rows = _progress(library, run, results, states)
-    made_by = str(table(extended.get("versions")).get("newskills") or "")
+        done, rows = _run_progress(library, run, results, states)
+    made_by = str(table_or_empty(extended.get("versions")).get("newskills") or "")
     return {
         "score": score,
         "counts": counts,
         "total": total,
         "truncated": truncated,
         "seeds": len(results.files),
-        "input_tokens": _sum(states, "input_tokens"),
-        "output_tokens": _sum(states, "output_tokens"),
-        "cost": _sum(states, "cost"),
+        "input_tokens": _sum_or_none(states, "input_tokens"),
+        "output_tokens": _sum_or_none(states, "output_tokens"),
+        "cost": _sum_or_none(states, "cost"),
         "began": min(began, default=None),
         "seconds": max(ended) - min(began) if began and len(ended) == len(began) else None,
-        "status": _status(states, running),
+        "status": _run_status(states, running),
         "done": done,
         "rows": rows,
         "withheld": bool(extended.get("withheld")),
         "newer": made_by if is_newer(made_by) else "",
-        "imported": str(table(described(library.folders, results).get("imported")).get("format") or ""),
+        "imported": str(
+            table_or_empty(read_description(library.folders, results).get("imported")).get("format") or ""
+        ),
     }
 
 
-def _whole(states: Sequence[Row], name: str) -> int:
-    return sum(int(number(state.get(name)) or 0) for state in states)
+def _sum_whole(states: Sequence[Row], name: str) -> int:
+    return sum(int(finite_number(state.get(name)) or 0) for state in states)
 
 
-def _progress(library: Library, run: Run, results: BenchmarkFiles, states: Sequence[Row]) -> tuple[int, int]:
+def _run_progress(library: Library, run: Run, results: BenchmarkFiles, states: Sequence[Row]) -> tuple[int, int]:
     """Return (recorded rows, rows in the end) of a run at work, whose exit records are those of its start.
 
     Seeds whose turn has not come have no file yet: run.json names them, and each has as many rows as the others.
     """
     indexes = library.indexed(run.id, results.name, patience=0).indexes
     done = sum(
-        max(len(index.columns("outcome")[0]), int(number(state.get("done")) or 0))
+        max(len(index.columns("outcome")[0]), int(finite_number(state.get("done")) or 0))
         for index, state in zip(indexes, states, strict=True)
     )
-    rows = _whole(states, "rows")
+    rows = _sum_whole(states, "rows")
     begun = {file.seed for file in results.files}
     units = read_json(library.folders, run.folder / RUN_FILE).get("units")
-    described_units = [table(unit) for unit in units] if isinstance(units, list) else []
-    planned = {number(unit.get("seed")) for unit in described_units if unit.get("name") == results.name}
+    described_units = [table_or_empty(unit) for unit in units] if isinstance(units, list) else []
+    planned = {finite_number(unit.get("seed")) for unit in described_units if unit.get("name") == results.name}
     missing = planned - begun
     return done, rows + len(missing) * rows // len(begun)
 
 
-def _began(run: Row) -> tuple[float, str]:
+def _beginning_order(run: Row) -> tuple[float, str]:
     """Return the key that sorts earlier runs first, and those without a beginning last."""
     times = [cell["began"] for cell in run["benchmarks"].values() if cell["began"] is not None]
     return min(times, default=math.inf), run["id"]
 
 
-def headline(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | None:
+def headline_score(modes: Mapping[str, Any], extended: Mapping[str, Any]) -> Row | None:
     """Return the score of the mode that averages over most samples, in per cent, with its interval; None where there is
     no score."""
-    numbers = table(extended.get("numbers"))
+    numbers = table_or_empty(extended.get("numbers"))
     names = [name for name in {**modes, **numbers} if name.startswith("pass@1")]
     if not names:
         names = list(numbers or modes)
     for mode in sorted(names, key=lambda name: (len(name), name), reverse=True):
-        for metric, value in _scores(table(numbers.get(mode)), table(modes.get(mode))):
+        for metric, value in _mode_scores(table_or_empty(numbers.get(mode)), table_or_empty(modes.get(mode))):
             return {"mode": mode, "metric": metric, **value}
     return None
 
 
-def _scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
+def _mode_scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
     """Return (metric, value with interval) of a mode, the usual ones first."""
     names = [name for name in {**numbers, **metrics} if name not in NOT_SCORES and "_interval" not in name]
     scores = []
-    for name in sorted(names, key=lambda name: PREFERRED.index(name) if name in PREFERRED else len(PREFERRED)):
-        extended = table(numbers.get(name))
-        value = number(extended.get("value", metrics.get(name)))
+    for name in sorted(
+        names,
+        key=lambda name: PREFERRED_METRICS.index(name) if name in PREFERRED_METRICS else len(PREFERRED_METRICS),
+    ):
+        extended = table_or_empty(numbers.get(name))
+        value = finite_number(extended.get("value", metrics.get(name)))
         if value is not None:
-            low, high = number(extended.get("low")), number(extended.get("high"))
-            scores.append((name, {"value": value, "low": low, "high": high, "n": number(extended.get("n"))}))
+            low, high = finite_number(extended.get("low")), finite_number(extended.get("high"))
+            scores.append(
+                (name, {"value": value, "low": low, "high": high, "n": finite_number(extended.get("n"))})
+            )
     return scores
 
 
-def _ledger(extended: Row, states: Sequence[Row]) -> dict[str, int]:
+def _outcome_counts(extended: Row, states: Sequence[Row]) -> dict[str, int]:
     """Count samples by outcome: as the metrics say, else as the runs' records of themselves do."""
-    ledgers = [table(extended.get("ledger"))] if table(extended.get("ledger")) else []
-    ledgers = ledgers or [table(state.get("ledger")) for state in states]
+    ledgers = [table_or_empty(extended.get("ledger"))] if table_or_empty(extended.get("ledger")) else []
+    ledgers = ledgers or [table_or_empty(state.get("ledger")) for state in states]
     return {
-        name: sum(int(number(ledger.get(name)) or 0) for ledger in ledgers)
+        name: sum(int(finite_number(ledger.get(name)) or 0) for ledger in ledgers)
         for name in ("correct", "wrong", "no_answer", "unscored")
     }
 
 
-def _truncated(state: Row) -> int:
-    ledger = table(state.get("ledger"))
-    by_cause = number(table(ledger.get("causes")).get("truncation")) or 0
-    return int(max(by_cause, number(table(ledger.get("finish_reasons")).get("length")) or 0))
+def _truncated_count(state: Row) -> int:
+    ledger = table_or_empty(state.get("ledger"))
+    by_cause = finite_number(table_or_empty(ledger.get("causes")).get("truncation")) or 0
+    return int(max(by_cause, finite_number(table_or_empty(ledger.get("finish_reasons")).get("length")) or 0))
 
 
-def _counted(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, int]:
+def _indexed_outcomes(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, int]:
     """Count outcomes of the records, as far as they are indexed: of runs at work, and of results that have no
     metrics."""
     indexes = library.indexed(run.id, results.name, patience=0).indexes
     codes = [bytes(index.columns("outcome")[0]) for index in indexes]
     names = ("correct", "wrong", "no_answer", "unscored")
-    return {name: sum(code.count(OUTCOMES.index(name)) for code in codes) for name in names}
+    return {name: sum(code.count(OUTCOME_NAMES.index(name)) for code in codes) for name in names}
 
 
-def _share(counts: Mapping[str, int], problems: int) -> Row | None:
+def _right_share(counts: Mapping[str, int], problems: int) -> Row | None:
     """Return the right ones of those with a verdict, in per cent; the interval counts problems, since their
     samples correlate."""
     scored = counts["correct"] + counts["wrong"] + counts["no_answer"]
@@ -178,7 +195,7 @@ def _share(counts: Mapping[str, int], problems: int) -> Row | None:
         return None
     share = counts["correct"] / scored
     n = min(problems or scored, scored)
-    low, high = (100 * bound for bound in wilson(share, n))
+    low, high = (100 * bound for bound in wilson_interval(share, n))
     return {
         "mode": "from the records",
         "metric": "correct",
@@ -189,14 +206,14 @@ def _share(counts: Mapping[str, int], problems: int) -> Row | None:
     }
 
 
-def _sum(states: Sequence[Row], name: str) -> float | None:
-    values = [value for state in states if (value := number(state.get(name))) is not None]
+def _sum_or_none(states: Sequence[Row], name: str) -> float | None:
+    values = [value for state in states if (value := finite_number(state.get(name))) is not None]
     if values:
         return sum(values)
     return None
 
 
-def _status(states: Sequence[Row], running: bool) -> str:
+def _run_status(states: Sequence[Row], running: bool) -> str:
     statuses = {str(state.get("status")) for state in states if state.get("status")}
     if running:
         if "running" in statuses:
@@ -207,7 +224,7 @@ def _status(states: Sequence[Row], running: bool) -> str:
     return next(iter(statuses - {"done"}))
 
 
-def differences(library: Library, runs: Sequence[Run], only: str = "") -> list[Row]:
+def setting_differences(library: Library, runs: Sequence[Run], only: str = "") -> list[Row]:
     """Return the settings that are not the same in all runs that have a benchmark: rows of benchmark, setting, run →
     value. `only`: of this benchmark."""
     rows: list[Row] = []
@@ -226,14 +243,14 @@ def differences(library: Library, runs: Sequence[Run], only: str = "") -> list[R
 def settings_of(library: Library, results: BenchmarkFiles) -> dict[str, str]:
     """Return the settings that were asked for, as texts by name."""
     state = state_of(library.folders, results.files[0])
-    about = described(library.folders, results)
-    settings = {name: str(value) for name, value in table(state.get("settings")).items()}
+    about = read_description(library.folders, results)
+    settings = {name: str(value) for name, value in table_or_empty(state.get("settings")).items()}
     settings.pop("inference.random_seed", None)
     if "input_file" in settings:
         settings["data"] = settings.pop("input_file")
     settings |= {name: str(about[name]) for name in _TOLD if name in about and name not in settings}
     settings["seeds"] = str(len(results.files))
-    origin = table(about.get("imported"))
+    origin = table_or_empty(about.get("imported"))
     if origin:
         settings |= {
             name: str(origin[key]) for name, key in (("system", "format"), ("model", "model")) if origin.get(key)

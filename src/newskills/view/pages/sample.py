@@ -10,12 +10,12 @@ from typing import Any
 from newskills.base.errors import DataError
 from newskills.base.reading.reply_text import split_thinking
 from newskills.base.records import Row
-from newskills.view.faces import face_of, votes
+from newskills.view.faces import face_of, vote_block
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
-from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shortened
-from newskills.view.rows import NO_TOKENS, OUTCOMES
+from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shorten_texts
+from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
 from newskills.view.scans.viewed import marks_of
 from newskills.view.sent import prompt_sent, settings_sent
 from newskills.view.verdicts import verdict_of
@@ -40,7 +40,7 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "name": str(library.folders.name(index.file.path)),
         "seed": index.file.seed,
         "bytes": record.bytes,
-        "siblings": siblings(indexed, index, number),
+        "siblings": sibling_samples(indexed, index, number),
     }
     if record.row is None:
         return page | {"damaged": record.problem, "raw": record.raw}
@@ -50,26 +50,26 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
     return page | {
         "id": as_text(row.get("id", f"#{number}")),
         "prompt": {
-            "messages": shortened(without_media(sent.messages)),
+            "messages": shorten_texts(without_media(sent.messages)),
             "exact": sent.exact,
             "note": sent.note,
         },
         "settings": settings_sent(library.folders, index.file),
-        "reasoning": shortened(reasoning),
-        "reply": shortened(reply),
-        "turns": shortened(without_media(_turns(row))),
-        "tools": shortened(row.get("tools") or []),
+        "reasoning": shorten_texts(reasoning),
+        "reply": shorten_texts(reply),
+        "turns": shorten_texts(without_media(_later_turns(row))),
+        "tools": shorten_texts(row.get("tools") or []),
         "media": [item.summary() for item in media_in(sent.messages, row)],
-        "verdict": shortened(verdict_of(row, reply[:LONGEST_TEXT])),
-        "face": shortened([*face_of(row), *_votes(indexed, page["siblings"], row)]),
+        "verdict": shorten_texts(verdict_of(row, reply[:LONGEST_TEXT])),
+        "face": shorten_texts([*face_of(row), *_vote_blocks(indexed, page["siblings"], row)]),
         "tokens": row.get("num_generated_tokens"),
         "finish": row.get("finish_reason"),
-        "scans": shortened(marks_of(library.folders, indexed, file, number)),
-        "record": shortened(without_media(row), LONGEST_FIELD),
+        "scans": shorten_texts(marks_of(library.folders, indexed, file, number)),
+        "record": shorten_texts(without_media(row), LONGEST_FIELD),
     }
 
 
-def _votes(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) -> list[Row]:
+def _vote_blocks(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) -> list[Row]:
     """Return the answers of all samples of the problem as a block, where it has several."""
     if not 1 < len(samples) <= MOST_VOTES:
         return []
@@ -79,7 +79,7 @@ def _votes(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) -> list[
         answer = other.get("predicted_answer")
         answers.append(None if answer is None else as_text(answer)[:LONGEST_ANSWER])
     gold = gold_of(row)
-    return votes(answers, gold[1] if gold else None)
+    return vote_block(answers, gold[1] if gold else None)
 
 
 def reply_of(row: Row) -> tuple[str, str]:
@@ -91,7 +91,7 @@ def reply_of(row: Row) -> tuple[str, str]:
     return split_thinking(reply)
 
 
-def _turns(row: Row) -> list[Row]:
+def _later_turns(row: Row) -> list[Row]:
     """Return the turns that followed the prompt, where it is more than one reply: calls, results, further replies."""
     messages = messages_in(row)
     first = next(
@@ -103,7 +103,7 @@ def _turns(row: Row) -> list[Row]:
     return []
 
 
-def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[Row]:
+def sibling_samples(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[Row]:
     """Return all samples of the same problem, this one among them: file, record, seed, outcome, tokens; empty where
     there is one file."""
     if len(indexed.indexes) < 2:
@@ -126,7 +126,7 @@ def siblings(indexed: IndexedBenchmark, index: FileIndex, number: int) -> list[R
                 "file": place,
                 "number": at,
                 "seed": other.file.seed,
-                "outcome": OUTCOMES[outcomes[at]],
+                "outcome": OUTCOME_NAMES[outcomes[at]],
                 "tokens": None if count == NO_TOKENS else count,
             }
         )

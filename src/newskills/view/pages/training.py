@@ -12,11 +12,11 @@ import msgspec
 
 from newskills.base.records import Row
 from newskills.train.loops.folder import CHECKPOINTS, EXAMPLES, METRICS, SAMPLES, SETTINGS, explained_file
-from newskills.view.files import number, read_json
+from newskills.view.files import finite_number, read_json
 from newskills.view.folders import Folders
 from newskills.view.library import Library
-from newskills.view.pages.curves import GROUPS, SMALL_GROUPS, component_rows, series
-from newskills.view.records import as_text, shortened
+from newskills.view.pages.curves import GROUPS, SMALL_GROUPS, component_rows, curve_series
+from newskills.view.records import as_text, shorten_texts
 
 MOST_ROLLOUTS = 50
 """Problems of a step."""
@@ -27,32 +27,32 @@ _LONGEST_LINE = 32 << 20
 def training_page(library: Library, names: list[str]) -> Row:
     """Return several trainings to be laid over each other. Raises UnknownNameError."""
     return {
-        "trainings": [_training(library, name) for name in names],
+        "trainings": [_training_page(library, name) for name in names],
         "groups": list(GROUPS),
         "small_groups": list(SMALL_GROUPS),
     }
 
 
-def rollouts(library: Library, name: str, step: int) -> list[Row]:
+def step_rollouts(library: Library, name: str, step: int) -> list[Row]:
     """Return samples that were taken at a step, at most `MOST_ROLLOUTS` problems. Raises UnknownNameError."""
     folder = library.training(name).folder
-    explained = _explained(library.folders, explained_file(folder, step))
+    explained = _explained_tokens(library.folders, explained_file(folder, step))
     samples: list[Row] = []
-    for row in _rows(library.folders, folder / SAMPLES):
+    for row in _object_rows(library.folders, folder / SAMPLES):
         if row.get("step") == step:
             tokens = explained[len(samples)] if len(samples) < len(explained) else []
-            samples.append(shortened(_rollout(row, tokens), 20_000))
+            samples.append(shorten_texts(_rollout_row(row, tokens), 20_000))
             if len(samples) >= MOST_ROLLOUTS:
                 break
     return samples
 
 
-def _training(library: Library, name: str) -> Row:
+def _training_page(library: Library, name: str) -> Row:
     folder = library.training(name).folder
-    rows = list(_rows(library.folders, folder / METRICS))
+    rows = list(_object_rows(library.folders, folder / METRICS))
     sampled = [
-        (step, [_components(response) for response in _list(row.get("responses"))])
-        for row in _rows(library.folders, folder / SAMPLES)
+        (step, [_reward_components(response) for response in _list_or_empty(row.get("responses"))])
+        for row in _object_rows(library.folders, folder / SAMPLES)
         if isinstance(step := row.get("step"), int)
     ]
     steps = sorted({step for step, _ in sampled})
@@ -62,21 +62,23 @@ def _training(library: Library, name: str) -> Row:
     return {
         "id": name,
         "folder": str(folder),
-        "series": series(rows),
-        "settings": shortened(settings, 2_000),
+        "series": curve_series(rows),
+        "settings": shorten_texts(settings, 2_000),
         "checkpoints": [
             {"step": row.get("step"), "name": as_text(row.get("name")), "final": bool(row.get("final"))}
-            for row in _rows(library.folders, folder / CHECKPOINTS)
+            for row in _object_rows(library.folders, folder / CHECKPOINTS)
         ],
         "sample_steps": steps,
         "most_rollouts": MOST_ROLLOUTS,
         "explained_steps": [step for step in steps if explained_file(folder, step).is_file()],
-        "examples": [shortened(row, 20_000) for row in _rows(library.folders, folder / EXAMPLES)],
-        "last_step": max((step for row in rows if (step := number(row.get("step"))) is not None), default=None),
+        "examples": [shorten_texts(row, 20_000) for row in _object_rows(library.folders, folder / EXAMPLES)],
+        "last_step": max(
+            (step for row in rows if (step := finite_number(row.get("step"))) is not None), default=None
+        ),
     }
 
 
-def _explained(folders: Folders, path: Path) -> list[list[list[Row]]]:
+def _explained_tokens(folders: Folders, path: Path) -> list[list[list[Row]]]:
     """Return the tokens of each response of each group of a step that was explained, with the logarithms of their
     chances before and after the step; none where it was not."""
     groups = read_json(folders, path).get("groups") if path.is_file() else None
@@ -89,33 +91,33 @@ def _explained(folders: Folders, path: Path) -> list[list[list[Row]]]:
 
 def _tokens(response: Row) -> list[Row]:
     return [
-        {"text": as_text(token[0]), "before": number(token[1]), "after": number(token[2])}
+        {"text": as_text(token[0]), "before": finite_number(token[1]), "after": finite_number(token[2])}
         for token in response.get("tokens") or ()
         if isinstance(token, list) and len(token) == 3
     ]
 
 
-def _list(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     return []
 
 
-def _components(response: object) -> dict[str, float]:
+def _reward_components(response: object) -> dict[str, float]:
     """Return what the reward of a response is the sum of."""
     components = response.get("components") if isinstance(response, dict) else None
     pairs = components.items() if isinstance(components, dict) else ()
-    return {str(name): figure for name, value in pairs if (figure := number(value)) is not None}
+    return {str(name): figure for name, value in pairs if (figure := finite_number(value)) is not None}
 
 
-def _rollout(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:
+def _rollout_row(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:
     """Return a problem with its sampled replies, whatever its writer calls them, and the spread of their rewards;
     `tokens` of each, where they were explained."""
     responses = row.get("responses")
     if not isinstance(responses, list):
         responses = [row]
     replies = [
-        _reply(response, tokens[place] if place < len(tokens) else ())
+        _reply_row(response, tokens[place] if place < len(tokens) else ())
         for place, response in enumerate(responses)
         if isinstance(response, dict)
     ]
@@ -132,27 +134,27 @@ def _rollout(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:
     }
 
 
-def _reply(response: Row, tokens: Sequence[Row]) -> Row:
+def _reply_row(response: Row, tokens: Sequence[Row]) -> Row:
     text = as_text(
         response.get("text") or response.get("response") or response.get("completion") or response.get("output")
     )
-    counted = number(response.get("num_generated_tokens"))
+    counted = finite_number(response.get("num_generated_tokens"))
     return {
         "text": text,
-        "reward": number(response.get("reward")),
+        "reward": finite_number(response.get("reward")),
         "answer": as_text(response.get("extracted_answer")),
         "finish": as_text(response.get("stop_reason") or response.get("finish_reason")),
-        "components": _components(response),
-        "advantage": number(response.get("advantage")),
+        "components": _reward_components(response),
+        "advantage": finite_number(response.get("advantage")),
         "why": as_text(response.get("why")),
-        "turns": number(response.get("turns")),
+        "turns": finite_number(response.get("turns")),
         "characters": len(text),
         "token_count": len(tokens) or counted,
         "tokens": list(tokens),
     }
 
 
-def _rows(folders: Folders, path: Path) -> Iterator[Row]:
+def _object_rows(folders: Folders, path: Path) -> Iterator[Row]:
     """Yield the lines that are objects; others are passed over."""
     if not path.is_file():
         return

@@ -11,7 +11,7 @@ from newskills.base.records import Number
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.view.labels import LabelledSample, kappa_of, share_of
 from newskills.view.scans.files import read_labels
-from newskills.view.scans.finding import NOTHING
+from newskills.view.scans.finding import NO_FINDING
 
 
 class LabelAgreement(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class ScanAgreement(Struct, frozen=True, kw_only=True):
     labels: tuple[LabelAgreement, ...]
 
 
-def agreements(
+def scan_agreements(
     labelled: Sequence[LabelledSample], items: Sequence[BenchmarkResults], scanners: Sequence[str]
 ) -> list[ScanAgreement]:
     """Return the agreement of each scanner with the samples that are labelled for it."""
@@ -47,11 +47,13 @@ def agreements(
     for scanner in dict.fromkeys(scanners):
         wanted = [sample for sample in labelled if sample.scanner in (None, scanner)]
         if wanted:
-            made.append(_agreement(scanner, wanted, items))
+            made.append(_scanner_agreement(scanner, wanted, items))
     return made
 
 
-def _agreement(scanner: str, wanted: Sequence[LabelledSample], items: Sequence[BenchmarkResults]) -> ScanAgreement:
+def _scanner_agreement(
+    scanner: str, wanted: Sequence[LabelledSample], items: Sequence[BenchmarkResults]
+) -> ScanAgreement:
     labels: dict[tuple[str, int | None, str], str | None] = {}
     for item in items:
         for output, seed in zip(item.files, item.seeds, strict=True):
@@ -83,11 +85,13 @@ def _agreement(scanner: str, wanted: Sequence[LabelledSample], items: Sequence[B
         invalid=len(pairs) - n,
         missing=missing,
         kappa=kappa_of([own for own in both if own]),
-        labels=tuple(_label(name, pairs) for name in sorted(names, key=lambda name: (name == NOTHING, name))),
+        labels=tuple(
+            _label_agreement(name, pairs) for name in sorted(names, key=lambda name: (name == NO_FINDING, name))
+        ),
     )
 
 
-def _label(name: str, pairs: Sequence[tuple[str, str | None]]) -> LabelAgreement:
+def _label_agreement(name: str, pairs: Sequence[tuple[str, str | None]]) -> LabelAgreement:
     hits = sum(pair == (name, name) for pair in pairs)
     return LabelAgreement(
         label=name,

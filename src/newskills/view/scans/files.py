@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, storage_error
 from newskills.base.store import bounded_lines, open_for_reading
-from newskills.run.reporting.results import SCANS
+from newskills.run.reporting.results import SCANS_FOLDER
 from newskills.view.filters.columns import SAMPLE_COLUMNS, SampleColumn, SampleFacts
 from newskills.view.scans.finding import ScanLine
 
-HEAD = "scan.json"
+HEAD_FILE = "scan.json"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _lines = msgspec.json.Decoder(ScanLine)
 
@@ -61,7 +61,7 @@ def check_name(name: str) -> str:
 
 def scan_folder(output: Path, scanner: str) -> Path:
     """Return the folder of a scanner's results, beside the records."""
-    return output.parent / SCANS / scanner
+    return output.parent / SCANS_FOLDER / scanner
 
 
 def made_folder(folder: Path) -> Path:
@@ -81,14 +81,14 @@ def labels_path(output: Path, scanner: str) -> Path:
 def read_head(folder: Path) -> ScanHead | None:
     """Read `scan.json` of a folder; None where there is none that can be read."""
     try:
-        return msgspec.json.decode((folder / HEAD).read_bytes(), type=ScanHead)
+        return msgspec.json.decode((folder / HEAD_FILE).read_bytes(), type=ScanHead)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 
 def scanners_beside(benchmark: Path) -> dict[str, ScanHead]:
     """Return the scanners that have results beside the records of a benchmark's folder, by name."""
-    places = sorted((benchmark / SCANS).iterdir()) if (benchmark / SCANS).is_dir() else []
+    places = sorted((benchmark / SCANS_FOLDER).iterdir()) if (benchmark / SCANS_FOLDER).is_dir() else []
     heads = {place.name: read_head(place) for place in places if _NAME.fullmatch(place.name)}
     return {name: head for name, head in heads.items() if head is not None}
 
@@ -109,10 +109,13 @@ def scan_columns(files: Iterable[ScannedFile]) -> Mapping[str, SampleColumn]:
     listed = list(files)
     names = dict.fromkeys(name for file in listed for name in scanners_beside(file.path.parent))
     paths = {(file.run, file.benchmark, file.seed): file.path for file in listed}
-    return {**{name: _column(name, paths) for name in names if name not in SAMPLE_COLUMNS}, **SAMPLE_COLUMNS}
+    return {
+        **{name: _scanner_column(name, paths) for name in names if name not in SAMPLE_COLUMNS},
+        **SAMPLE_COLUMNS,
+    }
 
 
-def _column(scanner: str, paths: Mapping[tuple[str, str, int | None], Path]) -> SampleColumn:
+def _scanner_column(scanner: str, paths: Mapping[tuple[str, str, int | None], Path]) -> SampleColumn:
     @cache
     def labels(file: tuple[str, str, int | None]) -> dict[str, str | None]:
         if file in paths:

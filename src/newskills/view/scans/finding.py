@@ -13,7 +13,7 @@ from newskills.base.errors import guard
 from newskills.base.records import Failure
 from newskills.view.scans.transcript import Transcript
 
-NOTHING = "no"
+NO_FINDING = "no"
 """Label of a transcript in which a scanner by rule found nothing."""
 LONGEST_LABEL = 64
 MOST_QUOTES = 20
@@ -42,7 +42,7 @@ class ScanLine(Struct, frozen=True, kw_only=True):
     place: int = -1
 
 
-def checked(identity: str, returned: Any, transcript: Transcript) -> ScanLine:
+def check_returned(identity: str, returned: Any, transcript: Transcript) -> ScanLine:
     """Check what a scanner returned. Never raises: nonsense becomes an invalid line."""
     if isinstance(returned, Failure):
         if returned.cause == "timeout":
@@ -51,7 +51,7 @@ def checked(identity: str, returned: Any, transcript: Transcript) -> ScanLine:
             reason = f"failed: {returned.message}"
         return ScanLine(id=identity, label=None, invalid=reason[:LONGEST_QUOTE])
     if returned is None:
-        return ScanLine(id=identity, label=NOTHING, value=0.0)
+        return ScanLine(id=identity, label=NO_FINDING, value=0.0)
     reason = fault_of(returned, transcript)
     if reason:
         return ScanLine(id=identity, label=None, invalid=reason)
@@ -80,4 +80,4 @@ def fault_of(returned: Any, transcript: Transcript) -> str:
 
 def scan_one(scanner: Any, identity: str, transcript: Transcript) -> ScanLine:
     """Run one scanner by rule on a transcript, and check what it returns. Never raises."""
-    return checked(identity, guard(lambda: scanner(transcript)), transcript)
+    return check_returned(identity, guard(lambda: scanner(transcript)), transcript)

@@ -19,12 +19,12 @@ from newskills.base.records import Row
 from newskills.base.type_errors import type_fault
 from newskills.view.records import as_text
 from newskills.view.scans.files import check_name
-from newskills.view.scans.finding import NOTHING, Finding, ScanLine, fault_of
+from newskills.view.scans.finding import NO_FINDING, Finding, ScanLine, fault_of
 from newskills.view.scans.transcript import Transcript, content_text
 
 PROMPT = "judge/transcript-question"
 _LONGEST_REPLY, _MOST_OBJECTS = 20_000, 50
-_WORDS = {True: "yes", False: NOTHING}
+_WORDS = {True: "yes", False: NO_FINDING}
 """Labels yes and no, which YAML reads as truth values."""
 
 
@@ -72,8 +72,8 @@ def load_question(path: Path) -> TranscriptQuestion:
 def request_rows(question: TranscriptQuestion, number: int, transcript: Transcript) -> list[Row]:
     """Return the rows that ask the question of the transcript with this number, one for each order of the labels."""
     labels = list(question.labels.items())
-    text = shortened(rendered(transcript), question.most_characters)
-    others = [label for label in question.labels if label != NOTHING]
+    text = shorten_middle(render_transcript(transcript), question.most_characters)
+    others = [label for label in question.labels if label != NO_FINDING]
     if question.quotes:
         needed = f"The label {' or '.join(others)} needs at least {question.quotes}."
     else:
@@ -90,7 +90,7 @@ def request_rows(question: TranscriptQuestion, number: int, transcript: Transcri
     ]
 
 
-def rendered(transcript: Transcript) -> str:
+def render_transcript(transcript: Transcript) -> str:
     """Return the transcript as a model is shown it."""
     blocks = []
     for turn in transcript.turns:
@@ -110,7 +110,7 @@ def rendered(transcript: Transcript) -> str:
     return "\n\n".join(blocks)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_middle(text: str, most: int) -> str:
     """Return a text's beginning and end where it is longer than `most` characters."""
     if len(text) <= most:
         return text
@@ -133,15 +133,15 @@ def read_reply(question: TranscriptQuestion, reply: str | None, transcript: Tran
     quotes = [quotes] if isinstance(quotes, str) else quotes
     if not isinstance(quotes, list):
         return "quotes: expected a list of texts"
-    if label == NOTHING:
+    if label == NO_FINDING:
         quotes = []
     elif len(quotes) < question.quotes:
         return f"quotes: {len(quotes)} instead of {question.quotes}"
-    finding = Finding(label=label, value=float(label != NOTHING), quotes=tuple(quotes))
+    finding = Finding(label=label, value=float(label != NO_FINDING), quotes=tuple(quotes))
     return fault_of(finding, transcript) or finding
 
 
-def combined(identity: str, verdicts: Mapping[str, Finding | str]) -> ScanLine:
+def combine_verdicts(identity: str, verdicts: Mapping[str, Finding | str]) -> ScanLine:
     """Return the line of a sample: the label that all replies give (asker → what it said), else an invalid one."""
     for asker, verdict in verdicts.items():
         if isinstance(verdict, str):

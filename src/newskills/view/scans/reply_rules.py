@@ -13,7 +13,7 @@ from newskills.view.scans.finding import Finding
 from newskills.view.scans.transcript import SHORTEST_QUOTE, Transcript
 from newskills.view.verdicts import answer_place
 
-QUOTE = 160
+MAX_QUOTE_CHARS = 160
 """Characters of a quote."""
 _OPENING, _CLOSING, _TAIL = 400, 300, 4_000
 _REFUSALS = re.compile(
@@ -76,18 +76,18 @@ def loop(transcript: Transcript) -> Finding | None:
     """Report a reply whose end repeats one piece of text, or most of which is one line."""
     text = f"{transcript.reasoning}\n{transcript.reply}".strip()
     tail = text[-_TAIL:]
-    period, length = _repetition(tail)
+    period, length = _end_repetition(tail)
     if length >= _LOOP_LENGTH:
-        return Finding(label="loop", value=length / period, quotes=(tail[-min(QUOTE, 2 * period) :],))
+        return Finding(label="loop", value=length / period, quotes=(tail[-min(MAX_QUOTE_CHARS, 2 * period) :],))
     lines = Counter(line for part in text.split("\n") for line in part.split(". ") if len(line) >= _LINE)
     if lines:
         line, count = lines.most_common(1)[0]
         if count >= _LINES and count * len(line) >= _LINE_SHARE * len(text):
-            return Finding(label="loop", value=float(count), quotes=(line.strip()[:QUOTE],))
+            return Finding(label="loop", value=float(count), quotes=(line.strip()[:MAX_QUOTE_CHARS],))
     return None
 
 
-def _repetition(text: str) -> tuple[int, int]:
+def _end_repetition(text: str) -> tuple[int, int]:
     """Return (length of the piece, length of the end that repeats it at least `_LOOPS` times); (1, 0) without one.
 
     By the failure function of Knuth, Morris and Pratt on the reversed text: linear.
@@ -110,8 +110,8 @@ def language_switch(transcript: Transcript) -> Finding | None:
     """Report a reply with a script that its prompt has not, unless the prompt names such a language."""
     reply = transcript.reply
     prompt = f"{transcript.prompt}\n{transcript.question}"
-    asked_scripts = {name for name, count in _scripts(prompt).items() if count}
-    counts = _scripts(reply)
+    asked_scripts = {name for name, count in _script_letters(prompt).items() if count}
+    counts = _script_letters(reply)
     letters = sum(counts.values())
     for name, count in sorted(counts.items(), key=lambda item: -item[1]):
         share = _LATIN_SHARE if name == "Latin" else _SHARE
@@ -126,7 +126,7 @@ def language_switch(transcript: Transcript) -> Finding | None:
     return None
 
 
-def _scripts(text: str) -> dict[str, int]:
+def _script_letters(text: str) -> dict[str, int]:
     if text.isascii():
         return {"Latin": sum(map(str.isalpha, text))}
     return {name: len(pattern.findall(text)) for name, pattern in _SCRIPTS.items()}
@@ -135,7 +135,7 @@ def _scripts(text: str) -> dict[str, int]:
 def truncated(transcript: Transcript) -> Finding | None:
     """Report a reply that the token limit ended, or that never left its reasoning."""
     text = as_text(transcript.row.get("generation"))
-    tail = text.rstrip()[-QUOTE:]
+    tail = text.rstrip()[-MAX_QUOTE_CHARS:]
     quotes = (tail,) if len(tail) >= _LINES else ()
     if transcript.row.get("finish_reason") == "length" or transcript.cause == "truncation":
         return Finding(label="token limit", quotes=quotes)
@@ -190,14 +190,14 @@ def format_lost(transcript: Transcript) -> Finding | None:
 
 
 def line_at(text: str, place: int) -> str:
-    """Return the line around a place of the text, at most `QUOTE` characters of it; of a line that is too short to be
-    quoted, also what is around it."""
-    start = max(text.rfind("\n", 0, place) + 1, place - QUOTE // 2)
+    """Return the line around a place of the text, at most `MAX_QUOTE_CHARS` characters of it; of a line that is too
+    short to be quoted, also what is around it."""
+    start = max(text.rfind("\n", 0, place) + 1, place - MAX_QUOTE_CHARS // 2)
     end = text.find("\n", place)
-    line = text[start : min(len(text) if end < 0 else end, start + QUOTE)].strip()
+    line = text[start : min(len(text) if end < 0 else end, start + MAX_QUOTE_CHARS)].strip()
     if len(line) >= SHORTEST_QUOTE:
         return line
-    return text[max(0, place - QUOTE // 2) : place + QUOTE // 2].strip()
+    return text[max(0, place - MAX_QUOTE_CHARS // 2) : place + MAX_QUOTE_CHARS // 2].strip()
 
 
 def last_line(text: str) -> str:

@@ -19,12 +19,12 @@ from newskills.base.records import Failure
 from newskills.base.store import atomic_write, encode_line, write_json
 from newskills.run.reporting.results import BenchmarkResults
 from newskills.view.scans import SCANNERS
-from newskills.view.scans.files import HEAD, ScanHead, check_name, labels_path, made_folder, scan_folder
-from newskills.view.scans.finding import NOTHING, ScanLine, checked
+from newskills.view.scans.files import HEAD_FILE, ScanHead, check_name, labels_path, made_folder, scan_folder
+from newskills.view.scans.finding import NO_FINDING, ScanLine, check_returned
 from newskills.view.scans.reading import sample_rows
 from newskills.view.scans.transcript import Transcript
 
-EXAMPLES = 3
+EXAMPLE_COUNT = 3
 
 
 class ScanExample(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ScanResult(Struct, frozen=True, kw_only=True):
     @property
     def reported(self) -> int:
         """Samples with a label other than no."""
-        return sum(self.labels.values()) - self.labels.get(NOTHING, 0)
+        return sum(self.labels.values()) - self.labels.get(NO_FINDING, 0)
 
 
 class ScanTally:
@@ -73,7 +73,7 @@ class ScanTally:
             self.invalid[line.invalid.partition(":")[0]] += 1
             return
         self.labels[line.label] += 1
-        if line.label != NOTHING and len(self.examples) < EXAMPLES:
+        if line.label != NO_FINDING and len(self.examples) < EXAMPLE_COUNT:
             quote = line.quotes[0] if line.quotes else ""
             self.examples.append(ScanExample(id=line.id, seed=seed, label=line.label, quote=quote))
 
@@ -139,7 +139,7 @@ def _scan_benchmark(
         for outcome in pool.map(records()):
             output, seed, place, identity = samples.popleft()
             if isinstance(outcome, Failure):
-                lines = [checked(identity, outcome, Transcript({})) for _ in tallies]
+                lines = [check_returned(identity, outcome, Transcript({})) for _ in tallies]
             else:
                 lines = outcome
             for tally, line in zip(tallies, lines, strict=True):
@@ -172,4 +172,4 @@ def write_head(item: BenchmarkResults, head: ScanHead) -> None:
     """Write what the results of a scanner are about. Raises StorageError."""
     sizes = {file.name: file.stat().st_size for file in item.files if file.exists()}
     whole = replace(head, newskills=__version__, records=sizes)
-    write_json(scan_folder(item.files[0], head.scanner) / HEAD, whole)
+    write_json(scan_folder(item.files[0], head.scanner) / HEAD_FILE, whole)

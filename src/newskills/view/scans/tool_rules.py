@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from newskills.graders.code.suspicion import suspicions
 from newskills.view.scans.finding import LONGEST_LABEL, Finding
-from newskills.view.scans.reply_rules import QUOTE, last_line, line_at
+from newskills.view.scans.reply_rules import MAX_QUOTE_CHARS, last_line, line_at
 from newskills.view.scans.transcript import Transcript, commands_of
 
 _LONGEST_LINE = 2_000
@@ -98,7 +98,7 @@ def _literal_cases(text: str) -> Iterator[str]:
     for line, following in pairwise([*lines, ""]):
         match = _CASE.match(line)
         if match and _RETURN.match(match["rest"] or following):
-            yield line.strip()[:QUOTE]
+            yield line.strip()[:MAX_QUOTE_CHARS]
 
 
 def reads_gold(transcript: Transcript) -> Finding | None:

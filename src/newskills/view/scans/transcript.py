@@ -105,7 +105,7 @@ class Transcript:
                 call = next((text for text in reversed(texts) if text.strip()), "")
             elif turn.get("role") in roles and call:
                 yield ToolExchange(call, content_text(turn.get("content")), *_next_reply(self.turns[place + 1 :]))
-        yield from _executed(as_text(self.row.get("generation")))
+        yield from _executed_outputs(as_text(self.row.get("generation")))
 
     def parts(self) -> Iterator[str]:
         """Yield all texts that a quote may come from."""
@@ -119,7 +119,7 @@ class Transcript:
         yield self.question
         if isinstance(patch := self.row.get("model_patch"), str):
             yield patch
-        for step in _steps(self.row):
+        for step in _agent_steps(self.row):
             yield as_text(step.get("command"))
 
     def holds(self, quote: str) -> bool:
@@ -145,11 +145,11 @@ def commands_of(transcript: Transcript) -> Iterator[str]:
     """Yield what the model ran or called, as text."""
     for turn in transcript.turns:
         yield from _call_texts(turn)
-    for step in _steps(transcript.row):
+    for step in _agent_steps(transcript.row):
         yield as_text(step.get("command"))
 
 
-def _steps(row: Row) -> list[Row]:
+def _agent_steps(row: Row) -> list[Row]:
     steps = row.get("steps")
     if isinstance(steps, list):
         return [step for step in steps if isinstance(step, dict)]
@@ -172,7 +172,7 @@ def _next_reply(turns: Sequence[Row]) -> tuple[str | None, bool]:
     return None, False
 
 
-def _executed(reply: str) -> Iterator[ToolExchange]:
+def _executed_outputs(reply: str) -> Iterator[ToolExchange]:
     """Yield the outputs that stand in a reply whose code was executed as it was written."""
     pieces = reply.split(_FENCE)
     for before, piece in pairwise(pieces):

@@ -16,11 +16,11 @@ from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.records import Number, Row
 from newskills.base.store import atomic_write, write_json
-from newskills.base.tables import WIDTH, markdown_table, output_width, stacked
+from newskills.base.tables import WIDTH, markdown_table, output_width, stacked_blocks
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.models.serving.weights import PACKAGED
-from newskills.run.planning.plan import RESULTS
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills.run.reporting.summarize import EXTENDED_FILE
 from newskills_aimo.recipe.lines import FINAL, CommandLine
 
@@ -165,7 +165,7 @@ def headline_scores(folder: Path) -> dict[str, Number]:
     """Map each benchmark to its headline with interval. Raises DataError where nothing was measured."""
     path = folder / EXTENDED_FILE
     if not path.is_file():
-        path = folder / RESULTS / EXTENDED_FILE
+        path = folder / RESULTS_FOLDER / EXTENDED_FILE
     try:
         reports = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
     except (OSError, msgspec.DecodeError) as error:
@@ -286,7 +286,7 @@ def write_checkpoint_table(folder: Path) -> str:
     with atomic_write(folder / PAGE) as file:
         file.write(f"# Checkpoints\n\n{text}\n".encode())
     write_json(folder / CURVE, measured)
-    blocks = ["\n".join(block) for block in stacked(rows, output_width() or WIDTH, "  ")]
+    blocks = ["\n".join(block) for block in stacked_blocks(rows, output_width() or WIDTH, "  ")]
     return "\n\n".join([*blocks, "\n".join(curves[1:]), f"written to {folder / PAGE}"])
 
 

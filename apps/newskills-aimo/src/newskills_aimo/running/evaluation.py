@@ -12,7 +12,7 @@ from newskills.base.errors import DataError
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.notices import notice
-from newskills.run.planning.plan import RESULTS
+from newskills.run.planning.plan import RESULTS_FOLDER
 from newskills_aimo.commands.evaluate import Options as OneOptions
 from newskills_aimo.commands.evaluate_all import Options as AllOptions
 from newskills_aimo.commands.evaluate_checkpoints import Options as CheckpointsOptions
@@ -75,9 +75,13 @@ def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, 
 def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     """Run the command and return the exit code. Raises DataError where the folder has no records of an evaluation."""
     folder = Path(parsed.options.output_dir)
-    checkpoints = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
+    checkpoints = [
+        path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS_FOLDER).is_dir()
+    ]
     if not checkpoints:
-        raise DataError(f"{folder} has no evaluation records (neither {RESULTS} nor checkpoint-*/{RESULTS}).")
+        raise DataError(
+            f"{folder} has no evaluation records (neither {RESULTS_FOLDER} nor checkpoint-*/{RESULTS_FOLDER})."
+        )
     summaries = [
         CommandLine(command="summarize_results", places=(str(path),), why="the table of these records")
         for path in checkpoints

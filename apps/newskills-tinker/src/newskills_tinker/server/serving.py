@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import ServerLimits, serve
-from newskills.base.store import locked
+from newskills.base.store import hold_lock
 from newskills_tinker.server import wire
 from newskills_tinker.server.checkpoints import CheckpointInfo, Checkpoints, StoredRun
 from newskills_tinker.server.engine import BaseModel, ModelEngine
@@ -59,7 +59,7 @@ async def serve_until_stopped(
     for struct in READ:
         msgspec.json.Decoder(struct)
     bases = all_names({name: BaseModel(name, folder) for name, folder in models.items()})
-    with locked(place.root / LOCK, f"The folder {place.root}"):
+    with hold_lock(place.root / LOCK, f"The folder {place.root}"):
         queue = Queue()
         service = TinkerService(bases, engine, queue, Checkpoints(place.root), token=place.token)
         server = await serve(

@@ -113,7 +113,7 @@ def _named(text: str, start: int, stop: int) -> re.Match[str] | None:
 
 
 def _is_side_by_side(text: str, start: int, stop: int) -> bool:
-    """Whether what stands between two boxes only lists them: no sentence that ends with another answer."""
+    """Return whether what stands between two boxes only lists them: no sentence that ends with another answer."""
     if _BETWEEN.fullmatch(text, start, stop) is None:
         return False
     return _SENTENCE.search(text, start, stop) is None or _HEDGE.search(text, start, stop) is not None

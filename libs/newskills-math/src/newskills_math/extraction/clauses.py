@@ -107,7 +107,7 @@ def formula_of(sentence: str, masked: MaskedText) -> str | None:
 
 
 def _without_asides(sentence: str) -> str:
-    """Without what stands in brackets and the clause that goes before, as long as something is left."""
+    """Remove what stands in brackets and the clause that goes before, as long as something is left."""
     if (first := _STATED_FIRST.match(sentence)) is not None:
         return first[1]
     for match in CONCLUDES.finditer(sentence):
@@ -122,7 +122,7 @@ def _without_asides(sentence: str) -> str:
 
 
 def main_clause(sentence: str) -> str:
-    """Without what comes behind the statement, as long as something is left."""
+    """Remove what comes behind the statement, as long as something is left."""
     if (worked := _WORKED_OUT.search(sentence)) is not None:
         return sentence[worked.end() :]
     for match in _ALWAYS_BEHIND.finditer(sentence):
@@ -141,7 +141,9 @@ def main_clause(sentence: str) -> str:
 
 
 def _runs(clause: str, formulas: list[str]) -> Iterator[MaskedSpan]:
-    """Stretches between plain words that hold a number or a formula; those that only `and` parts are one list."""
+    """Yield the stretches between plain words that hold a number or a formula; those that only `and` parts are one
+    list.
+    """
     clause = _PERCENT.sub(r"\1%", _HALF_OF_DAY.sub(lambda m: f"{m[1]}{m[2].upper()}M", clause))
     begun, end = -1, 0
     places = [*_words(clause), (len(clause), len(clause))]
@@ -181,7 +183,7 @@ def _words(clause: str) -> Iterator[tuple[int, int]]:
 
 
 def _closed(text: str) -> str:
-    """Without brackets whose other half is missing."""
+    """Remove brackets whose other half is missing."""
     for opening, closing in _CLOSED_BY.items():
         surplus = text.count(opening) - text.count(closing)
         if surplus > 0 and closing not in text and not (opening in "[(" and set("])") & set(text)):

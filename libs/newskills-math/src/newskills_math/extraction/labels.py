@@ -94,7 +94,7 @@ def json_answers(text: str) -> list[str]:
 
 
 def _replaces(between: str) -> bool:
-    """Whether what stands between two fields ends an object, says something, and begins another one."""
+    """Return whether what stands between two fields ends an object, says something, and begins another one."""
     other = _OTHER_OBJECT.search(between)
     return (
         other is not None and _PROSE.search(other["prose"]) is not None and _HEDGE.search(other["prose"]) is None
@@ -121,7 +121,8 @@ def _scalar(text: str, start: int) -> str | None:
 
 
 def _unescaped(text: str) -> str:
-    """JSON doubles the backslashes of LaTeX; models often do not, and then mean `\\frac` by it, not a form feed."""
+    """Replace escapes of JSON, which doubles the backslashes of LaTeX; models often do not, and then mean `\\frac` by
+    it, not a form feed."""
     if "\\\\" in text:
         try:
             return str(json.loads(f'"{text}"', strict=False))

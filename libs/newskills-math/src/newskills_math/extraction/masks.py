@@ -29,7 +29,7 @@ class MaskedText(NamedTuple):
 
 
 def mask(text: str) -> MaskedText:
-    """Dollars that only mean money stay; so does what is not closed."""
+    """Replace formulas by marks; dollars that only mean money stay; so does what is not closed."""
     text = re.sub(FORMULA, " ", text)
     formulas: list[str] = []
 

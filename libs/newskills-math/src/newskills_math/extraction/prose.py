@@ -22,7 +22,8 @@ _CONTENT = re.compile(r"\d|\\[a-zA-Z]")
 
 
 def formula_in_prose(text: str) -> str:
-    """From the first formula to the last, where the words around them neither deny nor count anything; else ''."""
+    """Cut a text from the first formula to the last, where the words around them neither deny nor count anything; else
+    ''."""
     parts = list(_MATH_PART.finditer(text))
     if not parts:
         return _bare_formula(text)

@@ -31,7 +31,8 @@ _END = " \t\n.,;:!?&"
 
 
 def value_of(formula: str) -> str | None:
-    """`2+3=5` → 5, `x = 2+3 = 5` → x = 5, `\\int x dx = F` → F, `x+y=2` → 2; `y = 2x+1` and `x < 3` stay as they are.
+    """Return what an equation comes to: `2+3=5` → 5, `x = 2+3 = 5` → x = 5, `\\int x dx = F` → F, `x+y=2` → 2; `y =
+    2x+1` and `x < 3` stay as they are.
 
     None for a formula of nothing but signs.
     """
@@ -57,7 +58,7 @@ def value_of(formula: str) -> str | None:
 
 
 def is_calculated(formula: str) -> bool:
-    """Whether it is an equation that says what more than a name comes to."""
+    """Return whether it is an equation that says what more than a name comes to."""
     sides = _cut(formula, "=")
     return len(sides) > 1 and len(sides[0].strip()) > 2 and bool(sides[-1].strip())
 
@@ -102,5 +103,5 @@ def _cut(formula: str, sign: str) -> list[str]:
 
 
 def _is_calculation(side: str) -> bool:
-    """Whether it is made of numbers alone, so that only what it comes to counts."""
+    """Return whether it is made of numbers alone, so that only what it comes to counts."""
     return _LETTERS.search(_COMMAND.sub("", _TIMES_X.sub("*", _IMAGINARY.sub("", side)))) is None

@@ -188,7 +188,7 @@ def thinks_once(text: str) -> bool:
 
 
 def _begins(mark: re.Match[str], text: str) -> bool:
-    """Whether a text begins with this mark, which opens reasoning."""
+    """Return whether a text begins with this mark, which opens reasoning."""
     return mark.lastgroup not in _CLOSES and not text[: mark.start()].strip()
 
 
@@ -240,7 +240,7 @@ def _own_end(answer: str) -> int:
 
 
 def _read(text: str) -> _ReplySpan:
-    """Go over the marks of a text once.
+    """Read the marks of a text once.
 
     `</s>` behind `<s>` strikes text out. A stop mark before the end of a reasoning that the prompt has begun belongs to
     that reasoning.
@@ -278,7 +278,7 @@ def _read(text: str) -> _ReplySpan:
 
 
 def _may_have_marks(text: str) -> bool:
-    """Whether a text has what each mark has; a quick look, since most texts have none."""
+    """Return whether a text has what each mark has; a quick look, since most texts have none."""
     if "<" in text or "◁" in text:
         return True
     return _BRACKETED.search(text) is not None or "]~" in text
@@ -290,14 +290,14 @@ def _thoughts(text: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _is_quoted(text: str, mark: re.Match[str]) -> bool:
-    """Whether a mark stands between quotes, no fences: it is spoken of, and marks nothing."""
+    """Return whether a mark stands between quotes, no fences: it is spoken of, and marks nothing."""
     before = text[max(mark.start() - 3, 0) : mark.start()]
     closing = _QUOTES.get(before[-1:])
     return closing is not None and before != "```" and text[mark.end() : mark.end() + 1] == closing
 
 
 def _after_words(text: str) -> str | None:
-    """As `after_thinking`, where words alone mark the reasoning."""
+    """Return what `after_thinking` does, where words alone mark the reasoning."""
     if _MAY_BEGIN_IN_WORDS.match(text) is None:
         return text
     if _WITHOUT_TOKENS.match(text):

@@ -151,7 +151,9 @@ class Atoms(Cursor):
         return node
 
     def _described(self, name: str) -> Node | None:
-        """`P(A|B)`, `P(X = 4)`, `E[X|Y]` as one symbol, as it is written; `E[X]` as `E(X)`; None for anything else."""
+        """Read `P(A|B)`, `P(X = 4)`, `E[X|Y]` as one symbol, as it is written; `E[X]` as `E(X)`; None for anything
+        else.
+        """
         parts, depth, end = list[str](), 0, self._at
         while True:
             token = self._tokens[end]
@@ -175,7 +177,8 @@ class Atoms(Cursor):
         return Node("sym", name=f"{name}({''.join(inside)})")
 
     def _is_application(self, name: str, starts: bool) -> bool:
-        """`f(x)`, `I(0)`, `P(n, k)` and what starts with `K(t) =` apply a function; `x(x+1)` and `n(n-1)` multiply."""
+        """Return whether a name is that of a function: `f(x)`, `I(0)`, `P(n, k)` and what starts with `K(t) =` apply a
+        function; `x(x+1)` and `n(n-1)` multiply."""
         if name == "Gamma":
             return True
         first, second = self._ahead(), self._ahead(2)
@@ -226,7 +229,8 @@ class Atoms(Cursor):
             return node
 
     def _argument(self) -> tuple[Node, ...]:
-        """In brackets, else the product of plain factors up to a sign, a slash or the next function."""
+        """Read an argument in brackets, else the product of plain factors up to a sign, a slash or the next
+        function."""
         if self._is("("):
             inside = self._bracketed()
             if inside.kind == "tuple":

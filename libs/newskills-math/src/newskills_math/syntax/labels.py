@@ -57,12 +57,14 @@ def _rank(name: str) -> tuple[str, int]:
 
 
 def are_other_points(gold: str, pred: str) -> bool:
-    """Whether both are names of three points or more in another order: the angle ABC is that of CBA, not of ACB."""
+    """Return whether both are names of three points or more in another order: the angle ABC is that of CBA, not of
+    ACB."""
     return len(gold) > 2 and gold.isupper() and sorted(gold) == sorted(pred) and pred not in (gold, gold[::-1])
 
 
 def are_other_names(pred: str, gold: str) -> bool:
-    """Whether both say in words what their value is of, and not the same: `\\text{Area} = 7`, `\\text{Volume} = 7`."""
+    """Return whether both say in words what their value is of, and not the same: `\\text{Area} = 7`, `\\text{Volume} =
+    7`."""
     if "," in pred or "," in gold:
         return False
     matches = [_IN_WORDS.match(text) for text in (pred, gold)]

@@ -175,7 +175,7 @@ _WORD_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
 
 
 def tokenise(text: str, *, comma_groups: bool) -> list[Token]:
-    """Tokens of `text`, ending with an `end` token.
+    """Split `text` into tokens, ending with an `end` token.
 
     `comma_groups`: a plain `1,234` outside brackets is one number, else a list of two. Raises TooBig, Unreadable.
     """
@@ -267,7 +267,7 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
 
 
 def _is_time(body: str, match: re.Match[str]) -> bool:
-    """Whether `min` or `sec` is a unit: behind a number, and nothing follows that it could be a function of."""
+    """Return whether `min` or `sec` is a unit: behind a number, and nothing follows that it could be a function of."""
     before, after = match.string[max(0, match.start() - 8) : match.start()], match.string[match.end() :][:8]
     return body in ("min", "sec") and bool(_BEHIND_NUMBER.search(before) and _NO_ARGUMENT.match(after))
 
@@ -328,7 +328,7 @@ def _word(raw: str, spaced: bool) -> list[Token]:
 
 
 def is_word(run: str) -> bool:
-    """Whether a run of letters is prose or a unit, not a product of variables."""
+    """Return whether a run of letters is prose or a unit, not a product of variables."""
     lower = run.lower()
     if lower in tables.SHORT_WORDS or run in tables.PLAIN_UNITS or lower in tables.NUMBER_WORDS:
         return True

@@ -52,7 +52,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> frozenset[str]:
-    """Names of the free variables; those bound by a sum or product are left out."""
+    """Return the names of the free variables; those bound by a sum or product are left out."""
     if node.kind == "sym":
         return frozenset((node.name,))
     if node.kind == "big":

@@ -49,7 +49,7 @@ class _Parser(Atoms):
         return node
 
     def _words(self) -> Node:
-        """Words only: one text, or several where commas or `and` stand between."""
+        """Read words only: one text, or several where commas or `and` stand between."""
         items: list[list[str]] = [[]]
         for token in self._tokens:
             if token.text == "," or token.text.lower() in tables.SEPARATORS:
@@ -79,7 +79,7 @@ class _Parser(Atoms):
             self._at += 1
 
     def _list(self, *, stop: str = "") -> Node:
-        """Statements separated by `,` `;` `and` `or` or line breaks; one alone stays itself."""
+        """Read statements separated by `,` `;` `and` `or` or line breaks; one alone stays itself."""
         items = [self._statement()]
         separators = set()
         while (separator := self._separator()) and not (stop and self._is(stop)):
@@ -193,7 +193,7 @@ class _Parser(Atoms):
         return node
 
     def _repeated_in_words(self, node: Node) -> Node:
-        """`5 (five)`: the same once more, or a unit in brackets."""
+        """Read what follows in brackets, as in `5 (five)`: the same once more, or a unit in brackets."""
         word = self._ahead().text.lower()
         if word in tables.NUMBER_WORDS and node != number(tables.NUMBER_WORDS[word]):
             raise Unreadable("a number and another number in words")
@@ -235,7 +235,7 @@ class _Parser(Atoms):
         return Node("mul", (node, factor))
 
     def _mixed_slash(self, whole: Node) -> Node:
-        """`1 3/4`; any other two numbers side by side mean nothing."""
+        """Read a mixed number, `1 3/4`; any other two numbers side by side mean nothing."""
         if whole.places < 0 and self._ahead().text == "/" and self._ahead(2).kind == "num":
             top = self._power()
             self._take()

@@ -89,7 +89,7 @@ def limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def is_limited() -> bool:
-    """Whether an answer's time runs in this thread, so that its OutOfTime has to be passed on."""
+    """Return whether an answer's time runs in this thread, so that its OutOfTime has to be passed on."""
     return _THREAD.budget is not None
 
 
@@ -125,7 +125,8 @@ def for_free(work: Callable[[], T]) -> T:
 
 
 def _ends(frame: FrameType | None) -> bool:
-    """Whether an object is being destroyed, or garbage collected: what is raised in there is printed and lost."""
+    """Return whether an object is being destroyed, or garbage collected: what is raised in there is printed and
+    lost."""
     callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         if frame.f_code.co_name == "__del__" or frame.f_code in callbacks:
@@ -195,7 +196,7 @@ os.register_at_fork(after_in_child=_renew)
 
 
 def _by_watchdog(work: Callable[[], T], budget: _Budget) -> T:
-    """As a signal would do it, but for any thread.
+    """Stop work at its deadline, as a signal would do it, but for any thread.
 
     What the watchdog raises may arrive between any two instructions, also when the work has just ended: hence the
     second `_release`, in whose time no other one comes, since each TICK of this thread's time brings one at most.
@@ -234,7 +235,7 @@ def _start_watchdog() -> None:
 
 
 def _watch() -> None:
-    """Look at the answer that is being worked out, each TICK, until there was none for a while."""
+    """Test the answer that is being worked out, each TICK, until there was none for a while."""
     idle = 0
     while True:
         time.sleep(TICK)

@@ -104,7 +104,7 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
 
 
 def _value(node: Node, natural: bool) -> tuple[bool, Any, bool]:
-    """(whether it has no value that could be compared: beyond computing or undefined, the value or None, whether
+    """Return (whether it has no value that could be compared: beyond computing or undefined, the value or None, whether
     that is only the beginning of an infinite sum)."""
     numeric = Numeric({}, natural_log=natural)
     try:
@@ -116,7 +116,7 @@ def _value(node: Node, natural: bool) -> tuple[bool, Any, bool]:
 
 
 def _attempt(numeric: Numeric, node: Node) -> tuple[bool, Any]:
-    """(whether it is beyond computing, the value or None)."""
+    """Return (whether it is beyond computing, the value or None)."""
     try:
         return False, numeric.value(node)
     except TooBig:
@@ -126,7 +126,7 @@ def _attempt(numeric: Numeric, node: Node) -> tuple[bool, Any]:
 
 
 def agree(a: Any, b: Any) -> bool:
-    """Whether two 50-digit numbers are the same to 30 digits; a rounding remainder counts as zero."""
+    """Return whether two 50-digit numbers are the same to 30 digits; a rounding remainder counts as zero."""
     mp = context()
     difference = abs(a - b)
     if difference == 0:
@@ -139,7 +139,7 @@ def agree(a: Any, b: Any) -> bool:
 
 
 def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool | None:
-    """Whether values that agree to 30 digits still do with hundreds: `1+e^{-1000}` is not 1, nor `e^{-1000}` 0.
+    """Return whether values that agree to 30 digits still do with hundreds: `1+e^{-1000}` is not 1, nor `e^{-1000}` 0.
 
     The digits grow with the numbers that occur on the way: `\\sqrt{9^{1010}-1}` needs thousands; None where they would
     be too many. What stands beside zero is a rounding remainder if it shrinks with more digits.
@@ -177,7 +177,7 @@ def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
 
 
 def _places(node: Node) -> int:
-    """Digits after the point where the whole side is one decimal literal, else -1."""
+    """Count the digits after the point where the whole side is one decimal literal, else -1."""
     while node.kind in ("neg", "unit", "percent"):
         node = node.args[0]
     if node.kind == "num":
@@ -222,14 +222,14 @@ def _whole_number_talk(node: Node) -> bool:
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether it is a whole number wherever its variables are: then they cannot be meant to be whole."""
+    """Return whether it is a whole number wherever its variables are: then they cannot be meant to be whole."""
     if node.kind in ("add", "mul", "neg"):
         return all(_is_whole(a) for a in node.args)
     return node.kind == "sym" or (node.kind == "num" and node.value.denominator == 1)
 
 
 def _same_at(gold: Node, pred: Node, usual: Iterable[Point], far: Iterable[Point]) -> bool | None:
-    """At `far` points only two values that are real all through prove a difference."""
+    """Compare two sides at points; at `far` ones only two values that are real all through prove a difference."""
     agreed = 0
     natural = True
     bare_log = _bare_log(gold) or _bare_log(pred)
@@ -260,7 +260,8 @@ def _differ_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool:
 
 
 def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | None:
-    """None: one of the two is not defined, or gold is not real, at this point; beyond computing is not computable."""
+    """Compare two sides at one point. None: one of the two is not defined, or gold is not real, at this point; beyond
+    computing is not computable."""
     with suppress(NotExact, Undefined, TooBig):
         return exact(gold, point) == exact(pred, point)
     mp = context()
@@ -308,7 +309,7 @@ def ratio(first: Node, second: Node) -> Any:
 
 
 def differ_by_constant(first: Node, second: Node) -> bool:
-    """Whether their difference is the same at all usual points where both have values."""
+    """Return whether their difference is the same at all usual points where both have values."""
     mp = context()
     differences: list[Any] = []
     for point in points(symbols(first) | symbols(second)):

@@ -185,7 +185,7 @@ def square(node: Node) -> list[tuple[Node, ...]]:
 
 
 def determinant(rows: list[list[Any]], unit_element: Any, bounded: Callable[[Any], Any]) -> Any:
-    """By Gaussian elimination with the largest pivot; `rows` are used up."""
+    """Compute a determinant by Gaussian elimination with the largest pivot; `rows` are used up."""
     result = unit_element
     for k in range(len(rows)):
         best = max(range(k, len(rows)), key=lambda r: abs(rows[r][k]))
@@ -216,7 +216,7 @@ def _exact_big(node: Node, point: Exact) -> Fraction:
 
 @lru_cache(maxsize=8)
 def context(digits: int = DIGITS) -> Any:
-    """Our own mpmath context: nobody else's precision matters here, nor ours to them."""
+    """Return our own mpmath context: nobody else's precision matters here, nor ours to them."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()
@@ -261,7 +261,7 @@ class Numeric:
 
     @staticmethod
     def _is_wide(node: Node) -> bool:
-        """Whether it may be huge or tiny by itself. What is left of a difference is tiny only by rounding."""
+        """Return whether it may be huge or tiny by itself. What is left of a difference is tiny only by rounding."""
         if node.kind == "pow":
             return any(n.value > _SMALL_POWER for n in walk(node.args[1]))
         return node.kind in ("num", "big") or (node.kind == "fn" and node.name in ("factorial", "binom", "exp"))
@@ -312,7 +312,7 @@ class Numeric:
         return self._mp.mpf(int(node.name, node.places))
 
     def _app(self, node: Node) -> Any:
-        """Euler's and Riemann's functions have values, other names are nobody's."""
+        """Evaluate a function by its name: Euler's and Riemann's functions have values, other names are nobody's."""
         if node.name in ("zeta", "Gamma") and len(node.args) == 1:
             argument = self.value(node.args[0])
             self._small(argument, 10)

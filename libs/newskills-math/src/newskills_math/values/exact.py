@@ -60,7 +60,7 @@ def _decimal(match: re.Match[str]) -> PlainNumber:
 
 
 def close(a: Fraction, b: Fraction, places_a: int, places_b: int, digits: int) -> bool:
-    """Whether two unequal numbers are the same up to rounding.
+    """Return whether two unequal numbers are the same up to rounding.
 
     A decimal stands for what rounds to it only when it shows at least six places and six significant digits (as the
     reference does), or when both agree to `digits` significant digits (a float that was printed).

@@ -35,7 +35,7 @@ class NoRealSet(Exception):
 
 
 def looks_like_one(node: Node) -> bool:
-    """Whether the tree can only be meant as a set of reals (a bare `(1,2)` may be a point)."""
+    """Return whether the tree can only be meant as a set of reals (a bare `(1,2)` may be a point)."""
     if node.kind in ("union", "inter", "minus", "builder"):
         return True
     if node.kind == "const":
@@ -50,7 +50,8 @@ def looks_like_one(node: Node) -> bool:
 
 
 def are_joined_and_apart(first: Node, second: Node) -> bool:
-    """Whether one joins sets that the other lists: `(1,2) \\cup (3,4)` is one set, `(1,2), (3,4)` may be two points.
+    """Return whether one joins sets that the other lists: `(1,2) \\cup (3,4)` is one set, `(1,2), (3,4)` may be two
+    points.
 
     A list of what can only be intervals (`(-\\infty,1), (3,\\infty)`) is taken for their union.
     """
@@ -109,7 +110,7 @@ def same_set(a: RealSet, b: RealSet) -> bool:
 
 
 def repeats(node: Node) -> bool:
-    """Whether a list has a member that lies within the others, as `5` or `\\emptyset` beside `(2,12)`.
+    """Return whether a list has a member that lies within the others, as `5` or `\\emptyset` beside `(2,12)`.
 
     Such a list says more than the set of its points.
     Raises NoRealSet.
@@ -194,7 +195,7 @@ def _relation(node: Node) -> RealSet:
 
 
 def _distance(node: Node) -> RealSet | None:
-    """`|ax + b| < c`, either way round."""
+    """Read the set of `|ax + b| < c`, either way round."""
     mp, (first, second) = context(), node.args[:2]
     for side, other, relation in ((first, second, node.name), (second, first, FLIPPED.get(node.name, ""))):
         variables = symbols(side)
@@ -217,12 +218,12 @@ def _distance(node: Node) -> RealSet | None:
 
 
 def _with(node: Node, value: int) -> Node:
-    """With a number for its one variable."""
+    """Replace the one variable by a number."""
     return replace(node, lambda part: number(value) if part.kind == "sym" else None)
 
 
 def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
-    """All x with `x relation value`."""
+    """Return all x with `x relation value`."""
     match relation:
         case "<" | "≤":
             return (Piece(-mp.inf, False, value, relation == "≤" and not mp.isinf(value)),)
@@ -236,7 +237,8 @@ def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
 
 
 def _listed(node: Node) -> RealSet:
-    """Conditions one after another: together, unless `or` stands between or together they exclude each other."""
+    """Join conditions that stand one after another: all hold, unless `or` stands between or together they exclude each
+    other."""
     first = node.args[0]
     if first.kind == "rel" and first.name == "≠" and len(node.args) > 1 and node.args[1].kind != "rel":
         excluded = [Node("rel", (first.args[0], a), name="≠") if a.kind != "rel" else a for a in node.args[1:]]

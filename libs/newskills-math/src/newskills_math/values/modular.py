@@ -24,7 +24,8 @@ _HARMLESS = frozenset({"num", "add", "mul", "pow", "fn"})
 
 
 def same_number(gold: Node, pred: Node) -> bool | None:
-    """None where either is no expression of rational numbers by + - · / powers and factorials, or it stays open."""
+    """Compare two whole numbers by their remainders; None where either is no expression of rational numbers by + - · /
+    powers and factorials, or it stays open."""
     if not (is_rational(gold) and is_rational(pred)):
         return None
     try:
@@ -45,7 +46,8 @@ def is_rational(node: Node) -> bool:
 
 
 def beyond(node: Node) -> bool:
-    """Whether some power, factorial or binomial in it is too large to hand to a program that would multiply it out."""
+    """Return whether some power, factorial or binomial in it is too large to hand to a program that would multiply it
+    out."""
     for n in walk(node):
         if n.kind == "pow" or (n.kind == "fn" and n.name in ("factorial", "binom")):
             size = n.args[1] if n.kind == "pow" else n.args[0]
@@ -160,7 +162,7 @@ def _exact(node: Node) -> Fraction | None:
 
 
 def _grows(exponent: Node) -> bool:
-    """Whether an exponent that was too large to compute is certainly a large positive whole number."""
+    """Return whether an exponent that was too large to compute is certainly a large positive whole number."""
     return all(
         n.kind in _HARMLESS
         and (n.kind != "fn" or n.name == "factorial")

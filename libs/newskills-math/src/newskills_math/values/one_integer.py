@@ -42,7 +42,8 @@ def _kind(node: Node) -> str:
 
 
 def _keeps_apart(a: Node, b: Node) -> bool:
-    """Whether two of one kind differ as their arguments do: so `x^2` and `x^3`, `2^x` and `3^x`, two equations."""
+    """Return whether two of one kind differ as their arguments do: so `x^2` and `x^3`, `2^x` and `3^x`, two
+    equations."""
     kind, first, other = _kind(a), a.args[0], b.args[0]
     if kind == "rel":
         return set(a.name) == {"="}
@@ -56,7 +57,7 @@ def _keeps_apart(a: Node, b: Node) -> bool:
 
 
 def _may_hide(part: Node) -> bool:
-    """Whether what both have in common may make the rest count for nothing: a zero, an infinity, a period."""
+    """Return whether what both have in common may make the rest count for nothing: a zero, an infinity, a period."""
     if part.kind == "const":
         return part.name not in _CONSTANTS
     return _kind(part) not in _COMMON or (part.kind == "num" and part.value == 0)

@@ -26,7 +26,7 @@ _FAR_WHOLE = (37, 101, 1003, 5000, 10_007)
 
 
 def points(names: frozenset[str]) -> Iterator[Point]:
-    """Three positive points, then one negative point per variable and one all negative."""
+    """Yield three positive points, then one negative point per variable and one all negative."""
     base = _base(names)
     yield base
     yield {n: v * Fraction(7, 4) + Fraction(1, 9) for n, v in base.items()}
@@ -38,7 +38,7 @@ def points(names: frozenset[str]) -> Iterator[Point]:
 
 
 def near_zero(names: frozenset[str]) -> Iterator[Point]:
-    """Where power series converge; and one usual point, for those that do not near zero."""
+    """Yield points where power series converge; and one usual point, for those that do not near zero."""
     base = _base(names)
     for share in (Fraction(1, 7), Fraction(-1, 9), Fraction(1, 13), Fraction(1)):
         yield {n: v * share for n, v in base.items()}
@@ -51,7 +51,7 @@ def whole_points(names: frozenset[str]) -> Iterator[Point]:
 
 
 def break_points(gold: Node, pred: Node) -> Iterator[Point]:
-    """Points far out and around the breaks of both; none where neither has a function with breaks."""
+    """Yield points far out and around the breaks of both; none where neither has a function with breaks."""
     names = symbols(gold) | symbols(pred)
     arguments = list(dict.fromkeys(u for tree in (gold, pred) for u in _arguments(tree)))[:_MOST_BREAKS]
     if not arguments:
@@ -68,7 +68,7 @@ def break_points(gold: Node, pred: Node) -> Iterator[Point]:
 
 
 def whole_break_points(gold: Node, pred: Node) -> Iterator[Point]:
-    """As `break_points`, at whole numbers from zero."""
+    """Yield `break_points` at whole numbers from zero."""
     names = symbols(gold) | symbols(pred)
     arguments = list(dict.fromkeys(u for tree in (gold, pred) for u in _arguments(tree)))[:_MOST_BREAKS]
     if not arguments:
@@ -99,7 +99,8 @@ def _is_broken(node: Node) -> bool:
 
 
 def _zeros(arguments: list[Node], name: str, base: Point) -> set[Fraction]:
-    """Where they vanish as functions of one variable, as far as they are polynomials of degree one or two in it."""
+    """Find where they vanish as functions of one variable, as far as they are polynomials of degree one or two in
+    it."""
     zeros: set[Fraction] = set()
     for argument in arguments:
         if name in symbols(argument):
@@ -109,7 +110,7 @@ def _zeros(arguments: list[Node], name: str, base: Point) -> set[Fraction]:
 
 
 def _of_polynomial(values: list[Fraction]) -> set[Fraction]:
-    """Zeros of the polynomial of degree one or two with these values at 0, 1, 2 and 3, and its vertex."""
+    """Return the zeros of the polynomial of degree one or two with these values at 0, 1, 2 and 3, and its vertex."""
     first = [b - a for a, b in pairwise(values)]
     second = [b - a for a, b in pairwise(first)]
     if second[0] != second[1]:
@@ -128,7 +129,7 @@ def _of_polynomial(values: list[Fraction]) -> set[Fraction]:
 
 
 def _between(zeros: list[Fraction]) -> list[Fraction]:
-    """One value in each of the intervals that the zeros part."""
+    """Return one value in each of the intervals that the zeros part."""
     if not zeros:
         return []
     low, high = zeros[0], zeros[-1]

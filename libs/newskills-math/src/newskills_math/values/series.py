@@ -20,7 +20,7 @@ _UNSMOOTH = frozenset({"floor", "ceil", "gcd", "lcm", "max", "min", "sgn", "abs"
 
 
 def is_infinite(node: Node) -> bool:
-    """Whether it is a sum or product up to infinity."""
+    """Return whether it is a sum or product up to infinity."""
     return node.kind == "big" and node.args[2].kind == "const" and node.args[2].name == "inf"
 
 
@@ -29,7 +29,8 @@ def has_infinite(node: Node) -> bool:
 
 
 def is_smooth(term: Node) -> bool:
-    """Whether the first terms tell of the others: extrapolation misses steps, and sums within sums are too dear."""
+    """Return whether the first terms tell of the others: extrapolation misses steps, and sums within sums are too
+    dear."""
     return not any(n.kind in ("big", "app") or (n.kind == "fn" and n.name in _UNSMOOTH) for n in walk(term))
 
 

@@ -61,7 +61,8 @@ def preload() -> None:
 
 
 def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
-    """(verdict, step). Undecided where the library is missing or fails, or gold is too big. May raise OutOfTime."""
+    """Return (verdict, step), undecided where the library is missing or fails, or gold is too big. May raise
+    OutOfTime."""
     if not balanced(pred):
         return False, "unbalanced"
     if (_row(pred) is None) != (_row(gold) is None):
@@ -103,14 +104,14 @@ def _wrapped(text: str) -> str:
 
 
 def _too_big(text: str) -> bool:
-    """Whether the work would grow beyond bounds: powers of powers, symbolic determinants, endless formulas."""
+    """Return whether the work would grow beyond bounds: powers of powers, symbolic determinants, endless formulas."""
     if len(text) > _LONGEST or _TOWER.search(text) is not None:
         return True
     return text.count("&") + text.count("\\\\") >= _MOST_CELLS and _MATRIX_WORK.search(text) is not None
 
 
 def _row(text: str) -> re.Match[str] | None:
-    """Match a text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
+    """Find a text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
     return _ROW.fullmatch(_SPACING.sub(" ", text).replace("~", " "))
 
 
@@ -127,7 +128,7 @@ def _in_words(text: str) -> list[str]:
 
 
 def _doubt(pred: str, gold: str) -> str:
-    """Why a True should not be believed: what the library is known to overlook."""
+    """Tell why a True should not be believed: what the library is known to overlook."""
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
     if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
         return "not as many elements"

@@ -22,7 +22,8 @@ _Base = tuple[tuple[str, int], ...]
 
 
 def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True) -> bool:
-    """Whether both are real numbers and `pred` differs by at most `share` of `gold`, or by `off` and, if strict, 1%.
+    """Return whether both are real numbers and `pred` differs by at most `share` of `gold`, or by `off` and, if
+    strict, 1%.
 
     A unit that only one of them states is forgiven; of two units one must be a multiple of the other.
     """
@@ -46,7 +47,7 @@ def _fraction(number: float) -> Fraction:
 
 
 def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
-    """(value, factor of its unit, powers of base units)."""
+    """Read (value, factor of its unit, powers of base units)."""
     text = _ABOUT.sub("", _NAME.sub("", tidy(text), count=1), count=1)
     measured = measure(text)
     value = _value(measured.value if measured else text)

@@ -213,7 +213,7 @@ class SandboxClient:
 
 
 def wire_name(session_id: str) -> str:
-    """`session_id`, or where a header cannot hold it a name made from it."""
+    """Return `session_id`, or where a header cannot hold it a name made from it."""
     if is_name(session_id):
         return session_id
     return "x-" + hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -23,7 +23,7 @@ _DEFAULTS = Execution(code="")
 
 
 def check_name(name: str | None, what: str) -> str:
-    """`name` of a session or request. Raises ExecutionRefusedError where it is missing or has odd signs."""
+    """Check the `name` of a session or request. Raises ExecutionRefusedError where it is missing or has odd signs."""
     if not name:
         raise ExecutionRefusedError(f"{what} is missing.")
     if not is_name(name):
@@ -36,7 +36,7 @@ def is_name(name: str) -> bool:
 
 
 def read_execution(body: bytes, session_id: str | None, codec: JsonCodec = STANDARD_JSON) -> Execution:
-    """`session_id` is the header's value. Unknown keys are left alone; null means the default.
+    """Read a request. `session_id` is the header's value. Unknown keys are left alone; null means the default.
 
     Raises ExecutionRefusedError with one sentence for a wrong type or name; what a number may be, the sandbox knows.
     """

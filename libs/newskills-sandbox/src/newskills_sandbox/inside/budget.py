@@ -35,7 +35,8 @@ class Budget:
         self._shares: dict[int, int] = {}
 
     def exceeded(self, pids: Collection[int]) -> str:
-        """memory, processes or disk; empty while all is well. `pids`: the session's processes."""
+        """Return what is used up: memory, processes or disk; empty while all is well. `pids`: the session's
+        processes."""
         if self._too_much_memory(pids):
             return "memory"
         if self._namespaced:
@@ -64,7 +65,7 @@ class Budget:
         return used > most or (free < FREE_RESERVE and used > most // 4)
 
     def _files(self) -> int:
-        """Bytes of files in memory."""
+        """Count the bytes of files in memory."""
         if not self._namespaced:
             return 0
         files = os.statvfs(root.HOME)

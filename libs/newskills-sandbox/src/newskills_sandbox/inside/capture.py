@@ -31,7 +31,7 @@ class Capture:
         self._cut = False
 
     def read(self) -> bool:
-        """One piece; False where nothing is waiting."""
+        """Read one piece; False where nothing is waiting."""
         try:
             piece = os.read(self.descriptor, _PIECE)
         except BlockingIOError:

@@ -75,7 +75,7 @@ class Watch:
         self.idle = self.timed_out = self.interrupted = self.corrupt = self.hung_up = False
 
     def send(self, control: socket.socket) -> None:
-        """As much of the request as the worker's socket takes now. Raises OSError."""
+        """Send as much of the request as the worker's socket takes now. Raises OSError."""
         self.unsent = self.unsent[control.send(self.unsent) :]
 
     def stop(self, held: list[int]) -> None:
@@ -92,7 +92,7 @@ class Watch:
         self.held, self.stopped, self.idle = [], False, False
 
     def share_out(self, pids: Collection[int], running: Collection[int]) -> bool:
-        """Lets a few of a crowd run at a time, by turns, or it would take all processors from other sessions.
+        """Let a few of a crowd run at a time, by turns, or it would take all processors from other sessions.
 
         `pids`: all processes of the session; `running`: those of them that run. The worker is left alone. True where
         any runs or would.

@@ -16,7 +16,7 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def below(folder: str) -> Iterator[os.stat_result]:
-    """All that is in `folder` and its folders; links are not followed."""
+    """List all that is in `folder` and its folders; links are not followed."""
     folders = [folder]
     while folders:
         path = folders.pop()
@@ -36,7 +36,8 @@ def remove(folder: str) -> None:
 
 
 def clear(folder: str) -> None:
-    """As `remove`, but `folder` stays. Folders in others are moved up before they are emptied, so no path is long."""
+    """Remove all that is in `folder`, which stays. Folders in others are moved up before they are emptied, so no path
+    is long."""
     try:
         moved = tempfile.mkdtemp(dir=folder)
         folders = [path for path in _unlink_files(folder) if path != moved]

@@ -21,13 +21,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def main(job: str) -> None:
-    """`job`: {"preload": modules, "packages": names of distributions or null} as JSON; prints the answer as JSON."""
+    """Print, as JSON, what `job` asks for: {"preload": modules, "packages": names of distributions or
+    null} as JSON."""
     request = json.loads(job)
     json.dump(facts(request["preload"], request["packages"]), sys.stdout)
 
 
 def facts(preload: Sequence[str], packages: Sequence[str] | None) -> dict[str, Any]:
-    """places, path: what the interpreter needs to see. missing: modules of `preload` that it does not have.
+    """Return places, path: what the interpreter needs to see. missing: modules of `preload` that it does not have.
 
     With `packages`: shown (site folder → entries), unknown (names not installed there), hidden (modules of `preload`
     that these do not bring).
@@ -51,7 +52,8 @@ def facts(preload: Sequence[str], packages: Sequence[str] | None) -> dict[str, A
 
 
 def _belongs(path: str, places: Iterable[str]) -> bool:
-    """Not so the sources of an editable installation, which may lie among a user's other files."""
+    """Return whether a file belongs to a distribution; not so the sources of an editable installation, which may lie
+    among a user's other files."""
     return os.path.basename(path) in SITES or any(path.startswith(place + os.sep) for place in places)
 
 

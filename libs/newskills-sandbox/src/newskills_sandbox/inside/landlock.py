@@ -32,7 +32,7 @@ _SCOPES = 0b11  # abstract unix sockets, signals
 
 
 def abi() -> int:
-    """Version of Landlock in this kernel; 0 where it is not built in, switched off or filtered."""
+    """Return the version of Landlock in this kernel; 0 where it is not built in, switched off or filtered."""
     try:
         return linux.syscall(_NR_CREATE_RULESET, 0, 0, _VERSION)
     except OSError:
@@ -40,8 +40,8 @@ def abi() -> int:
 
 
 def too_weak(version: int, user: int) -> str:
-    """Why this version does not keep the processes of `user` apart, empty where it does: as root, each session is given
-    a user of its own, who may signal nobody else in any case."""
+    """Tell why this version does not keep the processes of `user` apart, empty where it does: as root, each session is
+    given a user of its own, who may signal nobody else in any case."""
     if version < _SCOPED_SINCE and user != 0:
         return (
             f"Landlock {version} of this kernel lets code signal your other processes; it takes {_SCOPED_SINCE} "
@@ -72,7 +72,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed: Sequence[str] = ()) -> None:
-    """Deny this process, and all it starts, everything that this kernel's Landlock can deny, except: to read and run
+    """Refuse this process, and all it starts, everything that this kernel's Landlock can deny, except: to read and run
     what lies in `read`, anything in `write` (folders or files; missing ones are skipped), the names of what lies in
     `listed`, and TCP with `network`.
 

@@ -86,7 +86,7 @@ def syscall(number: int, *args: int | bytes) -> int:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """mount(2); an empty `kind` or `data` is passed as NULL."""
+    """Call mount(2); an empty `kind` or `data` is passed as NULL."""
     if _libc.mount(
         os.fsencode(source),
         os.fsencode(target),
@@ -103,7 +103,9 @@ def umount(target: str, flags: int = 0) -> None:
 
 
 def pivot_root(new: str, old: str) -> None:
-    """pivot_root(2); `pivot_root(".", ".")` followed by `umount(".", MNT_DETACH)` needs no folder for the old root."""
+    """Call pivot_root(2); `pivot_root(".", ".")` followed by `umount(".", MNT_DETACH)` needs no folder for the old
+    root.
+    """
     syscall(_NR_PIVOT_ROOT, os.fsencode(new), os.fsencode(old))
 
 
@@ -113,7 +115,8 @@ def unshare(flags: int) -> None:
 
 
 def clone(flags: int) -> int:
-    """`os.fork()` into new name spaces (`CLONE_NEW*`): 0 in the child, its process id in the parent.
+    """Start a process, as `os.fork()` does, in new name spaces (`CLONE_NEW*`): 0 in the child, its process id in the
+    parent.
 
     For processes of one thread: libc's own fork hooks (its locks) do not run.
     """
@@ -133,7 +136,7 @@ def clone(flags: int) -> int:
 
 
 def prctl(option: int, *args: int) -> int:
-    """prctl(2); arguments that are not given are zero, as the newer options demand."""
+    """Call prctl(2); arguments that are not given are zero, as the newer options demand."""
     padded = [ctypes.c_ulong(each) for each in (*args, 0, 0, 0, 0)[:4]]
     result: int = _libc.prctl(option, *padded)
     if result == -1:
@@ -146,7 +149,7 @@ def no_new_privileges() -> None:
 
 
 def set_dumpable(value: bool) -> None:
-    """Whether processes of the same user may trace this one and read its /proc entries. Inherited by fork."""
+    """Set whether processes of the same user may trace this one and read its /proc entries. Inherited by fork."""
     prctl(_PR_SET_DUMPABLE, int(value))
 
 
@@ -156,7 +159,7 @@ def die_with_parent() -> None:
 
 
 def subreaper() -> None:
-    """Become the parent of every orphan below."""
+    """Make this process the parent of every orphan below."""
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -174,7 +177,7 @@ def drop_capabilities() -> None:
 
 
 def only_ends_of_children() -> None:
-    """No SIGCHLD for children that stop or go on. Its handler must be set before, and not again afterwards."""
+    """Stop SIGCHLD for children that stop or go on. Its handler must be set before, and not again afterwards."""
     action = ctypes.create_string_buffer(_SIGACTION_SIZE)
     if _libc.sigaction(_SIGCHLD, None, action):
         raise _failed("action of SIGCHLD")
@@ -224,7 +227,7 @@ def loopback_up() -> None:
 
 
 def small_tcp_buffers() -> None:
-    """Bound what each TCP connection inside a new network name space may keep in the kernel, where no watch on
+    """Limit what each TCP connection inside a new network name space may keep in the kernel, where no watch on
     processes sees it: 64 KiB a direction, not megabytes. Needs a /proc with /proc/sys.
     """
     for name in ("tcp_wmem", "tcp_rmem"):

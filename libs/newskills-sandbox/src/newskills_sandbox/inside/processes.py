@@ -22,7 +22,7 @@ SOCKET_BUFFER = 212_992  # net.core.wmem_default
 
 
 def in_namespace(keep: int = 0) -> list[int]:
-    """All processes of this pid name space but its first and `keep`, zombies left out."""
+    """List all processes of this pid name space but its first and `keep`, zombies left out."""
     own_pids = (str(os.getpid()), str(keep))
     return [
         int(name) for name in os.listdir("/proc") if name.isdigit() and name not in own_pids and _alive(int(name))
@@ -30,7 +30,7 @@ def in_namespace(keep: int = 0) -> list[int]:
 
 
 def below(skip: Collection[int] = ()) -> list[int]:
-    """All descendants of this process, zombies left out; `skip`: children whose descendants stay out, too."""
+    """List all descendants of this process, zombies left out; `skip`: children whose descendants stay out, too."""
     descendants: list[int] = []
     heads = [pid for pid in _children(os.getpid()) if pid not in skip]
     while heads:
@@ -53,7 +53,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _stat(pid: int | str) -> list[bytes]:
-    """Fields of /proc/PID/stat, or PID/task/THREAD, from the state on; empty for a process that is gone."""
+    """Read the fields of /proc/PID/stat, or PID/task/THREAD, from the state on; empty for a process that is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             return file.read().rpartition(b") ")[2].split()
@@ -67,7 +67,7 @@ def _alive(pid: int) -> bool:
 
 
 def running(pids: Collection[int]) -> list[int]:
-    """Those of them that use a processor, wait for one, or for a disk, with any of their threads."""
+    """Return those of `pids` that use a processor, wait for one, or for a disk, with any of their threads."""
     return [pid for pid in pids if (fields := _stat(pid)) and (fields[0] in b"RD" or _thread_runs(pid, fields))]
 
 
@@ -86,7 +86,7 @@ def send(pid: int, number: int) -> None:
 
 
 def undisturbed(pid: int) -> bool:
-    """Whether child `pid`, which a wait has found stopped, has not gone on since, not even for a moment."""
+    """Return whether child `pid`, which a wait has found stopped, has not gone on since, not even for a moment."""
     try:
         return os.waitpid(pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED) == (0, 0)
     except ChildProcessError:  # it has even ended
@@ -94,7 +94,7 @@ def undisturbed(pid: int) -> bool:
 
 
 def stop(listing: Callable[[], list[int]]) -> list[int]:
-    """SIGSTOP to everything that `listing` finds; those that were not stopped before."""
+    """Send SIGSTOP to everything that `listing` finds; those that were not stopped before."""
     seen: set[int] = set()
     stopped: list[int] = []
     for _ in range(ROUNDS):
@@ -110,7 +110,7 @@ def stop(listing: Callable[[], list[int]]) -> list[int]:
 
 
 def end(listing: Callable[[], list[int]], on_end: Callable[[int, int], None] | None = None) -> bool:
-    """SIGKILL to everything that `listing` finds, until nothing is left; False: it breeds too fast.
+    """Send SIGKILL to everything that `listing` finds, until nothing is left; False: it breeds too fast.
 
     All are stopped before any is killed: what is stopped cannot fork a successor. `on_end`: see `reap`.
     """
@@ -128,7 +128,7 @@ def end(listing: Callable[[], list[int]], on_end: Callable[[int, int], None] | N
 
 
 def reap(on_end: Callable[[int, int], None] | None = None) -> None:
-    """Reap all children that have ended; `on_end` gets (pid, status)."""
+    """Collect all children that have ended; `on_end` gets (pid, status)."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -141,7 +141,7 @@ def reap(on_end: Callable[[int, int], None] | None = None) -> None:
 
 
 def memory(pids: Collection[int], enough: int, shares: dict[int, int]) -> int:
-    """Bytes in use by `pids`. Shared pages are told apart only where the plain sum is above `enough`.
+    """Count the bytes in use by `pids`. Shared pages are told apart only where the plain sum is above `enough`.
 
     `shares`: what was told apart at earlier calls, for the next one. A process that forks is long in answering, and a
     crowd of them keeps nobody here: what cannot be measured within `MEASURE` counts as it did before.
@@ -170,7 +170,7 @@ def _resident(pid: int) -> int:
 
 
 def _proportional(pid: int) -> int:
-    """Pages shared by n processes count a n-th; a process that hides them counts in full."""
+    """Count a process's memory: pages shared by n processes count a n-th; a process that hides them counts in full."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
             for line in file.read().splitlines():
@@ -182,13 +182,13 @@ def _proportional(pid: int) -> int:
 
 
 def threads(pids: Collection[int]) -> int:
-    """Threads of all `pids` together, the first of each process included."""
+    """Count the threads of all `pids` together, the first of each process included."""
     counts = (_stat(pid)[17:18] for pid in pids)
     return sum(int(count[0]) for count in counts if count)
 
 
 def of_user(user: int) -> int:
-    """Threads of all processes of `user` that can be seen here."""
+    """Count the threads of all processes of `user` that can be seen here."""
     count = 0
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -200,7 +200,7 @@ def of_user(user: int) -> int:
 
 
 def socket_memory(pids: Collection[int]) -> int:
-    """Bytes that the kernel may hold in buffers of sockets and pipes, which no process's memory shows.
+    """Count the bytes that the kernel may hold in buffers of sockets and pipes, which no process's memory shows.
 
     Counts open descriptors, beyond what programs usually have, as if each were a full socket (Linux >= 6.2; 0 before).
     """
@@ -212,13 +212,13 @@ def socket_memory(pids: Collection[int]) -> int:
 
 
 def virtual_size() -> int:
-    """Bytes of address space of this process."""
+    """Return the bytes of address space of this process."""
     with open("/proc/self/statm", "rb", buffering=0) as file:
         return int(file.read().split()[0]) * PAGE
 
 
 def drain(wake: socket) -> None:
-    """Empty a non-blocking wake-up socket."""
+    """Read what waits in a non-blocking wake-up socket."""
     try:
         while len(wake.recv(4096)) == 4096:
             pass

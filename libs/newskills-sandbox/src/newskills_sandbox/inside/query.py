@@ -20,7 +20,8 @@ REFUSED, CANNOT_OPEN = 1, 3
 
 
 def main(database: str, text: str) -> None:
-    """`database`: path below the folder that DATA_DIR names. Ends the process where SQLite refuses something."""
+    """Run a query and print its rows. `database`: path below the folder that DATA_DIR names. Ends the process where
+    SQLite refuses something."""
     try:
         connection = _opened(os.path.join(os.environ["DATA_DIR"], database))
     except sqlite3.Error as error:

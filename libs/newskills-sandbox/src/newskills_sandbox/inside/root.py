@@ -75,7 +75,8 @@ def build(
 
 
 def _covered(sources: Sequence[str], root: str) -> list[tuple[str, str]]:
-    """Second names for sources in places where each session has folders of its own (an environment below /tmp)."""
+    """Return second names for sources in places where each session has folders of its own (an environment below
+    /tmp)."""
     inside = [path for path in sources if any(path.startswith(place + "/") for place in PRIVATE.values())]
     aliases = [(f"{COVERED}/{number}", path) for number, path in enumerate(inside)]
     for alias, path in aliases:
@@ -84,7 +85,7 @@ def _covered(sources: Sequence[str], root: str) -> list[tuple[str, str]]:
 
 
 def private_zeros(folder: str) -> None:
-    """Zeros in the session's own `folder` as /dev/zero: memory mapped from the device is charged to nobody."""
+    """Create zeros in the session's own `folder` as /dev/zero: memory mapped from the device is charged to nobody."""
     place = f"{folder}/zero"
     descriptor = os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444)
     os.truncate(descriptor, ZEROS)
@@ -120,7 +121,7 @@ def _staging(sources: Sequence[str]) -> str:
 
 
 def _bind(source: str, target: str) -> None:
-    """Read-only, without devices and set-user-id programs, all mounts below included."""
+    """Show a folder read-only, without devices and set-user-id programs, all mounts below included."""
     _mount_point(target, folder=os.path.isdir(source))
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
     for place in _mounts_below(target):
@@ -160,7 +161,7 @@ def _mounts_below(target: str) -> list[str]:
 
 
 def _relink(shown: Sequence[str], root: str) -> None:
-    """Repeats the symbolic links that lead to a source, so that it is found under the name that was given, too."""
+    """Copy the symbolic links that lead to a source, so that it is found under the name that was given, too."""
     for path in (*shown, *LINKED):
         real = os.path.realpath(path)
         if not os.path.exists(path) or os.path.lexists(root + path):

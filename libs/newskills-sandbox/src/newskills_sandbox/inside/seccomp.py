@@ -227,7 +227,8 @@ def _where(argument: int, value: int) -> Check:
 
 
 def _socket_checks(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
-    """Families by reach: in a network of its own a session may talk to itself; else only pairs are left.
+    """Return the checks of socket families by reach: in a network of its own a session may talk to itself; else only
+    pairs are left.
 
     With the host's network AF_UNIX is refused, as its abstract names and paths lead to services of the host. A datagram
     pair is refused with it: such a socket can be sent from to any address, paired or not.
@@ -272,12 +273,12 @@ def _checked(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
 
 
 def _op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One `struct sock_filter`; a jump of more than 255 steps raises struct.error."""
+    """Encode one `struct sock_filter`; a jump of more than 255 steps raises struct.error."""
     return struct.pack("=HBBI", code, if_true, if_false, k)
 
 
 def _check_code(check: Check) -> bytes:
-    """Fall through where the argument is fine, else return the answer."""
+    """Encode a check: fall through where the argument is fine, else return the answer."""
     argument, mask, values, wanted, answer = check
     code = [_op(_LD_WORD, _OFFSET_ARGS + 8 * argument)]  # low half: the kernel too takes these as 32 bits
     if mask != _ALL:
@@ -333,8 +334,8 @@ class _Program(ctypes.Structure):
 
 
 def install(*, network: bool, namespaced: bool) -> None:
-    """Filter this process and all it starts, for good. `namespaced`: it has process and network name spaces of its own,
-    except that with `network` the network is the host's. Raises OSError.
+    """Install the filter for this process and all it starts, for good. `namespaced`: it has process and network name
+    spaces of its own, except that with `network` the network is the host's. Raises OSError.
     """
     machine = os.uname().machine
     code = program(machine, network=network, namespaced=namespaced)

@@ -35,7 +35,7 @@ HANG_UP_PATIENCE = 0.5
 
 
 def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[int]) -> NoReturn:
-    """Becomes the supervisor of one session. `descriptors`: the host's socket, then control groups for its workers.
+    """Run as the supervisor of one session. `descriptors`: the host's socket, then control groups for its workers.
 
     The supervisor itself stays outside of them, so that the kernel never ends it for what a worker uses.
     """
@@ -131,7 +131,7 @@ class Supervisor:
             self._start_worker()
 
     def serve(self) -> None:
-        """Until the host closes the socket; then everything of the session is ended."""
+        """Serve until the host closes the socket; then everything of the session is ended."""
         self._host.sendall(wire.pack({"ready": True}))
         while (message := wire.receive(self._host)) is not None:
             if message["do"] == "cell":
@@ -171,7 +171,7 @@ class Supervisor:
         return result
 
     def _usable(self, process: Process) -> bool:
-        """Alive, and silent since its last cell."""
+        """Return whether a process is alive, and silent since its last cell."""
         processes.reap(self._note)
         if process.status is not None or process.control is None:
             return False
@@ -249,7 +249,7 @@ class Supervisor:
         self._fresh = True
 
     def _run(self, process: Process, message: dict[str, Any], nonce: bytes, request: bytes) -> Watch:
-        """Until the request is answered, its process ended, or its deadline has passed; then nothing else runs."""
+        """Wait until the request is answered, its process ended, or its deadline has passed; then nothing else runs."""
         self._process = process
         for capture in (process.out, process.err):
             capture.start(message["characters"], discard=bool(nonce))
@@ -383,7 +383,7 @@ class Supervisor:
             processes.end(lambda: self._listing(frozen), self._note)
 
     def _listing(self, keep: int = 0) -> list[int]:
-        """All of the session's processes but `keep`."""
+        """List all of the session's processes but `keep`."""
         if self._namespaced:
             return processes.in_namespace(keep)
         return [pid for pid in processes.below() if pid != keep]

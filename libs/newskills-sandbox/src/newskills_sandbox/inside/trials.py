@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 def become_nobody() -> None:
-    """As root: the unprivileged user that sessions belong to. Others stay who they are."""
+    """Change, as root, to the unprivileged user that sessions belong to. Others stay who they are."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -235,7 +235,7 @@ def _user() -> str:
 
 
 def _python() -> str:
-    """Whether the session's user can read the interpreter where it lies."""
+    """Tell whether the session's user can read the interpreter where it lies."""
     places = [os.path.realpath(sys.executable), sys.prefix, *(path for path in sys.path if os.path.exists(path))]
     become_nobody()
     for place in places:

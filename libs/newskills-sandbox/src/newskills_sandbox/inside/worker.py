@@ -58,7 +58,7 @@ def become(
 
 
 def confine(settings: dict[str, Any]) -> None:
-    """Limits, then the rights that no child can have again."""
+    """Set limits, then remove the rights that no child can have again."""
     limits = settings["limits"]
     files = limits["disk"]
     rows = [
@@ -150,7 +150,7 @@ def script(settings: dict[str, Any], code: str, stdin: int, out: int, err: int) 
 
 
 def program(settings: dict[str, Any], argv: list[str], stdin: int, out: int, err: int, failure: int) -> None:
-    """Becomes another program. Never returns; where there is no such program, `failure` (closed on exec) says why."""
+    """Execute another program. Never returns; where there is no such program, `failure` (closed on exec) says why."""
     become(settings, out, err, stdin=stdin, failure=failure)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by this interpreter, expected by others
         signal.signal(number, signal.SIG_DFL)

@@ -55,7 +55,7 @@ def main(descriptor: int) -> None:
 
 
 def _enter_namespaces(settings: dict[str, Any]) -> None:
-    """Goes on as process 1 of new name spaces; the caller stays behind and ends when that process ends."""
+    """Continue as process 1 of new name spaces; the caller stays behind and ends when that process ends."""
     user, group = os.geteuid(), os.getegid()
     privileged = user == 0
     child = linux.clone(NAMESPACES if privileged else NAMESPACES | linux.CLONE_NEWUSER)

@@ -29,7 +29,8 @@ SHOWN = "/cpp-headers"
 
 @cache
 def header_folder() -> str:
-    """Where the compiled header of this machine's compiler lies, or will; empty without a compiler or such a folder.
+    """Return where the compiled header of this machine's compiler lies, or will; empty without a compiler or such a
+    folder.
 
     Sandboxes show this folder, so it is made before what is in it, and sessions may have a user of their own.
     """
@@ -62,7 +63,7 @@ def _write_text(place: Path) -> None:
 
 @cache
 def precompile() -> threading.Thread | None:
-    """Compiles the header in the background, where that has not been done; None where there is nothing to do."""
+    """Compile the header in the background, where that has not been done; None where there is nothing to do."""
     folder = header_folder()
     if not folder or Path(folder, f"{HEADER}.gch").exists():
         return None
@@ -72,7 +73,7 @@ def precompile() -> threading.Thread | None:
 
 
 def _compile(folder: Path) -> None:
-    """Quietly: without the compiled header programs are compiled as ever."""
+    """Compile the header quietly: without the compiled header programs are compiled as ever."""
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as place:
             source, made = Path(place, "all.hpp"), Path(place, "all.gch")

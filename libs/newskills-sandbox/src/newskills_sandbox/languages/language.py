@@ -44,7 +44,7 @@ class Language:
     stateful: bool = False
 
     def status(self, outcome: Mapping[str, Any]) -> str:
-        """One of the statuses of `ExecutionResult`. Raises SandboxError."""
+        """Return one of the statuses of `ExecutionResult`. Raises SandboxError."""
         if outcome["status"] != "exited":
             return str(outcome["status"])
         if self.broken is not None and outcome["exit"] == self.broken:
@@ -55,7 +55,7 @@ class Language:
 
 
 def script(code: str) -> Message:
-    """Python code in a process of its own, everything preloaded."""
+    """Describe Python code in a process of its own, everything preloaded."""
     return {"do": "script", "code": code}
 
 
@@ -80,7 +80,7 @@ def program(
 
 
 def find_program(name: str, what: str, how: str) -> str:
-    """Where program `name` is. Raises ExecutionRefusedError that says `what` is missing and `how` to get it."""
+    """Find where program `name` is. Raises ExecutionRefusedError that says `what` is missing and `how` to get it."""
     place = shutil.which(name)
     if place is None:
         raise ExecutionRefusedError(f"{what} is not installed on this machine; {how}")

@@ -68,7 +68,8 @@ def _how_to_install(settings: SandboxSettings) -> str:
 
 
 def _find(settings: SandboxSettings) -> _Lean | None:
-    """None where nothing is configured and nothing installed. Raises SettingsError for a place without Lean."""
+    """Find Lean; None where nothing is configured and nothing installed. Raises SettingsError for a place without
+    Lean."""
     place = settings.lean
     if not place:
         return _installed()
@@ -149,7 +150,7 @@ def _toolchains() -> Path:
 
 
 def _default_toolchain() -> Path | None:
-    """`lean` of elan's default toolchain; where that is only a channel ("stable"), of the newest one installed."""
+    """Find `lean` of elan's default toolchain; where that is only a channel ("stable"), of the newest one installed."""
     toolchains = _toolchains()
     settings = toolchains.with_name("settings.toml")
     try:
@@ -167,7 +168,7 @@ def _default_toolchain() -> Path | None:
 
 
 def _folder_name(toolchain: str) -> str:
-    """As elan writes it: leanprover/lean4:v4.12.0 → leanprover--lean4---v4.12.0."""
+    """Write a toolchain's name as elan writes it: leanprover/lean4:v4.12.0 → leanprover--lean4---v4.12.0."""
     return toolchain.replace("/", "--").replace(":", "---")
 
 

@@ -18,7 +18,7 @@ import torch
 
 from newskills.base import aio
 from newskills.base.errors import ConfigError, DataError, NewskillsError, ServerError
-from newskills.base.http.access import refused
+from newskills.base.http.access import refusal_response
 from newskills.base.http.messages import (
     HttpRequest,
     Response,
@@ -65,7 +65,7 @@ class ModelServer:
             return wrong_method(request, "GET") or json_response({"status": "ok"})
         if request.path == "/v1/models":
             return json_response({"object": "list", "data": [{"id": self._name, "object": "model"}]})
-        if (stranger := refused(request, self._key, "model server")) is not None:
+        if (stranger := refusal_response(request, self._key, "model server")) is not None:
             return stranger
         routes = {
             "/v1/completions": self._complete,

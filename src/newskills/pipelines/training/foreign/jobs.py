@@ -21,7 +21,7 @@ from newskills.launch.clusters.times import seconds_of
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.registry import NodeSize
-from newskills.launch.scripts.clients import around
+from newskills.launch.scripts.clients import wrap_command
 from newskills.launch.scripts.script import (
     Context,
     JobScript,
@@ -84,7 +84,7 @@ class InsideScript(JobScript):
 
     def build(self, context: Context) -> Script:
         words: Sequence[Word] = (context.python, "-m", self.module, *self.options, "--", *self.words)
-        words = around(words, self.before, None)
+        words = wrap_command(words, self.before, None)
         if self.ray is not None:
             start = ray_words(self.nodes, context, self.ray)
             if self.template is not None:

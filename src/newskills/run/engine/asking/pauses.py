@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from newskills.base.aio import Gate
 from newskills.base.errors import HttpError
-from newskills.run.engine.progress import clock_time, duration
+from newskills.run.engine.progress import clock_time, format_duration
 
 MAX_COINCIDENCE = 1e-9
 """A request is singled out where others would have been refused as often only with that probability."""
@@ -140,8 +140,8 @@ class ServerPause:
         began = time.monotonic()
         if self.left >= TOLD_FROM_SECONDS:
             self._say(
-                f"{self._name} asks for a pause of {duration(self.left)}, until {clock_time(self.left)} ({error}) "
-                "The run waits, and then continues by itself."
+                f"{self._name} asks for a pause of {format_duration(self.left)}, until {clock_time(self.left)} "
+                f"({error}) The run waits, and then continues by itself."
             )
         check = FIRST_CHECK_SECONDS
         try:

@@ -45,7 +45,7 @@ class PendingRequest(Struct, eq=False):
     refusals: RefusalHistory = field(default_factory=RefusalHistory)
 
 
-def greeting(request: Request) -> Request:
+def probe_request(request: Request) -> Request:
     """Return `request` without any text of a row, to probe an endpoint."""
     text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
     content = (

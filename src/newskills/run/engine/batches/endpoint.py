@@ -25,9 +25,9 @@ from newskills.models.kinds import BatchProperties
 from newskills.run.engine.asking.reply_watch import ReplyWatch
 from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.batches.flow import BatchFlow
-from newskills.run.engine.batches.keys import ROW, RowRequests
+from newskills.run.engine.batches.keys import ROW_REQUESTS, RowRequests
 from newskills.run.engine.batches.ledger import BatchLedger
-from newskills.run.engine.endpoint import ALIKE, ContextStrategy
+from newskills.run.engine.endpoint import MAX_ALIKE_FAILURES, ContextStrategy
 from newskills.run.engine.progress import SlowRequests, error_kind
 
 
@@ -84,7 +84,7 @@ class BatchEndpoint:
     async def complete(self, request: Request) -> Reply:
         """Return the reply, after tries in several batches. Raises the HttpError family; cancelled when the run
         stops."""
-        names = ROW.get() or self._unnamed
+        names = ROW_REQUESTS.get() or self._unnamed
         key, tries, fitted = names.name(request, self.name), 0, False
         while True:
             outcome = await self._ask(key, request, again=tries > 0)
@@ -141,10 +141,11 @@ class BatchEndpoint:
         if self.answered or accepted or not self.policy.stops_if_refused or isinstance(error, ContentFilterError):
             return
         self._refused += 1
-        if self._refused >= ALIKE:
+        if self._refused >= MAX_ALIKE_FAILURES:
             self._stop(
                 BadRequestError(
-                    f"The endpoint refused each of the first {ALIKE} requests: {error}", status=error.status
+                    f"The endpoint refused each of the first {MAX_ALIKE_FAILURES} requests: {error}",
+                    status=error.status,
                 )
             )
 

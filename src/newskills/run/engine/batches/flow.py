@@ -31,17 +31,17 @@ from newskills.models.errors import ModelNotFoundError
 from newskills.models.kinds import BatchProperties
 from newskills.run.engine.asking.retries import RetryPolicy
 from newskills.run.engine.batches.ledger import BatchLedger, BatchRecord
-from newskills.run.engine.progress import duration, error_kind
+from newskills.run.engine.progress import error_kind, format_duration
 
 T = TypeVar("T")
-QUIET = 2.0
+QUIET_SECONDS = 2.0
 """Seconds without a further request after which those that wait are submitted."""
 FIRST_LOOK, LONGEST_LOOK = 5.0, 60.0
 """Seconds between two looks at a batch: when it is young, and at most."""
 SHARE_OF_AGE = 0.05
-YOUNG = 60.0
+UNKNOWN_BATCH_SECONDS = 60.0
 """Seconds within which a provider may not know yet of a batch that it has confirmed."""
-UNSURE = 15.0
+UNCONFIRMED_SECONDS = 15.0
 """Seconds after a submission without an answer, before the provider is asked whether it has the batch."""
 FULL_PAUSE = 60.0
 """Seconds until a batch is tried again, and half as many requests, where the provider has no room for it."""
@@ -178,7 +178,7 @@ class BatchFlow:
 
     def _submits_at(self) -> float:
         whole = len(self._queue) >= self._most_rows or self._queued_bytes >= self._most_bytes
-        return max(self._hold_until, 0.0 if whole else self._last_arrival + QUIET)
+        return max(self._hold_until, 0.0 if whole else self._last_arrival + QUIET_SECONDS)
 
     async def _submit(self) -> None:
         """Submit what waits, as one batch or several."""
@@ -254,7 +254,7 @@ class BatchFlow:
                     raise
                 await self._rest(error, began, tries)
                 if not refused:
-                    await asyncio.sleep(UNSURE)
+                    await asyncio.sleep(UNCONFIRMED_SECONDS)
             tries += 1
 
     async def _find_again(self, record: BatchRecord) -> str:
@@ -272,7 +272,7 @@ class BatchFlow:
         try:
             look = await self._patiently(lambda: self._service.look(record.handle))
         except ModelNotFoundError:
-            if time.time() - record.submitted < YOUNG:
+            if time.time() - record.submitted < UNKNOWN_BATCH_SECONDS:
                 batch.next_look = time.monotonic() + FIRST_LOOK
                 return
             look = BatchLook(state="gone", ended=True)
@@ -317,7 +317,7 @@ class BatchFlow:
         self._ledger.save(record)
         del self._live[record.name]
         self._hold_until = 0.0
-        self._say(summary(record))
+        self._say(batch_summary(record))
 
     def _take_back(self, batch: LiveBatch) -> None:
         """Prepare to find the batch anew: what was taken for it has results of other requests only."""
@@ -405,17 +405,17 @@ class BatchFlow:
         if not self._reached and self._policy.first_patience is not None:
             patience = self._policy.first_patience
         if waited > patience:
-            raise type(error)(f"The batch API has not answered for {duration(waited)} ({error})")
+            raise type(error)(f"The batch API has not answered for {format_duration(waited)} ({error})")
         self._errors[error_kind(error)] += 1
         if tries == 1:
-            self._say(f"{error} It is tried again, for up to {duration(patience)}.")
+            self._say(f"{error} It is tried again, for up to {format_duration(patience)}.")
         server_wait = getattr(error, "retry_after", None) or 0.0
         await asyncio.sleep(
             max(server_wait, backoff(tries + 1, base=self._policy.first_delay, cap=self._policy.longest_delay))
         )
 
 
-def summary(record: BatchRecord) -> str:
+def batch_summary(record: BatchRecord) -> str:
     """Return a sentence about a batch that has ended."""
     parts = [f"{record.answered:,} of {record.rows:,} requests are answered"]
     for number, words in (

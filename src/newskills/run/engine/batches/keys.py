@@ -32,5 +32,5 @@ def requests_of(unit: Unit, started: float, sample: Sample) -> RowRequests:
     return RowRequests(f"{unit.label} {started} {sample.position} {sample.id}")
 
 
-ROW: ContextVar[RowRequests | None] = ContextVar("newskills_row_requests", default=None)
+ROW_REQUESTS: ContextVar[RowRequests | None] = ContextVar("newskills_row_requests", default=None)
 """Of the row that the running task works on: nothing between the engine and an endpoint need know of it."""

@@ -17,11 +17,11 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import storage_error
-from newskills.base.store import atomic_write, locked, write_json
+from newskills.base.store import atomic_write, hold_lock, write_json
 from newskills.models.batch_apis.service import RowResult
 from newskills.models.config import ServerConfig
 
-FOLDER = "batches"
+BATCHES_FOLDER = "batches"
 
 
 class BatchRecord(Struct, kw_only=True):
@@ -154,7 +154,7 @@ class BatchLedger:
 
     def lock(self, record: BatchRecord) -> AbstractContextManager[str]:
         """Hold what only one process may do with a batch: to submit it. Raises LockedError, StorageError."""
-        return locked(self.lock_file(record), f"The batch {record.name}")
+        return hold_lock(self.lock_file(record), f"The batch {record.name}")
 
     def lock_file(self, record: BatchRecord) -> Path:
         return self.folder / f".{record.name}.lock"

@@ -15,13 +15,13 @@ from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.endpoint import ContextStrategy
 from newskills.run.planning.config import GenerationConfig
 
-WINDOW = 100_000
+MAX_WAITING_REQUESTS = 100_000
 """Requests that may wait at once, for memory's sake: about 1 GB of them."""
 
 
 def batch_window(config: GenerationConfig) -> int:
     """Return how many requests may wait at once: each may need a session of the sandbox."""
-    return min(WINDOW, config.sandbox_window or WINDOW)
+    return min(MAX_WAITING_REQUESTS, config.sandbox_window or MAX_WAITING_REQUESTS)
 
 
 def make_batch_endpoint(

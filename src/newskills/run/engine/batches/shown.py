@@ -13,15 +13,15 @@ import msgspec
 from newskills.base.errors import NewskillsError
 from newskills.models.batch_apis import make_batch_service
 from newskills.models.config import ServerConfig
-from newskills.run.engine.batches.ledger import FOLDER, BatchRecord, read_records
-from newskills.run.engine.progress import duration
+from newskills.run.engine.batches.ledger import BATCHES_FOLDER, BatchRecord, read_records
+from newskills.run.engine.progress import format_duration
 
-HEAD = ("batch", "model", "requests", "done", "state", "seen", "submitted as")
+TABLE_HEAD = ("batch", "model", "requests", "done", "state", "seen", "submitted as")
 
 
 def batches_below(folder: Path) -> dict[Path, list[BatchRecord]]:
     """Return the batches in `folder` and below, by the folder of each, the oldest first."""
-    places = sorted(path for path in folder.rglob(FOLDER) if path.is_dir())
+    places = sorted(path for path in folder.rglob(BATCHES_FOLDER) if path.is_dir())
     found_records = {place: sorted(read_records(place), key=lambda record: record.written) for place in places}
     return {place: records for place, records in found_records.items() if records}
 
@@ -49,15 +49,15 @@ async def look_again(place: Path, records: list[BatchRecord], environ: Mapping[s
 
 
 def batch_rows(records: list[BatchRecord]) -> list[tuple[str, ...]]:
-    """Return a row of `HEAD` for each batch."""
+    """Return a row of `TABLE_HEAD` for each batch."""
     return [
         (
             record.name,
             record.model,
             f"{record.rows:,}",
             f"{record.answered if record.ended else record.done:,}",
-            _state(record),
-            f"{duration(max(0.0, time.time() - record.looked))} ago" if record.looked else "",
+            _record_state(record),
+            f"{format_duration(max(0.0, time.time() - record.looked))} ago" if record.looked else "",
             record.handle or "not yet",
         )
         for record in records
@@ -69,7 +69,7 @@ def look_at(place: Path, records: list[BatchRecord], environ: Mapping[str, str])
     return asyncio.run(look_again(place, records, environ))
 
 
-def _state(record: BatchRecord) -> str:
+def _record_state(record: BatchRecord) -> str:
     left = ", ".join(
         f"{number:,} {word}"
         for number, word in ((record.refused, "refused"), (record.unanswered, "asked again"))

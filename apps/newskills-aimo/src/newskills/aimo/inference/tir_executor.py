@@ -18,7 +18,7 @@ from newskills.aimo.local_model import LocalModel
 from newskills.base.protocols import Execution
 from newskills.run.engine.sandboxes import SharedSandbox
 from newskills.run.grade import LoopThread
-from newskills.run.rewarding.reward import boxed
+from newskills.run.rewarding.reward import has_box
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.make import make_sandbox
 from newskills_aimo.recipe.evaluating import TIR
@@ -86,7 +86,7 @@ class TIRExecutor:
             prompt = self._local.prompt(TIR, {"problem": problem}, answer)
             (reply,) = self._local.generate([prompt], max_new_tokens=self.max_tokens_per_step)
             programs = self.extract_code_blocks(reply.text)
-            if not programs or executions == self.max_code_executions or boxed(reply.text[: programs[0][0]]):
+            if not programs or executions == self.max_code_executions or has_box(reply.text[: programs[0][0]]):
                 return answer + reply.text
             _, end, code = programs[0]  # what the model wrote behind a program is a guess at its output
             result = self.execute(code)

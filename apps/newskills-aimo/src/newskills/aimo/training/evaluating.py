@@ -11,7 +11,7 @@ from typing import Any
 from newskills.aimo.local_model import LocalModel
 from newskills.aimo.training.rewards import Verifier
 from newskills.base.records import Row
-from newskills.run.rewarding.reward import boxed
+from newskills.run.rewarding.reward import has_box
 from newskills_aimo.recipe.answers import verify_answer
 
 
@@ -85,7 +85,7 @@ class EvalCallback:
         count = max(1, len(texts))
         return {
             "eval/accuracy": sum(scored) / max(1, len(scored)),
-            "eval/boxed_rate": sum(map(boxed, texts)) / count,
+            "eval/boxed_rate": sum(map(has_box, texts)) / count,
             "eval/avg_completion_length": sum(map(len, texts)) / count,
             "eval/num_samples": len(scored),
             "eval/num_correct": sum(scored),

@@ -10,7 +10,7 @@ from newskills.aimo.local_model import LocalModel
 from newskills.aimo.training.rewards import MathRewardFunction, Verifier
 from newskills.base.errors import ConfigError
 from newskills.base.records import Failure
-from newskills.run.rewarding.judge import UNKNOWN, mark, points
+from newskills.run.rewarding.judge import UNKNOWN_ANSWER, read_points, weighted_mark
 from newskills.run.rewarding.reward import JudgeReward
 
 JUDGE_TOKENS = 512
@@ -78,9 +78,9 @@ class LLMJudgeRewardFunction:
                 "There is no judge.", hint="Give judge_model and judge_tokenizer, or call set_policy_model()."
             )
         judge = LocalModel(model, self.judge_tokenizer)
-        row = {"problem": problem_in(prompt), "expected_answer": truth or UNKNOWN, "generation": completion}
+        row = {"problem": problem_in(prompt), "expected_answer": truth or UNKNOWN_ANSWER, "generation": completion}
         (reply,) = judge.generate([judge.prompt(self._weights.prompt, row)], max_new_tokens=JUDGE_TOKENS)
-        return mark(points(reply.text), self._weights)
+        return weighted_mark(read_points(reply.text), self._weights)
 
 
 def problem_in(prompt: str) -> str:

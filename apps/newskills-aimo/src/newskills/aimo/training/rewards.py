@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from newskills.base.errors import GraderError
-from newskills.run.rewarding.reward import boxed
+from newskills.run.rewarding.reward import has_box
 from newskills_aimo.recipe.answers import verify_answers
 
 Verifier = Callable[[str, str], bool | None]
@@ -51,7 +51,7 @@ class MathRewardFunction:
 
     def _worth(self, text: str, *, right: bool) -> float:
         worth = self.correct_reward if right else self.incorrect_reward
-        worth += self.format_reward if boxed(text) else 0.0
+        worth += self.format_reward if has_box(text) else 0.0
         return worth - self.length_penalty * max(0.0, len(text) / 1000 - 2)
 
 
