@@ -57,6 +57,7 @@ def test_a_package_of_a_mirror_is_installed_once_without_a_network(mirror: Path,
     assert find_installed(other, folder) is None
 
 
+@pytest.mark.nightly
 def test_what_was_torn_is_made_anew(mirror: Path, tmp_path: Path) -> None:
     agent = definition(tmp_path, f"pip: tiny-agent, version: 1.0, python: {PYTHON}")
     folder = tmp_path / "agents"

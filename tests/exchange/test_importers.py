@@ -182,6 +182,7 @@ filter_list: [{name: strict, filter: [{function: regex, regex_pattern: "boxed.([
 """
 
 
+@pytest.mark.nightly
 def test_samples_that_lm_eval_itself_writes(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     pytest.importorskip("lm_eval", reason="no lm_eval here: pip install 'lm_eval[api]'")
     server = fake_server(ANSWERS)

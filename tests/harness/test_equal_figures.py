@@ -201,6 +201,7 @@ def test_without_a_tokenizer_texts_are_sent(tmp_path: Path) -> None:
     assert all(isinstance(body["prompt"], str) for body in both.bodies[both.asked[0] :] if "prompt" in body)
 
 
+@pytest.mark.nightly
 def test_a_group_and_the_groups_in_it(tmp_path: Path) -> None:
     """Weighted by size and not, members with what the group says otherwise, and intervals of our own."""
     file = write_group(tmp_path)
