@@ -24,7 +24,7 @@ from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.tool_calls.grader import ToolCallGrader
 from newskills.view.server import ViewOptions, viewer
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600)]
 SIZES = ((1280, 900), (390, 844))
 LEAST_CONTRAST = 4.5
 """Of text and what is behind it, large text aside (https://www.w3.org/TR/WCAG21/#contrast-minimum)."""
@@ -186,6 +186,7 @@ def test_pages_fit_and_can_be_read(
         if runs == 2:
             places["compare"] = "compare?a=model-0&b=model-1"
     faults = []
+    browser.forget()  # the page of a viewer that has ended
     with viewer(ViewOptions(folders=(root,))) as address:
         for width, height in SIZES:
             for dark in (False, True):
