@@ -22,7 +22,7 @@ from newskills.base.records import Row
 from newskills.graders.instructions.grader import IFEvalGrader
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.tool_calls.grader import ToolCallGrader
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.server import ViewOptions, serve_viewer
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600)]
 SIZES = ((1280, 900), (390, 844))
@@ -187,7 +187,7 @@ def test_pages_fit_and_can_be_read(
             places["compare"] = "compare?a=model-0&b=model-1"
     faults = []
     browser.forget()  # the page of a viewer that has ended
-    with viewer(ViewOptions(folders=(root,))) as address:
+    with serve_viewer(ViewOptions(folders=(root,))) as address:
         for width, height in SIZES:
             for dark in (False, True):
                 browser.size(width, height, dark=dark)
