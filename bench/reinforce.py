@@ -8,7 +8,7 @@ the best state is kept. The start, the kept state and the last one are measured 
 has the same start, problems, rewards and samples. Every cell (task, trainer, seed) is a file: what is done is not done
 again, what was stopped goes on where it was, and several processes share what is left. Seeds come one after the other,
 so that each is on all tasks before the next begins.
-`--write-docs` draws docs/training-curves.svg and puts the table of what is done into docs/grpo-signal.md.
+`--write-docs` draws docs/training-curves.svg, and puts what is done into docs/training.md and docs/grpo-signal.md.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 
 import msgspec
 
+from bench.__main__ import machine
 from bench.measure import ROOT
 from bench.reinforce_plot import Cell, cell_of, drawn, judged, tabled
 from bench.reinforce_tasks import (
@@ -62,7 +63,8 @@ from newskills.train.verbs import Datum
 
 TOKENS, CURVE_STEPS = 16, 30
 """Longest reply; steps between the states that are measured."""
-PAGE, PICTURE = ROOT / "docs/grpo-signal.md", ROOT / "docs/training-curves.svg"
+PAGE, SUMMARY = ROOT / "docs/grpo-signal.md", ROOT / "docs/training.md"
+PICTURE = ROOT / "docs/training-curves.svg"
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"
 SHOWN = ("loss", "reward", "eval_correct")
 
@@ -224,13 +226,20 @@ def told(progress: Progress) -> None:
 
 
 def write_docs(out: Path) -> None:
-    """The picture, and the table between the markers of the page."""
+    """The picture; between the markers of their pages, the table, and what it comes to."""
     PICTURE.write_text(drawn(out))
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
+    between_markers(PAGE, tabled(out))
+    latest = max(path.stat().st_mtime for path in out.glob("*-*-*.json"))
+    when = time.strftime("%Y-%m-%d", time.gmtime(latest))
+    between_markers(SUMMARY, f"{judged(out, FIXED)} Measured until {when} on {machine()}, one thread a run.")
+
+
+def between_markers(page: Path, text: str) -> None:
+    before, begin, rest = page.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{PAGE} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n{tabled(out)}\n\n{judged(out, FIXED)}\n{END}{after}")
+        raise SystemExit(f"{page} lacks the markers {BEGIN} and {END}")
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

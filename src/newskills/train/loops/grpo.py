@@ -176,7 +176,7 @@ def grpo(
             drawn = source.drawn(client, step)
             groups = [group for group in drawn if not group.rejected]
             learnt, divisor = sequences_of(groups, config)
-            adam = config.adam(step)
+            adam = steps.adam(step)
             tokens = float(sum(len(sequence.datum.tokens) for sequence in learnt))
             metrics = {"learning_rate": adam.learning_rate, "tokens": tokens}
             if not learnt:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.folder import KeptStateLog, TrainingLog
 from newskills.train.loops.traces import MAX_LOGPROB_DIFF, TrainingSequence
 from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput, TrainingClient
 
@@ -78,15 +78,6 @@ class KeptWeightsClient(Protocol):
 
     def kept_logprobs(self, data: Sequence[Datum], state: str, temperature: float = 1.0) -> list[list[float]]:
         """Return log-probabilities under the weights of a saved state; empty: those before any training."""
-        ...
-
-
-@runtime_checkable
-class KeptWeightsLog(Protocol):
-    """A folder that knows which weights are kept so far."""
-
-    def kept_state(self) -> str:
-        """Return the state of the best weights by held-out problems; empty: those before any training."""
         ...
 
 
@@ -175,7 +166,7 @@ class StepSignal:
     def kept_gap(self, client: TrainingClient, learnt: Sequence[TrainingSequence]) -> dict[str, float]:
         """Return the divergence from the weights that are kept so far, the best by held-out problems, in nats a token,
         by a sample of each group."""
-        if not isinstance(client, KeptWeightsClient) or not isinstance(self._folder, KeptWeightsLog):
+        if not isinstance(client, KeptWeightsClient) or not isinstance(self._folder, KeptStateLog):
             return {}
         learnt = list({sequence.group: sequence for sequence in reversed(learnt)}.values())
         data = [sequence.datum for sequence in learnt]

@@ -182,7 +182,7 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
             description="(cpu) signal from which on a step has its whole learning rate; below, the rate falls with it, "
             "to a tenth at most; 0 = never",
         ),
-    ] = 0.3
+    ] = 0.0
     control: Annotated[
         Control,
         Meta(description="shuffled: shuffle rewards within groups, to see how much of a change is chance"),
@@ -199,5 +199,5 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
             "others are given; 0 = none",
         ),
     ] = 200
-    eval: EvalSettings = EvalSettings(every=0, stop_worse=0.05)
+    eval: EvalSettings = EvalSettings(every=0, stop_worse=0.05, returns=3)
     reward: RewardConfig = RewardConfig()
