@@ -264,12 +264,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{name}, {backend}, seed {seed}", file=sys.stderr, flush=True)
             runs = Runs(name, options.out, options.threads)
             runs.prepare()
-            write_json(
-                cell,
-                runs.reinforce(
-                    backend, msgspec.convert({"max_tokens": TOKENS, "seed": seed, **changed}, GrpoKeys)
-                ),
-            )
+            keys = msgspec.convert({"max_tokens": TOKENS, "seed": seed, **changed}, GrpoKeys)
+            write_json(cell, runs.reinforce(backend, keys))
+        for state in cell.with_suffix("").glob("checkpoint-*"):
+            shutil.rmtree(state)  # measured; those of all cells are 12 GB
     if options.write_docs:
         write_docs(options.out)
     print(f"{tabled(options.out)}\n\n{judged(options.out, FIXED)}")
