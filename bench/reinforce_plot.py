@@ -15,6 +15,7 @@ from msgspec import Struct
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
 from newskills.base.stats import Z95, t_critical
+from newskills.train.loops.stepping import RETURNED
 
 RIGHT = "eval_correct"
 WIDTH, HEIGHT, LEFT, TOP, ACROSS = 260, 170, 40, 30, 3
@@ -33,7 +34,8 @@ class Cell(Struct, frozen=True, kw_only=True):
     before, kept, last  the rewards of each problem to measure on, which was answered greedily by the model as it was,
               the one that the run kept, and the last one
     kept_step  0: the run kept the model that it began from
-    steps     that the run would have done; it ends early where its evaluations show harm
+    returns   steps after which it went back to its best weights, as its evaluations showed a loss
+    steps     that the run would have done; it ends early where it has gone back too often
     signal    of the gradient in the last step, where the trainer measures it
     samples   that were drawn
     """
@@ -50,6 +52,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     last: list[float]
     kept_step: int
     steps: int
+    returns: list[int] = []
     signal: float | None = None
     samples: int = 0
     seconds: float = 0.0
@@ -88,6 +91,7 @@ def cell_of(
         last=right[rows[-1]["step"]],
         kept_step=kept,
         steps=steps,
+        returns=[row["step"] for row in rows if RETURNED in row],
         signal=rows[-1].get("signal"),
         samples=samples,
         seconds=math.fsum(row.get("seconds", 0.0) for row in rows),
@@ -133,7 +137,7 @@ def tabled(folder: Path) -> str:
         start, kept = 100 * fmean(first.before), 100 * fmean(fmean(cell.kept) for cell in some)
         signals = [cell.signal for cell in some if cell.signal is not None]
         signal = f"{fmean(signals):.2f}" if signals else ""
-        steps = ", ".join(f"{cell.kept_step}" for cell in some)
+        steps = ", ".join(f"{cell.kept_step}{'↩' * len(cell.returns)}" for cell in some)
         drawn_samples = round(fmean(cell.samples for cell in some))
         lines.append(
             f"| {first.task} | {first.kind} | {NAMES[first.backend]} | {len(some)} | {start:.1f} % | {kept:.1f} % | "

@@ -238,6 +238,7 @@ def cell(backend: str, seed: int, kept: int, last: int, *, task: str = "sums", d
     before, after, end = ([float(place < count) for place in range(100)] for count in (40, kept, last))
     right = {0: before, 1: after, done: end}
     rows = [{"step": step, "reward": 0.2, "eval_correct": 0.5, "signal": 0.25} for step in range(1, done + 1)]
+    rows[0] |= {"returned": 0} if seed else {}
     return cell_of((task, "arithmetic", backend, seed), rows, right, 1, samples=1280, steps=2)
 
 
@@ -247,7 +248,7 @@ def test_what_runs_keep_becomes_a_table_and_a_picture(tmp_path: Path) -> None:
         write_json(tmp_path / f"sums-{run_cell.backend}-{run_cell.seed}.json", run_cell)
     shown = tabled(tmp_path).splitlines()
     assert shown[2].startswith("| sums | arithmetic | ns grpo | 2 | 40.0 % | 65.0 % | +25.0 [")
-    each = f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 1, 1 | -10.0 ({mcnemar(10, 0):.1g})"
+    each = f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 1, 1↩ | -10.0 ({mcnemar(10, 0):.1g})"
     assert f"{each}, +30.0 ({mcnemar(0, 30):.1g}) | 0.25 | 1,280 |" in shown[2]
     assert "| TRL | 1 | 40.0 % | 28.0 % | -12.0 [" in shown[3]
     lift, low, high = mean_lift(runs[:2])
