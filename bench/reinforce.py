@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from textwrap import fill
 
 import msgspec
 
@@ -65,6 +66,8 @@ TOKENS, CURVE_STEPS = 16, 30
 """Longest reply; steps between the states that are measured."""
 PAGE, SUMMARY = ROOT / "docs/grpo-signal.md", ROOT / "docs/training.md"
 PICTURE = ROOT / "docs/training-curves.svg"
+LINE = 146
+"""Characters of a line of a page."""
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"
 SHOWN = ("loss", "reward", "eval_correct")
 
@@ -231,7 +234,8 @@ def write_docs(out: Path) -> None:
     between_markers(PAGE, tabled(out))
     latest = max(path.stat().st_mtime for path in out.glob("*-*-*.json"))
     when = time.strftime("%Y-%m-%d", time.gmtime(latest))
-    between_markers(SUMMARY, f"{judged(out, FIXED)} Measured until {when} on {machine()}, one thread a run.")
+    text = f"{judged(out, FIXED)} Measured until {when} on {machine()}, shared, one thread a run."
+    between_markers(SUMMARY, fill(text, LINE, break_on_hyphens=False))
 
 
 def between_markers(page: Path, text: str) -> None:

@@ -168,8 +168,10 @@ def judged(folder: Path, tasks: Sequence[str]) -> str:
     if missing:
         text += f" Not run yet: {', '.join(missing)}."
     beside = {task: by_key[task, "trl"] for task in ours if (task, "trl") in by_key}
-    text += f" Beside TRL: {', '.join(beside) or 'none yet'}"
-    return f"{text}; TRL is significantly worse than the start in: {_harmed(beside.values(), 'last')}."
+    if not beside:
+        return f"{text} Not run yet: TRL."
+    harmed = _harmed(beside.values(), "last")
+    return f"{text} Beside TRL: {', '.join(beside)}; TRL is significantly worse than the start in: {harmed}."
 
 
 def _harmed(every: Iterable[Sequence[Cell]], state: State) -> str:
@@ -222,6 +224,6 @@ def _panel(corner: tuple[int, int], task: str, some: Sequence[Cell], steps: int)
             f'<polyline points="{points}" fill="none" stroke="{COLOURS[cell.backend]}" stroke-width="1.5"/>'
         )
         if cell.backend == "cpu":
-            x, y = place(cell.kept_step, fmean(cell.kept)).split(",")
-            parts.append(f'<circle cx="{x}" cy="{y}" r="3.5" fill="{COLOURS[cell.backend]}"/>')
+            across, down = place(cell.kept_step, fmean(cell.kept)).split(",")
+            parts.append(f'<circle cx="{across}" cy="{down}" r="3.5" fill="{COLOURS[cell.backend]}"/>')
     return parts
