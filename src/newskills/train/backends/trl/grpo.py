@@ -210,7 +210,7 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
 
 def _add_meter(trainer: _GrpoTrainer, task: TrainingTask, config: GrpoConfig, groups: int) -> SignalMeter:
     """Measure the signal of each step; `groups`: of a part of a step. Return what measures it."""
-    signal = StepSignal(msgspec.structs.replace(config, full_signal=0.0), task.folder, task.hooks.remark)
+    signal = StepSignal(config, task.folder, task.hooks.remark)
     meter = SignalMeter(signal, list(trainer.model.parameters()), groups)
     trainer.meter = meter
     trainer.add_callback(meter)
