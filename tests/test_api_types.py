@@ -48,6 +48,11 @@ name: str = rows.id
 newskills.prepare_data(benchmarks=["gsm8k"], an_option_of_the_benchmark="x")
 state: str = newskills.profile_evaluate(config="mine.yaml", batch="my-cluster")[0].tasks[0].state
 address: str = newskills.start_server(model="m", server_type="vllm").address
+jobs: tuple[object, ...] = newskills.plan(command="eval", words=["--benchmarks=gsm8k"]).jobs
+level: str = newskills.serve_sandbox(action="doctor").isolation_level
+page: str = newskills.serve_view(folders=["a", Path("b")]).address
+names: list[str] = [item.title for item in newskills.list_names(kind="graders")]
+low: float = newskills.aimo_evaluate(model="m")["gsm8k"].low
 folder: Path = newskills.merge_lora(base_model="a", adapter="b", output_model="c")
 
 

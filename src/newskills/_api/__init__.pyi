@@ -9,6 +9,7 @@ from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_
 from newskills._api.objects import Model
 from newskills.base.benchmark import Benchmark
 from newskills.base.benchmark import Group
+from newskills.base.records import Number
 from newskills.base.records import Report
 from newskills.benchmarks.data import PreparedData
 from newskills.launch.experiments import Experiment
@@ -22,11 +23,18 @@ from newskills.pipelines.evaluation.evaluation import Evaluation
 from newskills.pipelines.evaluation.swe_bench import SweBenchFile
 from newskills.pipelines.grading.work import Graded
 from newskills.pipelines.invocations import Invocation
+from newskills.pipelines.rehearsal.rehearse import RehearsalCheck
 from newskills.pipelines.results.diagnose import FailureReport
 from newskills.pipelines.results.push import Push
 from newskills.pipelines.results.scan import Scan
 from newskills.pipelines.serving.ended import EndedService
+from newskills.pipelines.serving.ended import RunningService
+from newskills.pipelines.serving.sandbox import SandboxService
+from newskills.pipelines.start.agents import ListedAgent
+from newskills.pipelines.start.benchmark_list import ListedName
+from newskills.pipelines.start.doctor import DoctorFinding
 from newskills.pipelines.start.quickstart import QuickstartOutcome
+from newskills.pipelines.submission.plan import CommandPlan
 from newskills.pipelines.training.methods.running import TrainingOutcome
 from newskills.pipelines.training.service import ServiceTraining
 from newskills.recipes.improve.loop import Improvement
@@ -576,6 +584,322 @@ def aggregate_answers(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def aimo_evaluate(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    settings: Generation | None = None,
+    server_address: str | None = None,
+    output_dir: str | Path | None = None,
+    dry_run: bool = False,
+    max_samples: int | None = None,
+    num_samples: int = 1,
+    use_tir: bool = False,
+    data_dir: str | Path | None = None,
+    benchmark: str = 'math',
+    use_vllm: bool = False,
+) -> dict[str, Number]:
+    """Evaluate a model of the aimo recipe: it is served here, prompted as in training, and graded by the
+    grader that gave the reward. ++ keys are those of ns eval.
+
+    `ns aimo evaluate` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns aimo evaluate --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        model: training folder, Hugging Face folder or name, .gguf file, or smollm2 (required)
+        server_address: address of a running OpenAI-compatible server
+        output_dir: folder for records and tables (default: results/aimo/<model>)
+        dry_run: check everything and show what would be done; run nothing
+        max_samples: problems per benchmark (default: all)
+        num_samples: answers per problem; 1 = greedy (default 1)
+        use_tir: the model writes code, which the sandbox runs
+        data_dir: folder of prepared data
+        benchmark: math, math_level1, math_level5, math500, aime, amc, gsm8k, or any other; several
+            separated by commas (default 'math')
+        use_vllm: serve with vLLM on the GPUs of this machine; otherwise llama.cpp on the CPU
+
+    Returns:
+        Benchmark → its headline score, with `low` and `high`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def aimo_evaluate_all(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    settings: Generation | None = None,
+    server_address: str | None = None,
+    output_dir: str | Path | None = None,
+    dry_run: bool = False,
+    max_samples: int | None = None,
+    num_samples: int = 1,
+    use_tir: bool = False,
+    data_dir: str | Path | None = None,
+    benchmarks: str | Sequence[str] = (),
+    merge_output: bool = False,
+    vllm: bool = True,
+) -> dict[str, Number]:
+    """Evaluate a model of the aimo recipe on all its benchmarks with one server. Without a GPU, llama.cpp
+    serves it, as with --no-vllm. ++ keys are those of ns eval.
+
+    `ns aimo evaluate_all` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns aimo evaluate_all --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        model: training folder, Hugging Face folder or name, .gguf file, or smollm2 (required)
+        server_address: address of a running OpenAI-compatible server
+        output_dir: folder for records and tables (default: results/aimo/<model>)
+        dry_run: check everything and show what would be done; run nothing
+        max_samples: problems per benchmark (default: all)
+        num_samples: answers per problem; 1 = greedy (default 1)
+        use_tir: the model writes code, which the sandbox runs
+        data_dir: folder of prepared data
+        benchmarks: names of benchmarks (default: math math500 aime amc gsm8k)
+        merge_output: also write all scores into one file, all_results.json
+        vllm: serve with vLLM on the GPUs of this machine; otherwise llama.cpp on the CPU (default True)
+
+    Older names of arguments work, too: `use_vllm` for `vllm`.
+
+    Returns:
+        Benchmark → its headline score, with `low` and `high`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def aimo_evaluate_checkpoints(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    settings: Generation | None = None,
+    server_address: str | None = None,
+    output_dir: str | Path | None = None,
+    dry_run: bool = False,
+    max_samples: int | None = None,
+    num_samples: int = 1,
+    use_tir: bool = False,
+    data_dir: str | Path | None = None,
+    benchmark: str = 'math500',
+    base_model: str | None = None,
+    use_vllm: bool = False,
+) -> dict[int, dict[str, Number]]:
+    """Evaluate every checkpoint of a training folder (`model`) and show the scores by step, with
+    intervals. Checkpoints that are already evaluated are skipped. ++ keys are those of ns eval.
+
+    `ns aimo evaluate_checkpoints` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns aimo evaluate_checkpoints --help`
+            lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        model: training folder, Hugging Face folder or name, .gguf file, or smollm2 (required)
+        server_address: address of a running OpenAI-compatible server
+        output_dir: folder for records and tables (default: results/aimo/<model>)
+        dry_run: check everything and show what would be done; run nothing
+        max_samples: problems per benchmark (default: all)
+        num_samples: answers per problem; 1 = greedy (default 1)
+        use_tir: the model writes code, which the sandbox runs
+        data_dir: folder of prepared data
+        benchmark: names as in ns aimo evaluate; several separated by commas (default 'math500')
+        base_model: base model of LoRA checkpoints, if the checkpoints do not name it
+        use_vllm: serve with vLLM on the GPUs of this machine; otherwise llama.cpp on the CPU
+
+    Older names of arguments work, too: `checkpoints_dir` for `model`, `checkpoint_dir` for `model`.
+
+    Returns:
+        Step → benchmark → its headline score, with `low` and `high`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def aimo_generate(
+    ctx: Arguments | None = None,
+    *,
+    model: str,
+    settings: Generation | None = None,
+    server_address: str | None = None,
+    output_dir: str | Path | None = None,
+    dry_run: bool = False,
+    strategy: Literal['greedy', 'majority_vote', 'weighted_vote', 'genselect', 'tir'] = 'greedy',
+    problem: str | None = None,
+    input_file: str | Path | None = None,
+    num_samples: int | None = None,
+    use_vllm: bool = False,
+) -> Path:
+    """Answer problems with a model of the aimo recipe. ++ keys are those of ns generate.
+
+    `ns aimo generate` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns aimo generate --help` lists them
+        settings: how answers are generated, such as `Generation(temperature=0.7)`
+        model: training folder, Hugging Face folder or name, .gguf file, or smollm2 (required)
+        server_address: address of a running OpenAI-compatible server
+        output_dir: folder for records and tables (default: results/aimo/<model>)
+        dry_run: check everything and show what would be done; run nothing
+        strategy: how the answer is chosen: one sample; majority vote; weighted vote; the sample that
+            the model itself ranks best (genselect); with code run in the sandbox (tir) (default
+            'greedy')
+        problem: a problem
+        input_file: JSONL file with `problem`, instead
+        num_samples: answers to choose from (default 16); with tir, several vote (default: one)
+        use_vllm: serve with vLLM on the GPUs of this machine; otherwise llama.cpp on the CPU
+
+    Returns:
+        The file with the answers, a line for each problem. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def aimo_regenerate_summary(
+    ctx: Arguments | None = None,
+    *,
+    output_dir: str | Path,
+    dry_run: bool = False,
+) -> dict[Path, dict[str, Number]]:
+    """Rebuild the tables of ns aimo evaluate, evaluate_all and evaluate_checkpoints from the records.
+
+    `ns aimo regenerate_summary` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        output_dir: folder of an evaluation of the aimo recipe (required)
+        dry_run: check everything and show what would be done; run nothing
+
+    Older names of arguments work, too: `results_dir` for `output_dir`.
+
+    Returns:
+        Folder of an evaluation → benchmark → its headline score. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def aimo_train(
+    ctx: Arguments | None = None,
+    *,
+    stage: Literal['cot', 'tir', 'rl', 'full'] = 'full',
+    base_model: str | None = None,
+    output_dir: str | Path | None = None,
+    config: str | None = None,
+    max_samples: int | None = None,
+    learning_rate: float | None = None,
+    num_epochs: float | None = None,
+    save_steps: int | None = None,
+    logging_steps: int | None = None,
+    eval_steps: int | None = None,
+    resume_from_checkpoint: str | None = None,
+    force_cpu: bool = False,
+    backend: Literal['auto', 'cpu', 'trl'] = 'auto',
+    flash_attn: bool = True,
+    dry_run: bool = False,
+    data_dir: str | Path | None = None,
+    mirror: str | None = None,
+    offline: bool | None = None,
+    save_samples: bool = False,
+    sample_save_rate: float = 0.01,
+    samples_filename: str = 'samples.jsonl',
+    report_to: Literal['tensorboard', 'wandb', 'none'] | None = None,
+    run_name: str | None = None,
+    num_generations: int | None = None,
+    vllm: bool = True,
+    eval_samples: int | None = None,
+    eval_batch_size: int | None = None,
+    use_llm_judge: bool = False,
+    llm_judge_model: str | None = None,
+    llm_judge_weight: float | None = None,
+) -> Path:
+    """Train a model for competition mathematics in three stages: SFT on chains of thought, SFT on
+    solutions with code (run in the sandbox), reinforcement learning. Each stage is a few ns commands;
+    `dry_run` shows them. A killed run resumes with the same command.
+
+    `ns aimo train` as a function.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns aimo train --help` lists them
+        stage: stage to run; full = all three, one after the other (default 'full')
+        base_model: base model of the (first) stage, instead of the stage's default
+        output_dir: folder of the stage; with `stage` full: parent folder of all stages
+        config: YAML file of settings; options and ++ keys override it
+        max_samples: largest number of training problems in each stage
+        learning_rate: peak learning rate
+        num_epochs: passes over the data
+        save_steps: steps between checkpoints
+        logging_steps: accepted for compatibility; every step is logged
+        eval_steps: steps between evaluations on held-out rows
+        resume_from_checkpoint: resume from the last checkpoint (the default), or from the checkpoint
+            given here
+        force_cpu: train on the CPU even if there is a GPU
+        backend: trainer; auto = cpu for small Llama models if there is no GPU, otherwise trl (default
+            'auto')
+        flash_attn: use FlashAttention on a GPU that supports it (default True)
+        dry_run: check everything and show what would be done; run nothing
+        data_dir: folder of prepared data
+        mirror: folder of an offline mirror (default: NEWSKILLS_MIRROR)
+        offline: never use the network
+        save_samples: keep only a share of the samples of stage rl
+        sample_save_rate: share to keep (default 0.01)
+        samples_filename: file for these samples, in the output folder (default 'samples.jsonl')
+        report_to: where to log metrics, in addition to metrics.jsonl (default: tensorboard, if it is
+            installed)
+        run_name: run name there (default: name of the stage)
+        num_generations: samples per problem (group size)
+        vllm: sample with vLLM, on the GPU of the training (default True)
+        eval_samples: number of held-out problems for evaluation
+        eval_batch_size: held-out problems per batch
+        use_llm_judge: a judge model also rates the samples
+        llm_judge_model: judge model
+        llm_judge_weight: weight of the judge's rating in the reward
+
+    Returns:
+        The folder of the model that was written. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def average_checkpoints(
     ctx: Arguments | None = None,
     *,
@@ -732,7 +1056,36 @@ def compare(
         html: also write a self-contained page to this file
 
     Returns:
-        Figures, flips and one sentence for each benchmark. None with `dry_run=True`.
+        Figures, flips and one sentence for each benchmark; where `fail_if` holds, GateError is raised.
+        None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def completion(
+    ctx: Arguments | None = None,
+    *,
+    shell: Literal['bash', 'zsh', 'fish', 'words'],
+    words: str | Sequence[str] = (),
+) -> str:
+    """Print the completion script of a shell, to source or to save.
+
+    `ns completion` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        shell: bash, zsh or fish; words: print candidates for the last word given (required)
+        words: words after `ns`; the last one is completed
+
+    Returns:
+        The script, or the candidates, a line for each. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -1115,6 +1468,38 @@ def distill(
         `model` (its folder), `output_dir`, `steps`, `metrics` of the last step, `verdict` on held-out
         problems. On a cluster: the experiment that was submitted, None where nothing was left to do.
         None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def doctor(
+    ctx: Arguments | None = None,
+    *,
+    server_address: str | None = None,
+    cluster: str | dict[str, Any] | None = None,
+    config_dir: str | Path | None = None,
+) -> list[DoctorFinding]:
+    """Check this machine: extras, API keys (names only), data, servers, and how to install what is
+    missing.
+
+    `ns doctor` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        server_address: also ask this endpoint which models it serves
+        cluster: also test this cluster: ssh, scheduler or containers, folders, images
+        config_dir: folder of cluster configs
+
+    Returns:
+        What was looked at, each with `state` and `text`; nothing that is wrong raises an error. None
+        with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2238,6 +2623,39 @@ def info(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def judge_agreement(
+    ctx: Arguments | None = None,
+    *,
+    results_dirs: str | Sequence[str],
+    labels: str,
+    json: bool = False,
+) -> list[JudgeAgreement]:
+    """Compare judges with labels of people: accuracy, Cohen's kappa, bias for long replies and for a
+    model's own answers, and scores with the judge's errors taken out. Nothing is generated.
+
+    `ns judge_agreement` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        results_dirs: folders of judged results, also of several models (required)
+        labels: JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, model, seed
+            (required)
+        json: print everything as JSON
+
+    Returns:
+        Each judge on each benchmark: agreement with labels, biases, corrected scores. None with
+        `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def kto(
     ctx: Arguments | None = None,
     *,
@@ -2355,6 +2773,130 @@ def kto(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def kuberay(
+    ctx: Arguments | None = None,
+    *,
+    cluster: str | dict[str, Any],
+    image: str,
+    claim: str,
+    config_dir: str | Path | None = None,
+    name: str = 'newskills',
+    mount: str | None = None,
+    ray_version: str = '2.52.0',
+    workers: int = 1,
+    max_workers: int | None = None,
+    cpus: int = 8,
+    gpus: int = 0,
+    memory: str = '32Gi',
+) -> str:
+    """Print the manifest of a Ray cluster for KubeRay (kind RayCluster) that fits a cluster config with
+    executor ray: a head that runs no jobs, workers, and a shared volume at job_dir.
+
+    `ns kuberay` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        cluster: cluster config with executor ray; its job_dir must be on the volume (required)
+        image: image of all pods, with Ray, Python 3.11 or later and what newskills needs (required)
+        claim: persistent volume claim (ReadWriteMany) that all pods mount (required)
+        config_dir: folder of cluster configs
+        name: name of the Ray cluster (default 'newskills')
+        mount: path of the volume in the pods (default: job_dir)
+        ray_version: version of Ray in the image; 2.52 or later supports tokens (default '2.52.0')
+        workers: worker pods (default 1)
+        max_workers: more than `workers`: pods are added while jobs wait, and removed when idle
+        cpus: CPUs of a worker (default 8)
+        gpus: GPUs of a worker (default 0)
+        memory: memory of a worker, as Kubernetes writes it (default '32Gi')
+
+    Returns:
+        The manifest, for kubectl. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def list_agents(
+    ctx: Arguments | None = None,
+    *,
+    action: Literal['list', 'install'] = 'list',
+    names: str | Sequence[str] = (),
+    folder: str | Path | None = None,
+    mirror: str | None = None,
+    offline: bool = False,
+    dry_run: bool = False,
+) -> list[ListedAgent]:
+    """Show the agents that are programs of others (++agent=NAME of ns eval and ns generate), and install
+    them: each once, with its version pinned, into a folder that the environments of tasks see read-
+    only. A file ./agent.yaml describes another one.
+
+    `ns agents` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        action: list: what there is (default); install NAME…: install programs, once (default 'list')
+        names: install: names of agents, data files (./agent.yaml), or `all`
+        folder: folder in which agents are installed (default: NEWSKILLS_AGENTS, or one in the cache)
+        mirror: install: folder that keeps the packages, and is searched first
+        offline: install: use the mirror alone, never the network
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The agents that there are, or those that were installed: `name`, `version`, `folder`, … None
+        with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def list_names(
+    ctx: Arguments | None = None,
+    *,
+    kind: Literal['benchmarks', 'prompts', 'graders', 'metrics', 'models', 'servers', 'solvers', 'code_tags', 'tools'] = 'benchmarks',
+    category: str | None = None,
+    search: str | None = None,
+    prepared: bool = False,
+) -> list[ListedName]:
+    """List names that options accept: benchmarks (default), prompts, graders, metrics, models (protocols
+    of endpoints), servers (engines to host), solvers, code tags and tools.
+
+    `ns list` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        kind: benchmarks, prompts, graders, metrics, models, servers, solvers, code_tags or tools
+            (default 'benchmarks')
+        category: only benchmarks of this category, for example code or science
+        search: only benchmarks with these words in name, category or description; other kinds: in the
+            name
+        prepared: only benchmarks whose rows are prepared on this machine
+
+    Returns:
+        Each with its `name`; of a benchmark also `category`, `title`, `rows`, `needs`, `state`,
+        `prepared`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def load_test(
     ctx: Arguments | None = None,
     *,
@@ -2437,6 +2979,41 @@ def load_test(
     Returns:
         `levels` with the figures of each load, `highest` load within the limits, `records`, the file
         with a line for each request. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def logs(
+    ctx: Arguments | None = None,
+    *,
+    name: str | Experiment,
+    job: str | None = None,
+    command: str | None = None,
+    follow: bool = False,
+) -> list[str]:
+    """Show the logs of submitted jobs, wherever they run; -f follows them until the jobs end.
+
+    `ns logs` as a function.
+
+    Args:
+        ctx: the command from `wrap_arguments('my command')`, instead of `command`
+        name: experiment: its name (the latest one of that name), the beginning of a name, or
+            NAME/STAMP; or an invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX
+            (required)
+        job: only this job
+        command: only this command of the jobs; job = the log of the job script
+        follow: follow: continue until the jobs have ended, and exit with their exit code
+
+    Returns:
+        The lines, each with its job in front; with `follow` they are printed as they come, too. None
+        with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -2812,6 +3389,35 @@ def nemo_gym_rollouts(
 
     Returns:
         On a cluster: the experiment that was submitted, None where nothing was left to do. Else None.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def plan(
+    ctx: Arguments | None = None,
+    *,
+    command: str,
+    words: str | Sequence[str] = (),
+) -> CommandPlan:
+    """Show what a command would do, without doing it: for a cluster, the tree of jobs with what each of
+    them runs, the settings and where they come from, and with --show_scripts the scripts of all jobs.
+
+    `ns plan` as a function.
+
+    Args:
+        ctx: the command from `wrap_arguments('my command')`, instead of `command`
+        command: a command that runs or submits work (required)
+        words: its options
+
+    Returns:
+        `text`, what the dry run prints, and `jobs`, those of a cluster. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -3270,7 +3876,7 @@ def profile_evaluate(
 def push(
     ctx: Arguments | None = None,
     *,
-    folder: str,
+    folder: str | Path,
     to: str,
     results: str | None = None,
     hub_dataset: str | Sequence[str] = (),
@@ -3301,6 +3907,49 @@ def push(
     Returns:
         `files`, the paths in the repository; `address`; `commit`, empty where nothing was sent. None
         with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def query(
+    ctx: Arguments | None = None,
+    *,
+    sql: str,
+    results: str | Sequence[str],
+    json: bool = False,
+    csv: bool = False,
+    rows: int = 50,
+    time_limit: float = 60.0,
+    memory_limit: int = 2000,
+) -> list[dict[str, Any]]:
+    """Ask results in SQL (of DuckDB): tables runs, scores, samples and messages of all runs below the
+    folders. DESCRIBE samples names the columns. A query only reads, has no access to files or network,
+    and is stopped at its limit of time or memory. Needs newskills[analysis].
+
+    `ns query` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        sql: one SELECT over the tables runs, scores, samples and messages, as one quoted word
+            (required)
+        results: folders of results, at any depth (required)
+        json: print all rows as JSON lines
+        csv: print all rows as CSV
+        rows: how many rows the table has at most (default 50)
+        time_limit: seconds that the query may take, once the results are read (default 60.0)
+        memory_limit: megabytes that the query may hold; beyond it sorts and joins use the disk (default
+            2000)
+
+    Returns:
+        All rows of the query, or the first `rows`. `newskills.analysis.query` returns a table of Arrow.
+        None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -3402,6 +4051,40 @@ def regrade(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def rehearse(
+    ctx: Arguments | None = None,
+    *,
+    command: str,
+    words: str | Sequence[str] = (),
+) -> list[RehearsalCheck]:
+    """Run the whole pipeline of a command on this machine, with two rows of each input, without scheduler
+    and containers, and with a stub in place of the models that the jobs would serve. This tests jobs,
+    ports, waiting, merging and summaries. The cluster is only asked three things: does it have what the
+    jobs need (variables, mounts, images); does its scheduler accept them (sbatch --test-only:
+    partitions, GPUs, limits); does it know the jobs they wait for. Results go to a temporary folder;
+    your own commands are not run.
+
+    `ns rehearse` as a function.
+
+    Args:
+        ctx: the command from `wrap_arguments('my command')`, instead of `command`
+        command: generate, eval or run_cmd (required)
+        words: its options
+
+    Returns:
+        The checks, each with `what`, `state` and `text`; one that is wrong raises no error. None with
+        `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def report(
     ctx: Arguments | None = None,
     *,
@@ -3428,6 +4111,39 @@ def report(
 
     Returns:
         The files that were written, HTML first. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def resume(
+    ctx: Arguments | None = None,
+    *,
+    id: str,
+    follow: bool = False,
+    dry_run: bool = False,
+) -> Invocation:
+    """Resubmit the jobs of an invocation that failed or were cancelled. They resume where they stopped:
+    finished replies are kept.
+
+    `ns resume` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        id: invocation of ns evaluate: its id, the beginning of an id, or ID.INDEX for one job
+            (required)
+        follow: follow the logs until the jobs have ended, and exit with their exit code
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        The invocation, with the `tasks` that were submitted again and their `state`. None with
+        `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -4192,7 +4908,7 @@ def serve_gym(
     *,
     benchmark: str | None = None,
     grader: str | None = None,
-    folder: str | None = None,
+    folder: str | Path | None = None,
     split: str | None = None,
     data_dir: str | Path | None = None,
     host: str = '127.0.0.1',
@@ -4296,6 +5012,78 @@ def serve_rewards(
         NewskillsError: everything else, such as work that is left undone; base of all but TypeError
     """
 
+def serve_sandbox(
+    ctx: Arguments | None = None,
+    *,
+    action: Literal['serve', 'doctor'],
+    dry_run: bool = False,
+    token_file: str | Path | None = None,
+    open: bool = False,
+    host: str = '127.0.0.1',
+    port: int | None = None,
+    token_env: str = 'NEWSKILLS_SANDBOX_TOKEN',
+    max_sessions: int = 1000,
+    session_timeout: float = 0.0,
+    concurrency: int = 0,
+    max_timeout: float = 600.0,
+    sandbox: Literal['auto', 'a', 'b', 'none'] = 'auto',
+    network: bool = False,
+    python: str = '',
+    preload: str | Sequence[str] = ('numpy', 'sympy'),
+    packages: str | Sequence[str] | None = None,
+    data_dir: str | Path = '',
+    memory_mb: int = 2048,
+    disk_mb: int = 256,
+    files: int = 8192,
+    processes: int = 64,
+) -> SandboxService:
+    """Run model-generated code in isolation: `serve` answers POST /execute until Ctrl-C, `doctor` shows
+    what isolates code on this machine.
+
+    `ns sandbox` as a function. The server runs beside your program; the function returns as soon as it
+    answers.
+
+    Args:
+        ctx: `++` keys, from `wrap_arguments('++key=value')`; `ns sandbox --help` lists them
+        action: serve: run the server until Ctrl-C; doctor: show what isolates code on this machine
+            (required)
+        dry_run: check everything and show what would be done; run nothing
+        token_file: file with the token that clients must send
+        open: accept clients from other machines although no token is set
+        host: address to listen on (default '127.0.0.1')
+        port: port to listen on; 0 = a free one (default: NEMO_SKILLS_SANDBOX_PORT, or 6000)
+        token_env: environment variable with the token that clients must send, if it is set (default
+            'NEWSKILLS_SANDBOX_TOKEN')
+        max_sessions: largest number of open sessions (default 1000)
+        session_timeout: idle seconds after which a session ends; 0 = never (default 0.0)
+        concurrency: cells that run at once; 0 = two per core, plus more while those sleep (default 0)
+        max_timeout: largest timeout that a request may ask for, in seconds (default 600.0)
+        sandbox: isolation; auto: the strongest that this machine offers; none: no isolation, at your
+            own risk (default 'auto')
+        network: let the code use the network
+        python: interpreter whose packages the code may use (default: this one)
+        preload: modules imported once and shared by all sessions (default ('numpy', 'sympy'))
+        packages: Python packages that the code may import, with their dependencies (default: all)
+        data_dir: folder that the code can read, at /data
+        memory_mb: memory limit of a session (default 2048)
+        disk_mb: disk limit of a session (default 256)
+        files: limit on the number of files of a session (default 8192)
+        processes: limit on processes and threads of a session (default 64)
+
+    Returns:
+        `isolation_level` and `missing` packages; after `serve` an `address`, which answers until
+        `close()`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
 def serve_tinker(
     ctx: Arguments | None = None,
     *,
@@ -4336,6 +5124,125 @@ def serve_tinker(
 
     Returns:
         The service that was stopped: its `address`. None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def serve_view(
+    ctx: Arguments | None = None,
+    *,
+    folders: str | Path | Sequence[str | Path] = (),
+    export: str | None = None,
+    export_samples: int = 1000,
+    port: int = 0,
+    host: str = '127.0.0.1',
+    new_token: bool = False,
+    open: bool = False,
+    dry_run: bool = False,
+) -> RunningService:
+    """Look at results in a browser: scores with intervals, samples with filters and search, why the grader
+    decided so, comparisons of runs, trainings, jobs. Read-only, for this machine, behind a random
+    token; it follows runs that are still writing. Needs newskills[view].
+
+    `ns view` as a function. The server runs beside your program; the function returns as soon as it
+    answers.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        folders: folders with results or trainings, at any depth (default: this one)
+        export: write a folder that opens from a file, without this program, instead of serving
+        export_samples: samples of each benchmark and run that an export holds; the page says what is
+            left out (default 1000)
+        port: port to listen on; 0 = any free port (default 0)
+        host: address to listen on; with any other than this machine's own, everybody who knows the
+            token gets in (default '127.0.0.1')
+        new_token: make a new token for the address: earlier addresses and bookmarks stop working
+        open: also open the page in this machine's browser
+        dry_run: check everything and show what would be done; run nothing
+
+    Returns:
+        `address` of the page, which is served until `close()`; of an export the address of its file.
+        None with `dry_run=True`.
+
+    Raises:
+        TypeError: a keyword is unknown, or a required one is missing
+        ConfigError: a value or a `++` key does not fit
+        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
+            named
+        DataError: a file is missing, or its contents do not fit
+        LockedError: another run works in the same folder
+        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
+    """
+
+def setup(
+    ctx: Arguments | None = None,
+    *,
+    non_interactive: bool = False,
+    test: bool = True,
+    dry_run: bool = False,
+    pull_images: bool = False,
+    executor: Literal['none', 'local', 'slurm', 'ray'] | None = None,
+    name: str | None = None,
+    config_dir: str | Path | None = None,
+    overwrite: bool = False,
+    ssh_host: str | None = None,
+    ssh_user: str | None = None,
+    ssh_identity: str | None = None,
+    ssh_port: int | None = None,
+    account: str | None = None,
+    partition: str | None = None,
+    cpu_partition: str | None = None,
+    qos: str | None = None,
+    time_limit: str | None = None,
+    ray_address: str | None = None,
+    job_dir: str | Path | None = None,
+    engine: Literal['podman', 'docker'] | None = None,
+    containers: str | Sequence[str] = (),
+    mounts: str | Sequence[str] = (),
+    hf_home: str | None = None,
+    env_vars: str | Sequence[str] = (),
+) -> Path:
+    """Describe a cluster: asks questions, writes <config_dir>/<name>.yaml, and tests it. Each answer can
+    also be given as an option.
+
+    `ns setup` as a function.
+
+    Args:
+        ctx: nothing: this function has no `++` keys
+        non_interactive: ask nothing: use options and defaults
+        test: test the cluster after writing: ssh, sbatch or container engine, folders (default True)
+        dry_run: ask, check and show the file; write and test nothing
+        pull_images: pull the images now (executor local)
+        executor: none: processes of this machine; local: containers of this machine; slurm; ray
+        name: name of the cluster, for --cluster (default: the executor)
+        config_dir: folder for the file (default: NEMO_SKILLS_CONFIG_DIR, or ./cluster_configs)
+        overwrite: replace an existing file of that name
+        ssh_host: machine to submit from, or a Host of ~/.ssh/config (default: this machine)
+        ssh_user: user name there (default: as in ~/.ssh/config)
+        ssh_identity: key file (default: as in ~/.ssh/config)
+        ssh_port: port there (default: as in ~/.ssh/config)
+        account: account to charge
+        partition: partition (default: the cluster's default)
+        cpu_partition: partition for jobs without GPUs
+        qos: quality of service
+        time_limit: time limit in that partition, HH:MM:SS or D-HH:MM:SS
+        ray_address: address of Ray's dashboard, http://HOST:8265
+        job_dir: folder for jobs, on a shared filesystem
+        engine: container engine (default: the one installed)
+        containers: NAME=IMAGE: nemo-skills, vllm, sglang, sandbox, …
+        mounts: src:dst[:ro|rw]
+        hf_home: folder of the Hugging Face cache, as jobs see it
+        env_vars: NAME (copied from your shell) or NAME=value
+
+    Returns:
+        The config that was written. None with `dry_run=True`.
 
     Raises:
         TypeError: a keyword is unknown, or a required one is missing
@@ -5139,39 +6046,6 @@ def validate(
 
     Returns:
         A validation of each benchmark; what is wrong with it is in `problems`. None with
-        `dry_run=True`.
-
-    Raises:
-        TypeError: a keyword is unknown, or a required one is missing
-        ConfigError: a value or a `++` key does not fit
-        UnknownNameError: a name is not known: a benchmark, a prompt, a cluster, …; the nearest ones are
-            named
-        DataError: a file is missing, or its contents do not fit
-        LockedError: another run works in the same folder
-        NewskillsError: everything else, such as work that is left undone; base of all but TypeError
-    """
-
-def judge_agreement(
-    ctx: Arguments | None = None,
-    *,
-    results_dirs: str | Sequence[str],
-    labels: str,
-    json: bool = False,
-) -> list[JudgeAgreement]:
-    """Compare judges with labels of people: accuracy, Cohen's kappa, bias for long replies and for a
-    model's own answers, and scores with the judge's errors taken out. Nothing is generated.
-
-    `ns judge_agreement` as a function.
-
-    Args:
-        ctx: nothing: this function has no `++` keys
-        results_dirs: folders of judged results, also of several models (required)
-        labels: JSON Lines of labels: {"id": …, "label": "yes" or "no"}; also benchmark, model, seed
-            (required)
-        json: print everything as JSON
-
-    Returns:
-        Each judge on each benchmark: agreement with labels, biases, corrected scores. None with
         `dry_run=True`.
 
     Raises:

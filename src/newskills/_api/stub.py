@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from inspect import Parameter, cleandoc
 
@@ -22,54 +23,23 @@ from typing import Any, Literal
 
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
 """
-RESULTS = (
-    "AggregatedAnswers",
-    "Benchmark",
-    "Card",
-    "Comparison",
-    "CritPtFile",
-    "EndedServer",
-    "EndedService",
-    "EvalPlan",
-    "Evaluation",
-    "Experiment",
-    "Explanation",
-    "JudgeAgreement",
-    "FailureReport",
-    "Graded",
-    "Group",
-    "Improvement",
-    "Invocation",
-    "JobState",
-    "LoadTest",
-    "MergedChunks",
-    "MirrorFolder",
-    "Model",
-    "PreparedData",
-    "Push",
-    "QuickstartOutcome",
-    "Regraded",
-    "Report",
-    "RobustnessSummary",
-    "RunResult",
-    "Scan",
-    "SelectedSample",
-    "ServiceTraining",
-    "SimilarFile",
-    "Summary",
-    "SweBenchFile",
-    "TrainingOutcome",
-    "Validation",
-)
-"""Types that functions take and return."""
 
 
 def stub() -> str:
     """Return the whole text of the stub file."""
-    imports = sorted(f"from {OBJECTS[name]} import {name}" for name in RESULTS)
-    parts = [HEAD + "\n".join(imports), _generation(), *map(_definition, FUNCTIONS)]
+    parts = [HEAD + "\n".join(_imports()), _generation(), *map(_definition, FUNCTIONS)]
     parts += [f"{spelling} = {name}" for spelling, name in SPELLINGS.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def _imports() -> list[str]:
+    """Return an import of each of our types that functions take and return."""
+    names: set[str] = set()
+    for function in FUNCTIONS.values():
+        made = signature(function, load(function.command))
+        for kind in (made.return_annotation, *(each.annotation for each in made.parameters.values())):
+            names |= {*re.findall(r"\w+", str(kind))} & OBJECTS.keys()
+    return sorted(f"from {OBJECTS[name]} import {name}" for name in names - {Generation.__name__})
 
 
 def _definition(name: str) -> str:
