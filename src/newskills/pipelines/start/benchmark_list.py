@@ -52,7 +52,8 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
 def fitting_benchmarks(
     files: Sequence[PreparedFile], root: Path, category: str | None, search: str, *, prepared: bool
 ) -> list[ListedName]:
-    """Return the benchmarks that fit, with what is prepared in `root`. Raises as `show_benchmarks`."""
+    """Return the benchmarks that fit, with what is prepared in `root`. Raises UnknownNameError
+    as `show_benchmarks`."""
     splits = {(file.name, file.split) for file in files}
     entries = list_all(category)
     listed = []
