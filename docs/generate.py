@@ -15,7 +15,7 @@ from pathlib import Path
 
 from newskills._api.functions import results_table
 from newskills._api.public import table
-from newskills._api.stub import stub
+from newskills._api.stub import write_stub
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.listing import CATALOG
@@ -25,7 +25,6 @@ from newskills_evaluator.harness import target as framework
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
 PYTHON = DOCS / "python.md"
 AGENTS = DOCS / "agents.md"
 
@@ -45,8 +44,8 @@ def main(argv: list[str]) -> int:
     catalog = catalog_text()
     if "--check" not in argv and _read(CATALOG) != catalog:
         CATALOG.write_text(catalog, encoding="utf-8")  # what follows reads it
+    write_stub()  # git does not have it
     files = {
-        STUB: stub(),
         PYTHON: page_with(PYTHON, results_table(), table()),
         AGENTS: page_with(AGENTS, agent_table()),
         CATALOG: catalog,

@@ -15,13 +15,14 @@ import newskills
 from newskills._api.functions import FUNCTIONS, SPELLINGS
 from newskills._api.objects import generation_signature
 from newskills._api.signatures import JSON, NUMBERS, TEXTS, WORDS
+from newskills._api.stub import stub
 from newskills.commands.command import resolve
 from newskills.commands.loading import load
 from newskills.commands.table import command_names
 from newskills.config.command_line import build
 from newskills.config.fields import leaves
 
-STUB = ast.parse((Path(newskills.__file__).parent / "_api" / "__init__.pyi").read_text(encoding="utf-8"))
+STUB = ast.parse(stub())
 
 
 def defined() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -10,6 +10,8 @@ import jedi
 import pytest
 from mypy import api as mypy
 
+from newskills._api.stub import write_stub
+
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 EXAMPLE = PAGE.parent / "examples" / "python" / "evaluate_sums.py"
@@ -88,6 +90,11 @@ def checked(text: str, folder: Path) -> list[str]:
     output, problems, _ = mypy.run([*command, str(folder / "mine.py")])
     assert problems == ""
     return [line for line in output.splitlines() if ": error: " in line]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _made() -> None:
+    write_stub()
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,18 @@ from __future__ import annotations
 import re
 import textwrap
 from inspect import Parameter, cleandoc
+from pathlib import Path
 
 from newskills import OBJECTS
 from newskills._api.functions import FUNCTIONS, SPELLINGS
 from newskills._api.objects import Generation, generation_signature
 from newskills._api.signatures import docstring, signature
+from newskills.base.store import atomic_write
 from newskills.commands.loading import load
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
-# Written by docs/generate.py from the options of the commands.
+# Made from the options of the commands: python docs/generate.py
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +25,18 @@ from typing import Any, Literal
 
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
 """
+
+
+PATH = Path(__file__).with_name("__init__.pyi")
+"""Made by an installation, by docs/generate.py and by tests; git does not have it."""
+
+
+def write_stub() -> None:
+    """Write the file, unless it is current."""
+    text = stub()
+    if not PATH.is_file() or PATH.read_text(encoding="utf-8") != text:
+        with atomic_write(PATH) as file:
+            file.write(text.encode())
 
 
 def stub() -> str:
