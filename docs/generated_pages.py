@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from newskills.benchmarks.pages import pages as benchmark_pages
-from newskills.benchmarks.pages import stored_figures
-from newskills.benchmarks.standing import standing_page
+from newskills.benchmarks.pages import standing_page, stored_figures
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, shown
 from newskills.config.fields import Leaf, leaves
