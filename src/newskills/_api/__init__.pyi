@@ -4130,6 +4130,7 @@ def serve_gateway(
     token_file: str | Path | None = None,
     open: bool = False,
     logprobs: bool = False,
+    whole_replies: bool = False,
     dry_run: bool = False,
     model: str | None = None,
     server_type: str | None = None,
@@ -4160,6 +4161,8 @@ def serve_gateway(
         token_file: file with the token that clients must send
         open: accept clients from other machines although no token is set
         logprobs: also record token ids and log-probabilities, where the server gives them, to train on
+        whole_replies: ask for whole replies: programs that stream wait, and a failure in the middle is
+            tried again
         dry_run: check everything and show what would be done; run nothing
         model: name or path of the model
         server_type: openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …
