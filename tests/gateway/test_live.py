@@ -258,6 +258,7 @@ def test_a_stream_that_breaks_off_ends_the_program_s_too(client: Any, tmp_path: 
         client(url, lambda text: server.go.set() if text == "Let me " else None)
     assert server.waited
     assert server.questions == 1
+    assert not any(body.get("stream") for body in server.bodies[1:])  # probes, whose replies are for nobody
     [exchange] = read_log(tmp_path / LOG).exchanges
     assert "in the middle of the reply. The reply had begun" in exchange.error["message"]
     assert exchange.reply == ""

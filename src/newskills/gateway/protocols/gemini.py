@@ -148,7 +148,11 @@ class GeminiStream(BlockStream):
         for part in raw:
             if "functionCall" in part:
                 number, call = next(calls)
-                fields = {"call_id": str(call.get("id")), "name": name_of(call), "arguments": argument_text(call)}
+                fields: Row = {
+                    "call_id": str(call.get("id")),
+                    "name": name_of(call),
+                    "arguments": argument_text(call),
+                }
                 yield ReplyPiece(native=part, call=number, **fields)
             elif "thoughtSignature" in part:
                 yield ReplyPiece(native=part, **_texts(part))
@@ -159,7 +163,7 @@ class GeminiStream(BlockStream):
         return event(_body(self.head, [part], self.usage, None))
 
 
-def _texts(part: Row) -> dict[str, str]:
+def _texts(part: Row) -> Row:
     """Return the text of a part, by what it is."""
     return {"reasoning" if part.get("thought") else "text": part.get("text") or ""}
 
