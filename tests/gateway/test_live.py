@@ -373,7 +373,8 @@ def test_cache_marks_reach_anthropic_and_its_counts_come_back(tmp_path: Path) ->
         chatted = chat(url, lambda text: None, max_tokens=9)
         google = genai.Client(api_key="x", http_options=types.HttpOptions(base_url=url, timeout=60_000))
         config = types.GenerateContentConfig(max_output_tokens=9)
-        told = google.models.generate_content(model="m", contents="go", config=config).usage_metadata
+        [*_, last] = google.models.generate_content_stream(model="m", contents="go", config=config)
+        told = last.usage_metadata
     assert (counts.input_tokens, counts.cache_read_input_tokens, counts.cache_creation_input_tokens) == (5, 70, 20)
     assert chatted["used"] == (95, 3)
     assert chatted["cached"] == 70

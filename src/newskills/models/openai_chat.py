@@ -262,7 +262,7 @@ def _merge_chunk(
         for call in delta.get("tool_calls") or ():
             number, function = _merge_call(calls, call), call.get("function") or {}
             if hear is not None:
-                fields = {name: function.get(name) or "" for name in ("name", "arguments")}
+                fields: Row = {name: function.get(name) or "" for name in ("name", "arguments")}
                 hear(ReplyPiece(call=number, call_id=call.get("id") or "", **fields))
 
 
