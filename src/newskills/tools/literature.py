@@ -89,14 +89,14 @@ class LiteratureTool(ToolProvider):
             async with self._turn:
                 if words not in self._kept:
                     await asyncio.sleep(max(0.0, self._last + self._interval - time.monotonic()))
-                    answer = await self._asked(words)
+                    answer = await self._fetch(words)
                     self._last = time.monotonic()
                     if len(self._kept) >= MOST_KEPT:
                         self._kept.pop(next(iter(self._kept)))
                     self._kept[words] = answer
         return self._kept[words]
 
-    async def _asked(self, words: str) -> bytes:
+    async def _fetch(self, words: str) -> bytes:
         if self._client is None:
             self._client = PatientClient(
                 self._url,

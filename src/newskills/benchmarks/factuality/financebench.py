@@ -25,8 +25,10 @@ def closed_book(raw: Row, index: int) -> Row:
 
 def row(raw: Row, index: int) -> Row:
     pages = "\n\n".join(page["evidence_text_full_page"] for page in raw["evidence"])
-    asked = f"Pages of {raw['doc_name']}:\n\n{pages}\n\nAnswer this question by these pages: {raw['question']}"
-    return {**closed_book(raw, index), "question": asked}
+    with_pages = (
+        f"Pages of {raw['doc_name']}:\n\n{pages}\n\nAnswer this question by these pages: {raw['question']}"
+    )
+    return {**closed_book(raw, index), "question": with_pages}
 
 
 _COMMON: dict[str, Any] = {
