@@ -28,7 +28,7 @@ from newskills.gateway.form import (
 BlockKind = Literal["text", "reasoning", "call"]
 
 
-class Block(Struct, kw_only=True, eq=False):
+class ReplyBlock(Struct, kw_only=True, eq=False):
     """A part of a reply as programs see it. `call`: number among the calls; `waiting`: arguments before it is open."""
 
     kind: BlockKind
@@ -67,10 +67,10 @@ class BlockStream:
         self.differs = False
         self._begun = False
         self._events: list[bytes] = []
-        self._open: Block | None = None
+        self._open: ReplyBlock | None = None
         self._count = self._call_count = 0
         self._passed: dict[str, list[str]] = {"text": [], "reasoning": []}
-        self._calls: dict[int, Block] = {}
+        self._calls: dict[int, ReplyBlock] = {}
         self._waiting: list[ReplyPiece] = []
 
     def take(self, piece: ReplyPiece) -> bytes:
@@ -102,7 +102,7 @@ class BlockStream:
         self._add_rest("text", reply.text)
         for call, block in calls:
             if block is None:
-                new = Block(kind="call", call_id=str(call.get("id") or ""), name=name_of(call))
+                new = ReplyBlock(kind="call", call_id=str(call.get("id") or ""), name=name_of(call))
                 self._begin_block(new)
                 self._grow(new, self.arguments(call))
         if not self._count:
@@ -123,10 +123,10 @@ class BlockStream:
             self._events.append(self.beginning())
         self._events.append(data)
 
-    def block(self, kind: BlockKind) -> Block:
+    def block(self, kind: BlockKind) -> ReplyBlock:
         """Return the open block, which is of that kind: where it is not, it is closed, and another one opened."""
         if self._open is None or self._open.kind != kind:
-            self._begin_block(Block(kind=kind))
+            self._begin_block(ReplyBlock(kind=kind))
         assert self._open is not None
         return self._open
 
@@ -147,13 +147,13 @@ class BlockStream:
     def beginning(self) -> bytes:
         return b""
 
-    def opening(self, block: Block) -> bytes:
+    def opening(self, block: ReplyBlock) -> bytes:
         return b""
 
-    def growth(self, block: Block, text: str) -> bytes:
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
         return b""
 
-    def closing(self, block: Block, reply: Reply | None) -> bytes:
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
         return b""
 
     def ending(self, reply: Reply) -> bytes:
@@ -190,7 +190,7 @@ class BlockStream:
             self._passed["reasoning"].append(piece.reasoning)
             self._passed["text"].append(piece.text)
             if piece.call is not None:
-                block = Block(kind="call", call_id=piece.call_id, name=piece.name, state="closed")
+                block = ReplyBlock(kind="call", call_id=piece.call_id, name=piece.name, state="closed")
                 block.parts.append(piece.arguments)
                 self._calls[piece.call] = block
             return
@@ -202,7 +202,7 @@ class BlockStream:
             self._pass_call(piece.call, piece)
 
     def _pass_call(self, number: int, piece: ReplyPiece) -> None:
-        block = self._calls.setdefault(number, Block(kind="call"))
+        block = self._calls.setdefault(number, ReplyBlock(kind="call"))
         if block.state == "waiting":
             block.call_id, block.name = piece.call_id or block.call_id, block.name + piece.name
             block.waiting += piece.arguments
@@ -216,7 +216,7 @@ class BlockStream:
         elif piece.arguments:
             self.differs = True
 
-    def _begin_block(self, block: Block) -> None:
+    def _begin_block(self, block: ReplyBlock) -> None:
         self.close()
         block.state, block.number = "open", self.next_number()
         if block.kind == "call":
@@ -225,7 +225,7 @@ class BlockStream:
         self._open = block
         self.write(self.opening(block))
 
-    def _grow(self, block: Block, text: str) -> None:
+    def _grow(self, block: ReplyBlock, text: str) -> None:
         if text:
             block.parts.append(text)
         for piece in pieces(text):
@@ -242,14 +242,14 @@ class BlockStream:
         elif len(passed) < len(whole):
             self._add(kind, whole[len(passed) :])
 
-    def _matching(self, call: Row) -> Block | None:
+    def _matching(self, call: Row) -> ReplyBlock | None:
         """Return the block in which a call has been passed on, if it has; no other call gets it."""
         for number, block in self._calls.items():
             if block.state != "waiting" and (block.call_id, block.name) == (call.get("id"), name_of(call)):
                 return self._calls.pop(number)
         return None
 
-    def _complete(self, block: Block, arguments: str) -> None:
+    def _complete(self, block: ReplyBlock, arguments: str) -> None:
         passed = block.content
         if block.state == "open" and arguments.startswith(passed):
             self._grow(block, arguments[len(passed) :])

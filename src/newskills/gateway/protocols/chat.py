@@ -21,7 +21,7 @@ from newskills.gateway.form import (
     name_of,
     refuse,
 )
-from newskills.gateway.streams import Block, BlockStream
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 ROLES = {"developer": "system", "function": "tool"}
 ERROR_TYPES = {
@@ -112,13 +112,13 @@ class ChatStream(BlockStream):
     def beginning(self) -> bytes:
         return self._chunk({"role": "assistant", "content": ""})
 
-    def opening(self, block: Block) -> bytes:
+    def opening(self, block: ReplyBlock) -> bytes:
         if block.kind != "call":
             return b""
         identity = {"index": block.call, "id": block.call_id, "type": "function"}
         return self._chunk({"tool_calls": [{**identity, "function": {"name": block.name, "arguments": ""}}]})
 
-    def growth(self, block: Block, text: str) -> bytes:
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
         if block.kind == "call":
             return self._chunk({"tool_calls": [{"index": block.call, "function": {"arguments": text}}]})
         return self._chunk({"reasoning_content" if block.kind == "reasoning" else "content": text})

@@ -23,7 +23,7 @@ from newskills.gateway.form import (
     name_of,
     refuse,
 )
-from newskills.gateway.streams import Block, BlockStream
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 STATUSES = {
     "authentication": "UNAUTHENTICATED",
@@ -111,7 +111,7 @@ class GeminiStream(BlockStream):
         super().__init__(head)
         self._protocol = protocol
 
-    def growth(self, block: Block, text: str) -> bytes:
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
         if block.kind == "call":
             return b""
         part: Row = {"text": text}
@@ -119,7 +119,7 @@ class GeminiStream(BlockStream):
             part["thought"] = True
         return self._event(part)
 
-    def closing(self, block: Block, reply: Reply | None) -> bytes:
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
         if block.kind != "call":
             return b""
         arguments = arguments_of({"function": {"arguments": block.content}})

@@ -22,7 +22,7 @@ from newskills.gateway.form import (
     name_of,
     refuse,
 )
-from newskills.gateway.streams import Block, BlockStream
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 BILLING = "x-anthropic-billing-header"
 """How a line of Claude Code's system prompt begins that differs in each request: no prompt cache would ever be hit."""
@@ -140,18 +140,18 @@ class MessagesStream(BlockStream):
         used = {**_usage(self.usage), "output_tokens": 0}
         return _named({"type": "message_start", "message": {**start, "usage": used}})
 
-    def opening(self, block: Block) -> bytes:
+    def opening(self, block: ReplyBlock) -> bytes:
         self._signed = False
         content = {"type": "tool_use", "id": block.call_id, "name": block.name, "input": {}}
         if block.kind != "call":
             content = EMPTY[block.kind]
         return _named({"type": "content_block_start", "index": block.number, "content_block": content})
 
-    def growth(self, block: Block, text: str) -> bytes:
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
         kind, key = DELTAS[block.kind]
         return self._delta(block, {"type": kind, key: text})
 
-    def closing(self, block: Block, reply: Reply | None) -> bytes:
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
         data = b""
         if block.kind == "reasoning" and not self._signed:
             data = self._delta(block, {"type": "signature_delta", "signature": SIGNATURE})
@@ -199,7 +199,7 @@ class MessagesStream(BlockStream):
             return encode(value).decode()
         return argument_text(call) or "{}"
 
-    def _delta(self, block: Block, delta: Row) -> bytes:
+    def _delta(self, block: ReplyBlock, delta: Row) -> bytes:
         return _named({"type": "content_block_delta", "index": block.number, "delta": delta})
 
 

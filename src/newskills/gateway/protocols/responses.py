@@ -35,7 +35,7 @@ from newskills.gateway.protocols.chat import (
     named_choice,
     openai_error,
 )
-from newskills.gateway.streams import Block, BlockStream
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 ENCRYPTED = "reasoning.encrypted_content"
 MARK = "newskills:"
@@ -113,7 +113,7 @@ class ResponsesStream(BlockStream):
             "response.in_progress", response=begun
         )
 
-    def opening(self, block: Block) -> bytes:
+    def opening(self, block: ReplyBlock) -> bytes:
         identity = _identity(block, self.head)
         if identity in self._identities.values():
             identity = f"{identity}_{block.number}"
@@ -125,7 +125,7 @@ class ResponsesStream(BlockStream):
             data += self._inner(block, "content_part.added", content_index=0, part=item["content"][0])
         return data
 
-    def growth(self, block: Block, text: str) -> bytes:
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
         if block.kind == "reasoning":
             return self._inner(block, "reasoning_text.delta", content_index=0, delta=text)
         if block.kind == "text":
@@ -134,7 +134,7 @@ class ResponsesStream(BlockStream):
             return b""
         return self._inner(block, "function_call_arguments.delta", delta=text)
 
-    def closing(self, block: Block, reply: Reply | None) -> bytes:
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
         item = _item(block, self._identities[block.number], self.head, reply)
         self._items.append(item)
         data = b"".join(self._inner(block, kind, **fields) for kind, fields in _last_events(item))
@@ -154,7 +154,7 @@ class ResponsesStream(BlockStream):
         self._sequence += 1
         return event({"type": kind, "sequence_number": self._sequence - 1, **fields}, kind)
 
-    def _inner(self, block: Block, kind: str, **fields: Any) -> bytes:
+    def _inner(self, block: ReplyBlock, kind: str, **fields: Any) -> bytes:
         identity = self._identities[block.number]
         return self._named(f"response.{kind}", item_id=identity, output_index=block.number, **fields)
 
@@ -213,26 +213,26 @@ def _usage(counts: Usage) -> Row:
 def _items(served: Served) -> list[Row]:
     """Return the output of a whole reply."""
     reply = served.reply
-    blocks: list[Block] = []
+    blocks: list[ReplyBlock] = []
     if reply.reasoning:
-        blocks.append(Block(kind="reasoning", parts=[reply.reasoning]))
+        blocks.append(ReplyBlock(kind="reasoning", parts=[reply.reasoning]))
     if reply.text or not (reply.tool_calls or reply.reasoning):
-        blocks.append(Block(kind="text", parts=[reply.text]))
+        blocks.append(ReplyBlock(kind="text", parts=[reply.text]))
     for number, call in enumerate(reply.tool_calls or ()):
         parts = [argument_text(call)]
         blocks.append(
-            Block(kind="call", call=number, call_id=call.get("id") or "", name=name_of(call), parts=parts)
+            ReplyBlock(kind="call", call=number, call_id=call.get("id") or "", name=name_of(call), parts=parts)
         )
     return [_item(block, _identity(block, served), served, reply) for block in blocks]
 
 
-def _identity(block: Block, head: ReplyHead) -> str:
+def _identity(block: ReplyBlock, head: ReplyHead) -> str:
     if block.kind == "call":
         return f"fc_{head.id}_{block.call}"
     return f"{PREFIXES[block.kind]}_{head.id}"
 
 
-def _item(block: Block, identity: str, head: ReplyHead, reply: Reply | None = None) -> Row:
+def _item(block: ReplyBlock, identity: str, head: ReplyHead, reply: Reply | None = None) -> Row:
     """Return a block as an item of output."""
     wire, content = head.request.wire, block.content
     if block.kind == "call":
@@ -248,7 +248,7 @@ def _item(block: Block, identity: str, head: ReplyHead, reply: Reply | None = No
     return {**item, "status": "completed"}
 
 
-def _call_item(block: Block, identity: str, wire: Row) -> Row:
+def _call_item(block: ReplyBlock, identity: str, wire: Row) -> Row:
     name, content = block.name, block.content
     item: Row = {"type": "function_call", "id": identity, "call_id": block.call_id, "name": name}
     if name in wire["custom"]:
