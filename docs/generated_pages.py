@@ -30,9 +30,10 @@ FIGURES = Path(__file__).resolve().parents[1] / "tests" / "official" / "figures.
 """Of comparisons that docs/agreement.md does not show, made by `python -m tests.official --write`."""
 EXAMPLES = {
     name: text.strip().replace("](", "](../")
+    for page in (Path(__file__).resolve().parent / "examples" / "commands").glob("*.md")
     for name, text in re.findall(
         r"^## (\w+)\n(.*?)(?=^## |\Z)",
-        (Path(__file__).resolve().parent / "examples" / "commands.md").read_text(encoding="utf-8"),
+        page.read_text(encoding="utf-8").replace("<!-- nightly -->\n", ""),
         re.MULTILINE | re.DOTALL,
     )
 }

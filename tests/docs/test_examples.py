@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
-from tests.docs.command_examples import examples, missing_line, printed_by, write_files
+from tests.docs.command_examples import examples, missing_line, printed_by, run_line, write_files
 from tests.night import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +23,6 @@ EXAMPLES = [
     for name in EXAMPLES_BY_PAGE
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
-TAKE_SECONDS = ("regrade", "report", "view")
-"""Sections whose commands take seconds of a core each: they run at night."""
 FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents\n",
@@ -64,17 +62,12 @@ def test_examples_print_what_they_show(command: str, output: str, folder: Path) 
     assert printed == expected
 
 
-def run(command: str, folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
-    done = ns(command, cwd=folder, env=variables)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("page", FIRST_COMMANDS)
 def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror: Path) -> None:
     write_files(tmp_path, (page,))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     commands, _, output = next(it for it in EXAMPLE.findall(text) if it[0].startswith(FIRST_COMMANDS[page]))
-    assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run)]
+    assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run_line)]
 
 
 @pytest.mark.slow
@@ -82,8 +75,8 @@ def test_pages_of_commands_show_what_they_print(folder: Path, mirror: Path) -> N
     write_files(folder, ("add-a-benchmark", "grading"))
     wrong = {}
     for example in examples():
-        if NIGHTLY or example.section not in TAKE_SECONDS:
-            texts = printed_by(example.commands, folder, str(mirror), run)
+        if NIGHTLY or not example.is_nightly:
+            texts = printed_by(example.commands, folder, str(mirror), run_line)
             missing = [missing_line(example.output, text) for text in texts]
             if "" not in missing:
                 wrong[example.commands] = missing
