@@ -7,12 +7,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
 from tests.docs.command_examples import examples, missing_line, printed_by, run_line, write_files
 from tests.night import NIGHTLY
+
+from newskills.commands.table import command_names
 
 ROOT = Path(__file__).parents[2]
 NO_FENCE = r"((?:(?!```).)*)"
@@ -23,6 +26,12 @@ EXAMPLES = [
     for name in EXAMPLES_BY_PAGE
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
+FEWER_EXAMPLES = {
+    "needs a service or results that no test can make": ("critpt", "info", "resume", "aimo_regenerate_summary"),
+}
+"""Why a command has fewer than three examples → the commands."""
+OF_A_MACHINE = re.compile(r"/(work|root|home/(?!me/))|/tmp/(?!jobs)|20\d\d[01]\d[0-3]\d-\d{6}")
+"""Folders and times that are others elsewhere."""
 FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents\n",
@@ -70,8 +79,20 @@ def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror
     assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run_line)]
 
 
+def test_every_command_has_three_examples_with_outputs() -> None:
+    counts = Counter(example.section for example in examples())
+    fewer = {name for names in FEWER_EXAMPLES.values() for name in names}
+    assert {name for name in command_names() if counts[name] < 3} == fewer
+    assert [example.commands for example in examples() if not example.output.strip("… \n")] == []
+    assert [example.commands for example in examples() if OF_A_MACHINE.search(example.output)] == []
+
+
 @pytest.mark.slow
-def test_pages_of_commands_show_what_they_print(folder: Path, mirror: Path) -> None:
+def test_pages_of_commands_show_what_they_print(
+    folder: Path, mirror: Path, request: pytest.FixtureRequest
+) -> None:
+    if NIGHTLY:
+        request.getfixturevalue("local_model")
     write_files(folder, ("add-a-benchmark", "grading"))
     wrong = {}
     for example in examples():
