@@ -2,8 +2,8 @@
 """Runs the examples of docs/examples/commands/, in a folder with results and small files.
 
 `python -m tests.docs.command_examples` writes their outputs into the pages again; those with a line `…` stay as they
-are. With names of commands it runs `prepare_data` and these only. Examples below `<!-- nightly -->` need a model or take
-long: they are run by name, and by the tests at night.
+are. With names of commands it runs `prepare_data` and these only. Examples below `<!-- nightly -->` need a model or
+take long: they are run by name, and by the tests at night.
 """
 
 from __future__ import annotations

@@ -76,7 +76,9 @@ def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror
     write_files(tmp_path, (page,))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     commands, _, output = next(it for it in EXAMPLE.findall(text) if it[0].startswith(FIRST_COMMANDS[page]))
-    assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run_line)]
+    assert "" in [
+        missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run_line)
+    ]
 
 
 def test_every_command_has_three_examples_with_outputs() -> None:
