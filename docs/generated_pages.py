@@ -147,7 +147,7 @@ def _fold_commands(text: str) -> str:
 
 def _option_rows(options: Iterable[Leaf], mark: str = "--") -> list[tuple[str, ...]]:
     """Return flag, value, default and meaning of each option."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for leaf in options:
         flags = [leaf.extra["short"]] if "short" in leaf.extra else []
         flags.append(leaf.path.upper() if leaf.extra.get("positional") else f"{mark}{leaf.path}")

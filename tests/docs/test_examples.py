@@ -27,10 +27,58 @@ EXAMPLES = [
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
 FEWER_EXAMPLES = {
-    "needs a service or results that no test can make": ("critpt", "info", "resume", "aimo_regenerate_summary"),
+    "a cluster or a service of others does the work: the page shows the jobs": (
+        "evaluate",
+        "grpo_nemo_rl",
+        "kuberay",
+        "nemo_evaluator",
+        "nemo_gym_rollouts",
+        "ppo_verl",
+        "sft_nemo_rl",
+        "swe_bench",
+        "tinker_rl",
+        "tinker_sft",
+        "train_megatron_lm",
+    ),
+    "only prints and runs other commands, whose pages have examples": (
+        "aimo_evaluate",
+        "aimo_evaluate_all",
+        "aimo_evaluate_checkpoints",
+        "aimo_train",
+        "improve",
+    ),
+    "has one or two forms": (
+        "average_checkpoints",
+        "cancel",
+        "completion",
+        "compute_metrics",
+        "doctor",
+        "experiments",
+        "gateway",
+        "logs",
+        "merge_chunks",
+        "merge_lora",
+        "rehearse",
+        "report",
+        "robust_eval",
+        "sandbox",
+        "serve_evals",
+        "serve_tinker",
+        "setup",
+        "summarize_robustness",
+        "view",
+    ),
+    "needs an invocation of `ns evaluate`, results of the recipe, or answers to all problems of CritPt": (
+        "aimo_regenerate_summary",
+        "critpt",
+        "info",
+        "resume",
+    ),
 }
 """Why a command has fewer than three examples → the commands."""
-OF_A_MACHINE = re.compile(r"/(work|root|home/(?!me/))|/tmp/(?!jobs)|20\d\d[01]\d[0-3]\d-\d{6}")
+OF_A_MACHINE = re.compile(
+    r"/(work|root|home/(?!me/))|/tmp/(?!jobs)|20\d\d[01]\d[0-3]\d-\d{6}|packages/[0-9a-f]{8}"
+)
 """Folders and times that are others elsewhere."""
 FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
