@@ -3,17 +3,106 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from newskills.base.errors import ConfigError, suggest
 
 MIB = 1 << 20
 _FIELD = re.compile(r"\{(\w+)\}")
+
+
+Condition = Literal["started", "healthy", "completed"]
+
+
+class HealthCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command that says by its exit code 0 that the container is ready, as Docker's HEALTHCHECK."""
+
+    command: str
+    interval_sec: float = 5.0
+    timeout_sec: float = 30.0
+    start_period_sec: float = 0.0
+    start_interval_sec: float = 5.0
+    retries: int = 3
+
+
+class ImageBuild(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an image is built of: a folder, a Dockerfile in it, the stage to build, and values of its arguments."""
+
+    folder: str
+    dockerfile: str = "Dockerfile"
+    target: str = ""
+    arguments: dict[str, str] = {}
+
+
+class Service(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A container of an environment with several.
+
+    name        host name by which the others reach it; `aliases`: further ones
+    build       what makes the image where it is not there; None = it comes from a registry
+    command     None = the image's own; so is `entrypoint`
+    files       file or folder of this machine → where a copy of it lies inside
+    volumes     volume that services share → where it is seen inside
+    needs       service that has to be started, healthy or completed before this one starts
+    health      its command is a line of shell words, without a shell
+    variables   of the container; `user`, `workdir`: '' = the image's own
+    """
+
+    name: str
+    image: str
+    aliases: list[str] = []
+    build: ImageBuild | None = None
+    entrypoint: list[str] | None = None
+    command: list[str] | None = None
+    variables: dict[str, str] = {}
+    user: str = ""
+    workdir: str = ""
+    files: dict[str, str] = {}
+    volumes: dict[str, str] = {}
+    needs: dict[str, Condition] = {}
+    health: HealthCheck | None = None
+    memory_mb: int = 0
+    shared_memory: str = ""
+
+    def located(self, folder: Path) -> Service:
+        """Return the service with its files and its build in `folder`, which their names begin from."""
+        build = self.build
+        if build is not None:
+            build = structs.replace(build, folder=str(folder / build.folder))
+        files = {str(folder / source): target for source, target in self.files.items()}
+        return structs.replace(self, build=build, files=files)
+
+
+class ServiceGroup(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The services of an environment in the order in which they start; agents act in the one called `main`."""
+
+    services: list[Service]
+    main: str = "main"
+
+    @property
+    def main_service(self) -> Service:
+        return next(service for service in self.services if service.name == self.main)
+
+    def located(self, folder: Path) -> ServiceGroup:
+        """Return the group with the files of its services in `folder`."""
+        return structs.replace(self, services=[service.located(folder) for service in self.services])
+
+
+class GroupNetwork(Struct, frozen=True, kw_only=True):
+    """A network of its own for one environment: host name → address."""
+
+    name: str
+    addresses: dict[str, str]
+
+    def hosts(self, host: str) -> dict[str, str]:
+        """Return the names and addresses of all hosts but this one."""
+        return {name: address for name, address in self.addresses.items() if address != self.addresses[host]}
 
 
 class EnvironmentSpec(Struct, frozen=True, kw_only=True):
@@ -32,6 +121,8 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     offline   without the network, whatever the run allows
     build_timeout  seconds that its image needs at least to be built
     user      who runs the commands; '' = the image's own
+    group     the services of an environment of several containers, the agent's among them; None = one container
+    network   the group's own; set by what makes environments
     """
 
     image: str
@@ -47,6 +138,8 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     offline: bool = False
     build_timeout: float = 0.0
     user: str = ""
+    group: ServiceGroup | None = None
+    network: GroupNetwork | None = None
 
 
 class ExecutedCommand(Struct, frozen=True, kw_only=True):
@@ -124,3 +217,26 @@ def image_of(formatter: str, fields: Mapping[str, str]) -> str:
                 f"The formatter of images '{formatter}' names the field '{name}'{suggest(name, fields)}"
             )
     return _FIELD.sub(lambda match: fields[match[1]], formatter)
+
+
+class _HasExitCode(Protocol):
+    @property
+    def exit_code(self) -> int | None: ...
+
+
+Outcome = TypeVar("Outcome", bound=_HasExitCode)
+
+
+async def wait_until_healthy(probe: Callable[[float], Awaitable[Outcome]], check: HealthCheck) -> Outcome | None:
+    """Run `probe` (given its time limit) until it passes and return None; return its last outcome after so many
+    failures, of which those in the start period do not count."""
+    started, failures = time.monotonic(), 0
+    while True:
+        is_starting = time.monotonic() - started < check.start_period_sec
+        outcome = await probe(check.timeout_sec)
+        if outcome.exit_code == 0:
+            return None
+        failures += not is_starting
+        if failures >= check.retries:
+            return outcome
+        await asyncio.sleep(check.start_interval_sec if is_starting else check.interval_sec)

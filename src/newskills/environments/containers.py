@@ -20,6 +20,7 @@ from newskills.environments.engines.engine import EngineProgram
 from newskills.environments.images import ImageBuilder
 from newskills.environments.owners import is_left_over
 from newskills.environments.programs import run_program
+from newskills.environments.services import places_of
 
 TRIES = 3
 
@@ -77,8 +78,7 @@ class ContainerPool:
 
     async def _start(self, spec: EnvironmentSpec) -> Container:
         spec = structs.replace(spec, offline=spec.offline or not self._config.network)
-        if spec.build:
-            await self._images.ensure(spec, max(self._config.start_timeout, spec.build_timeout))
+        await self._images.ensure(spec, max(self._config.start_timeout, spec.build_timeout))
         container = Container(self._engine, spec, self._environ, self._storage, self._forget)
         try:
             await container.start(self._config.start_timeout)
@@ -103,10 +103,16 @@ class ContainerPool:
 
 
 async def remove_left_over(engine: EngineProgram, environ: Mapping[str, str]) -> list[str]:
-    """Remove containers whose process on this machine is no more; return their names. Raises EnvironmentFailedError."""
+    """Remove containers, networks and volumes whose process on this machine is no more; return their names. Raises
+    EnvironmentFailedError."""
     shown = await run_program(engine.names(), timeout=HOUSEKEEPING, environ=environ)
     lines = shown.output.decode("utf-8", "replace").split("\n")
     names = [words[0] for line in lines if (words := line.split()) and is_left_over(words[0])]
     for name in names:
         await remove_container(engine, name, environ)
+    if engine.groups is not None:
+        for name, argv in await places_of(engine.groups, environ):
+            if is_left_over(name):
+                await run_program(argv, timeout=HOUSEKEEPING, environ=environ)
+                names.append(name)
     return names

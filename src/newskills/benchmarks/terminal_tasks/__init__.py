@@ -96,7 +96,8 @@ def row(raw: Row, index: int) -> Row | Drop:
         made = layout.read(files)
     except UnsupportedTaskError as error:
         return Drop(str(error))
-    kept = {name: data for name, data in files.items() if made.build or not name.startswith("environment/")}
+    is_needed = made.build or made.settings.group is not None
+    kept = {name: data for name, data in files.items() if is_needed or not name.startswith("environment/")}
     return {
         "id": task,
         "instance_id": task,
@@ -105,7 +106,7 @@ def row(raw: Row, index: int) -> Row | Drop:
         "task_files": [Asset(f"{task}/{name}", data) for name, data in kept.items()],
         "problem_statement": made.instruction,
         "image": made.image or image_name(files, made.build),
-        "build": "" if made.image else made.build,
+        "build": made.build,
         "test_script": layout.test_script,
         "subset_for_metrics": made.difficulty,
         **msgspec.to_builtins(made.settings),

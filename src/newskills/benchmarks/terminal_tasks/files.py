@@ -14,12 +14,14 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from newskills.base.environment import ImageBuild, ServiceGroup
 from newskills.base.errors import DataError
 from newskills.base.type_errors import type_fault
 from newskills.graders.software.phases import TaskPhases
 
 T = TypeVar("T")
-_UNFIT = re.compile(r"[^a-z0-9]+")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMG]?)B?", re.IGNORECASE)
+_MEGABYTES = {"": 1 / (1 << 20), "K": 1 / 1024, "M": 1, "G": 1024}
 _STAGE = re.compile(r"FROM\s", re.IGNORECASE)
 _WORKDIR = re.compile(r"WORKDIR\s+(.+?)\s*\Z", re.IGNORECASE)
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
@@ -61,6 +63,7 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
     build_timeout: float = 0.0
     offline: bool = False
     phases: TaskPhases = TaskPhases()
+    group: ServiceGroup | None = None
     category: str = ""
     tags: list[str] = []
 
@@ -114,10 +117,21 @@ def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: 
         raise DataError(f"{files.task}/{name}: {type_fault(error, raw)}.") from error
 
 
-def image_name(files: TaskFiles, folder: str) -> str:
-    """Return a name for the image of the Dockerfile in `folder` that changes with what it is built of."""
+def image_name(files: TaskFiles, folder: str, build: ImageBuild | None = None) -> str:
+    """Return a name for the image of the Dockerfile in `folder` that is the same for all that is built of the same
+    files, whatever the task is."""
     content = hashlib.sha256()
     for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
-        content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
-    task = _UNFIT.sub("-", files.task.lower()).strip("-")
-    return f"localhost/newskills-task-{task}:{content.hexdigest()[:12]}"
+        place = name if folder == "." else name.removeprefix(f"{folder}/")
+        content.update(f"{place}\0{len(files[name])}\0".encode() + files[name])
+    if build is not None:
+        content.update(msgspec.json.encode([build.dockerfile, build.target, sorted(build.arguments.items())]))
+    return f"localhost/newskills-task:{content.hexdigest()[:24]}"
+
+
+def megabytes(size: str | None) -> int:
+    """Return the megabytes of `512M`, or of a number of bytes; 0 where nothing is said."""
+    match = _SIZE.fullmatch((size or "").strip())
+    if match:
+        return int(float(match[1]) * _MEGABYTES[match[2].upper()])
+    return 0

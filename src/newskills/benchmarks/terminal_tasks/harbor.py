@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from newskills.base.environment import HealthCheck, ImageBuild, Service
 from newskills.base.records import Row
+from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
 from newskills.benchmarks.terminal_tasks.files import (
     ReadTask,
     TaskFiles,
@@ -21,6 +23,7 @@ from newskills.benchmarks.terminal_tasks.files import (
     UnsupportedTaskError,
     image_name,
     last_workdir,
+    megabytes,
     parse_file,
 )
 from newskills.graders.software.phases import (
@@ -28,7 +31,6 @@ from newskills.graders.software.phases import (
     PHASES,
     Artifact,
     CollectCommand,
-    HealthCheck,
     PhaseName,
     TaskPhases,
     TestContainer,
@@ -36,10 +38,10 @@ from newskills.graders.software.phases import (
 
 SCHEMA = (1, 4)
 MAIN = "main"
-"""The service of a task's only container."""
+"""The service in which the agent acts."""
+COMPOSE = "environment/docker-compose.yaml"
+LOG_FOLDERS = {"VERIFIER_LOGS": "verifier", "AGENT_LOGS": "agent", "ARTIFACTS": "artifacts"}
 NetworkMode = Literal["no-network", "public", "allowlist"]
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMG])", re.IGNORECASE)
-_MEGABYTES = {"K": 1 / 1024, "M": 1, "G": 1024}
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{[^}:]*(?::-([^}]*))?\}")
 
@@ -129,11 +131,9 @@ def read_harbor(files: TaskFiles) -> ReadTask:
         raise UnsupportedTaskError("it has several steps ([[steps]])")
     environment, own = task.environment, _own_container(task, files)
     _check(environment, "environment")
-    if "environment/docker-compose.yaml" in files:
-        raise UnsupportedTaskError("it needs several containers (environment/docker-compose.yaml)")
-    dockerfile = files.text("environment/Dockerfile") if "environment/Dockerfile" in files else ""
-    if not environment.docker_image and not dockerfile:
-        raise UnsupportedTaskError("it has neither an image nor a Dockerfile")
+    main, group = read_main(files, COMPOSE, _usual_main(files, environment), _compose_variables(environment))
+    if group is not None and own is not None:
+        raise UnsupportedTaskError("its tests have a container of their own beside several of the agent's")
     if own is None or not own.bundled:
         files.text("tests/test.sh")
     closed = _closed_phases(task)
@@ -141,18 +141,18 @@ def read_harbor(files: TaskFiles) -> ReadTask:
     metadata = task.metadata
     return ReadTask(
         instruction=_without_canary(files.text("instruction.md")).strip(),
-        image=environment.docker_image or "",
-        build="" if environment.docker_image else "environment",
+        image=main.image,
+        build=main.build.folder if main.build else "",
         difficulty=str(metadata.get("difficulty") or ""),
         settings=TaskSettings(
-            container_repo_dir=environment.workdir or last_workdir(dockerfile),
-            variables=_resolve(environment.env, "environment.env"),
+            container_repo_dir=environment.workdir or main.workdir,
+            variables=main.variables,
             test_variables=_resolve(task.verifier.env, "verifier.env"),
             solution_variables=_resolve(task.solution.env, "solution.env"),
             agent_timeout=task.agent.timeout_sec or 0.0,
             test_timeout=task.verifier.timeout_sec,
-            memory_mb=environment.memory_mb or _megabytes(environment.memory),
-            disk_mb=environment.storage_mb or _megabytes(environment.storage),
+            memory_mb=environment.memory_mb or megabytes(environment.memory),
+            disk_mb=environment.storage_mb or megabytes(environment.storage),
             cpus=environment.cpus or 0.0,
             build_timeout=environment.build_timeout_sec,
             offline=offline,
@@ -165,10 +165,34 @@ def read_harbor(files: TaskFiles) -> ReadTask:
                 artifacts=[] if own is None else list(_artifacts(task.artifacts)),
                 container=own,
             ),
+            group=group,
             category=str(metadata.get("category") or ""),
             tags=[str(tag) for tag in metadata.get("tags") or ()],
         ),
     )
+
+
+def _usual_main(files: TaskFiles, environment: _Environment) -> Service:
+    """Return the agent's container as it is where docker-compose.yaml does not change it."""
+    image, build, workdir = environment.docker_image or "", None, ""
+    if not image and "environment/Dockerfile" in files:
+        image, build = image_name(files, "environment"), ImageBuild(folder="environment")
+        workdir = last_workdir(files.text("environment/Dockerfile"))
+    return Service(
+        name=MAIN,
+        image=image,
+        build=build,
+        workdir=workdir,
+        variables=_resolve(environment.env, "environment.env"),
+    )
+
+
+def _compose_variables(environment: _Environment) -> dict[str, str]:
+    """Return what Harbor gives to docker-compose.yaml (`environments/docker/compose_env.py`)."""
+    given = {**_resolve(environment.env, "environment.env"), "CONTEXT_DIR": "."}
+    for name, folder in LOG_FOLDERS.items():
+        given |= {f"HOST_{name}_PATH": f"{OWN}{folder}", f"ENV_{name}_PATH": f"/logs/{folder}"}
+    return given
 
 
 def _check_version(files: TaskFiles) -> None:
@@ -222,9 +246,9 @@ def _own_container(task: _Task, files: TaskFiles) -> TestContainer | None:
         bundled=bundled,
         workdir=environment.workdir or workdir,
         variables=_resolve(environment.env, "verifier.environment.env"),
-        memory_mb=environment.memory_mb or _megabytes(environment.memory),
+        memory_mb=environment.memory_mb or megabytes(environment.memory),
         cpus=environment.cpus or 0.0,
-        disk_mb=environment.storage_mb or _megabytes(environment.storage),
+        disk_mb=environment.storage_mb or megabytes(environment.storage),
         build_timeout=environment.build_timeout_sec,
         closed="tests" in _closed_phases(task),
     )
@@ -301,11 +325,3 @@ def _user(user: str | int | None) -> str:
     if user is None:
         return ""
     return str(user)
-
-
-def _megabytes(size: str | None) -> int:
-    """Return megabytes; 0 where nothing is said."""
-    match = _SIZE.fullmatch((size or "").strip())
-    if match:
-        return int(float(match[1]) * _MEGABYTES[match[2].upper()])
-    return 0

@@ -10,15 +10,14 @@ import asyncio
 import shlex
 import shutil
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from msgspec import Struct, field
 
-from newskills.base.environment import AgentEnvironment
+from newskills.base.environment import AgentEnvironment, ExecutedCommand, HealthCheck, wait_until_healthy
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 
@@ -28,17 +27,6 @@ ARTIFACTS = "/logs/artifacts"
 MAX_ARTIFACT_BYTES = 1 << 30
 PhaseName = Literal["start", "agent", "tests"]
 PHASES: tuple[PhaseName, ...] = ("start", "agent", "tests")
-
-
-class HealthCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A command that says by its exit code 0 that the container is ready, as Docker's HEALTHCHECK."""
-
-    command: str
-    interval_sec: float = 5.0
-    timeout_sec: float = 30.0
-    start_period_sec: float = 0.0
-    start_interval_sec: float = 5.0
-    retries: int = 3
 
 
 class CollectCommand(Struct, frozen=True, kw_only=True):
@@ -107,20 +95,16 @@ class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def check_health(environment: AgentEnvironment, check: HealthCheck, instance: str) -> None:
-    """Wait until the check passes. Raises EnvironmentFailedError after so many failures, of which those in the start
-    period do not count."""
-    started, failures = time.monotonic(), 0
-    while True:
-        is_starting = time.monotonic() - started < check.start_period_sec
-        result = await environment.execute(check.command, timeout=check.timeout_sec)
-        if result.exit_code == 0:
-            return
-        failures += not is_starting
-        if failures >= check.retries:
-            raise EnvironmentFailedError(
-                f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {shown(result)}"
-            )
-        await asyncio.sleep(check.start_interval_sec if is_starting else check.interval_sec)
+    """Wait until the check passes. Raises EnvironmentFailedError where it does not."""
+
+    def probe(timeout: float) -> Awaitable[ExecutedCommand]:
+        return environment.execute(check.command, timeout=timeout)
+
+    failed = await wait_until_healthy(probe, check)
+    if failed is not None:
+        raise EnvironmentFailedError(
+            f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {shown(failed)}"
+        )
 
 
 async def take_artifacts(environment: AgentEnvironment, artifacts: Sequence[Artifact], place: Path) -> list[str]:

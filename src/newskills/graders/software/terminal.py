@@ -19,7 +19,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec, ExecutedCommand
+from newskills.base.environment import (
+    AgentEnvironment,
+    AgentEnvironments,
+    EnvironmentSpec,
+    ExecutedCommand,
+    ServiceGroup,
+)
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
@@ -89,6 +95,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
         raise DataError(f"Task {instance} has no {error}.", hint="Prepare the benchmark again.") from error
     if not (folder / script).is_file():
         raise DataError(f"Task {instance} has no tests: {folder / script} is missing.")
+    group = msgspec.convert(row.get("group"), ServiceGroup | None)
     fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
     return TerminalTask(
         instance=instance,
@@ -106,6 +113,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
             cpus=float(row.get("cpus") or 0.0),
             build_timeout=float(row.get("build_timeout") or 0.0),
             offline=bool(row.get("offline")),
+            group=None if group is None else group.located(folder),
         ),
         test_timeout=float(row.get("test_timeout") or 0.0) or 600.0,
         test_variables=row.get("test_variables") or {},
