@@ -6,12 +6,16 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
+from tests.commands.running import ns
 from tests.environments.images import ENGINE, own_containers
 
-from newskills.base.environment import EnvironmentSpec, HealthCheck, ImageBuild, Service, ServiceGroup
+from newskills.base.environment import TASK_IMAGES, EnvironmentSpec, HealthCheck, ImageBuild, Service, ServiceGroup
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments import check_image
 from newskills.environments.config import EnvironmentConfig
@@ -19,7 +23,9 @@ from newskills.environments.containers import ContainerPool
 from newskills.environments.owners import LABEL, new_name
 
 SOON = 20.0
-FETCH = "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://{}\", timeout=5).read().decode(), end=\"\")'"
+FETCH = (
+    'python3 -c \'import urllib.request as u; print(u.urlopen("http://{}", timeout=5).read().decode(), end="")\''
+)
 SERVE = "cp -r /data /site && cd /site && exec python3 -m http.server {port}"
 
 
@@ -37,14 +43,22 @@ def served(name: str, image: str, port: int = 8000, **more: object) -> Service:
     )
 
 
+def all_names(*kinds: str) -> list[str]:
+    """Containers, networks and volumes of all environments."""
+    names = []
+    for kind in kinds or ("container", "network", "volume"):
+        words = [ENGINE, kind, "ls", *(["--all"] if kind == "container" else []), f"--filter=label={LABEL}"]
+        form = "{{.Names}}" if kind == "container" else "{{.Name}}"
+        names += subprocess.run(
+            [*words, f"--format={form}"], check=True, capture_output=True, text=True
+        ).stdout.split()
+    return names
+
+
 def places() -> list[str]:
     """Networks and volumes that this process has made and not removed."""
-    mine, left = new_name().rpartition(".")[0], []
-    for kind in ("network", "volume"):
-        words = [ENGINE, kind, "ls", f"--filter=label={LABEL}", "--format={{.Name}}"]
-        shown = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
-        left += [name for name in shown if name.startswith(f"{mine}.")]
-    return left
+    mine = new_name().rpartition(".")[0]
+    return [name for name in all_names("network", "volume") if name.startswith(f"{mine}.")]
 
 
 def group(image: str, folder: Path) -> EnvironmentSpec:
@@ -91,3 +105,85 @@ def test_services_reach_each_other_and_nothing_else(agent_image: str, tmp_path: 
         assert places() == []
 
     asyncio.run(work())
+
+
+def test_a_service_that_fails_is_named(agent_image: str) -> None:
+    failing = Service(name="db", image=agent_image, command=["sh", "-c", "echo no disk; exit 3"])
+    main = Service(name="main", image=agent_image, needs={"db": "completed"})
+    sick = served("db", agent_image, health=HealthCheck(command="false", interval_sec=0.1, retries=2))
+
+    async def work() -> None:
+        containers = ContainerPool(EnvironmentConfig(engine=ENGINE, memory_mb=512), os.environ)
+        for service, message in (
+            (failing, "Service db of the task has not ended well; .*no disk"),
+            (sick, "healthy"),
+        ):
+            group = ServiceGroup(services=[service, main])
+            with pytest.raises(EnvironmentFailedError, match=message):
+                await containers._start(EnvironmentSpec(image=agent_image, group=group))
+            assert (own_containers(), places()) == ([], [])
+        await containers.close()
+
+    asyncio.run(work())
+
+
+def test_engines_without_groups_refuse_by_name(tmp_path: Path) -> None:
+    program = tmp_path / "apptainer"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    spec = EnvironmentSpec(
+        image="a:1", group=ServiceGroup(services=[Service(name="db", image="b"), served("main", "a")])
+    )
+    with pytest.raises(ConfigError, match=r"several containers \(db, main\), which apptainer cannot join"):
+        check_image(EnvironmentConfig(engine="apptainer"), spec, {"PATH": str(tmp_path)})
+
+
+RUN = """
+import asyncio, os, sys, msgspec
+from newskills.base.environment import EnvironmentSpec
+from newskills.environments.config import EnvironmentConfig
+from newskills.environments.containers import ContainerPool
+
+async def work():
+    spec = msgspec.json.decode(sys.argv[1], type=EnvironmentSpec)
+    environment = await ContainerPool(EnvironmentConfig(engine=sys.argv[2], memory_mb=512), os.environ).start(spec)
+    await environment.execute("true", timeout=60)
+    print("here", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(work())
+"""
+
+
+def test_what_a_killed_run_leaves_goes_with_it(
+    agent_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Services are no processes of the run; a process that waits for its end removes them. Images stay until `prune`,
+    and those that a living run works with stay then."""
+    monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "Dockerfile").write_text(f"FROM {agent_image}\nARG WORD\nRUN echo $WORD > /word\n")
+    image = f"{TASK_IMAGES}:test-{os.getpid()}"
+    built = served("db", image, build=ImageBuild(folder=str(tmp_path / "build"), arguments={"WORD": "x"}))
+    group = ServiceGroup(services=[built, Service(name="main", image=agent_image)])
+    spec = msgspec.json.encode(EnvironmentSpec(image=agent_image, group=group)).decode()
+    words = [sys.executable, "-c", RUN, spec, ENGINE]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "here\n"
+        shown = ns(f"ns environments --engine={ENGINE}", cwd=tmp_path).stdout
+        lines = [line.split() for line in shown.splitlines()]
+        mine = [line for line in lines if f".{run.pid}." in line[1]]
+        assert sorted((line[0], line[-1]) for line in mine) == [("container", "use")] * 2 + [("network", "use")]
+        assert [line[-1] for line in lines if line[1] == image] == ["use"]
+        run.kill()
+    until = time.monotonic() + 300
+    while any(f".{run.pid}." in name for name in all_names()) and time.monotonic() < until:
+        time.sleep(0.5)
+    assert [name for name in all_names() if f".{run.pid}." in name] == []
+    shown = ns(f"ns environments prune --engine={ENGINE}", cwd=tmp_path).stdout
+    assert next(line.split()[0] for line in shown.splitlines() if image in line) == "image"
+    assert "Nothing was removed. Remove it: ns environments prune --yes" in shown
+    done = ns(f"ns environments prune --engine={ENGINE} --yes", cwd=tmp_path)
+    assert next(line.split()[-1] for line in done.stdout.splitlines() if image in line) == "removed"
+    assert subprocess.run([ENGINE, "image", "inspect", image], check=False, capture_output=True).returncode != 0

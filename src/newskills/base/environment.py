@@ -15,6 +15,8 @@ from msgspec import Struct, structs
 from newskills.base.errors import ConfigError, suggest
 
 MIB = 1 << 20
+TASK_IMAGES = "localhost/newskills-task"
+"""What names of images begin with that are built of tasks' files."""
 _FIELD = re.compile(r"\{(\w+)\}")
 
 

@@ -20,6 +20,7 @@ from newskills.environments.engines.engine import EngineProgram
 from newskills.environments.images import ImageBuilder
 from newskills.environments.owners import is_left_over
 from newskills.environments.programs import run_program
+from newskills.environments.prune import Lifeline
 from newskills.environments.services import places_of
 
 TRIES = 3
@@ -54,6 +55,7 @@ class ContainerPool:
         self._images = ImageBuilder(self._engine, environ)
         self._cleared = asyncio.Lock()
         self._clear = False
+        self._lifeline: Lifeline | None = None
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Start a container for `spec`, in up to three tries. Raises ConfigError (image), EnvironmentFailedError."""
@@ -73,12 +75,17 @@ class ContainerPool:
 
     async def close(self) -> None:
         await asyncio.gather(*(container.stop() for container in tuple(self._alive)))
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
         if self._clear:  # a killed run's engine may have been at work on one when this run began
             await remove_left_over(self._engine, self._environ)
 
     async def _start(self, spec: EnvironmentSpec) -> Container:
         spec = structs.replace(spec, offline=spec.offline or not self._config.network)
         await self._images.ensure(spec, max(self._config.start_timeout, spec.build_timeout))
+        if spec.group is not None and self._lifeline is None:
+            self._lifeline = Lifeline(self._engine, self._environ)
         container = Container(self._engine, spec, self._environ, self._storage, self._forget)
         try:
             await container.start(self._config.start_timeout)

@@ -18,6 +18,7 @@ from newskills.base.cache import cache_folder
 from newskills.base.environment import EnvironmentSpec, ImageBuild
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.environments.engines.engine import EngineProgram
+from newskills.environments.owners import is_left_over, new_name
 from newskills.environments.programs import run_program
 
 INSPECTING = 120.0
@@ -49,6 +50,7 @@ class ImageBuilder:
                     self._there.add(image)
 
     async def _ensure(self, image: str, build: ImageBuild, timeout: float) -> None:
+        note_image(image, self._environ)
         if await self._is_there(image):
             return
         async with locked(build_lock(self._environ)):
@@ -75,6 +77,29 @@ class ImageBuilder:
                 f"The image of {build.folder} cannot be built: {done.last_line}",
                 hint=f"Try it: {self._engine.program} build {build.folder}",
             )
+
+
+def note_image(image: str, environ: Mapping[str, str]) -> None:
+    """Note that this process works with an image, so that nobody removes it meanwhile."""
+    file = _notes(environ) / new_name().rpartition(".")[0]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as notes:
+        notes.write(f"{image}\n")
+
+
+def images_in_use(environ: Mapping[str, str]) -> set[str]:
+    """Return the images that living processes have noted; the notes of dead ones are removed."""
+    images: set[str] = set()
+    for file in sorted(_notes(environ).glob("*")):
+        if is_left_over(f"{file.name}.0"):
+            file.unlink(missing_ok=True)
+        else:
+            images.update(file.read_text().splitlines())
+    return images
+
+
+def _notes(environ: Mapping[str, str]) -> Path:
+    return cache_folder(environ) / "environments"
 
 
 def build_lock(environ: Mapping[str, str]) -> Path:

@@ -14,7 +14,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from newskills.base.environment import ImageBuild, ServiceGroup
+from newskills.base.environment import TASK_IMAGES, ImageBuild, ServiceGroup
 from newskills.base.errors import DataError
 from newskills.base.type_errors import type_fault
 from newskills.graders.software.phases import TaskPhases
@@ -126,7 +126,7 @@ def image_name(files: TaskFiles, folder: str, build: ImageBuild | None = None) -
         content.update(f"{place}\0{len(files[name])}\0".encode() + files[name])
     if build is not None:
         content.update(msgspec.json.encode([build.dockerfile, build.target, sorted(build.arguments.items())]))
-    return f"localhost/newskills-task:{content.hexdigest()[:24]}"
+    return f"{TASK_IMAGES}:{content.hexdigest()[:24]}"
 
 
 def megabytes(size: str | None) -> int:

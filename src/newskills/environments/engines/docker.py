@@ -57,6 +57,13 @@ class Docker(EngineProgram):
         options += [f"--build-arg={name}={value}" for name, value in sorted(build.arguments.items())]
         return [self.program, "build", "--quiet", *options, f"--tag={image}", build.folder]
 
+    def list_images(self, name: str) -> Argv:
+        shown = "{{.Repository}}:{{.Tag}} {{.Size}}"
+        return [self.program, "images", f"--filter=reference={name}", f"--format={shown}"]
+
+    def remove_image(self, image: str) -> Argv:
+        return [self.program, "rmi", image]
+
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
         user = [f"--user={spec.user}"] if spec.user else []

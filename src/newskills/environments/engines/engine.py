@@ -102,6 +102,14 @@ class EngineProgram(Protocol):
         """Return the command line that makes `image`. Raises as `has_image`."""
         raise self._builds_nothing(image)
 
+    def list_images(self, name: str) -> Argv:
+        """Return the command line that prints, for each image whose name fits the pattern, its name and its size; empty
+        where this program builds no images."""
+        return []
+
+    def remove_image(self, image: str) -> Argv:
+        return []
+
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         """Return the command line that starts the program that follows in the folder, with the variables and (where the
         program has users) as the user of `spec`, joined to our own input and output."""
