@@ -52,7 +52,7 @@ def test_harbor() -> None:
     assert (made["id"], made["problem_statement"], made["task_format"]) == ("t", "Do it.", "harbor")
     assert (made["container_repo_dir"], made["memory_mb"], made["test_timeout"]) == ("/app/sub", 2048, 9.0)
     assert (made["build"], made["offline"]) == ("environment", False)
-    assert made["image"].startswith("localhost/newskills-task-t:")
+    assert made["image"].startswith("localhost/newskills-task:")
     ready = mapped(HARBOR, task_dot_toml='[environment]\ndocker_image = "a/b:1"\nallow_internet = false\n')
     assert isinstance(ready, dict)
     assert (ready["image"], ready["build"], ready["offline"]) == ("a/b:1", "", True)
@@ -155,7 +155,6 @@ def test_terminal_bench() -> None:
                 ('artifacts = ["a.txt"]\n[verifier]\nenvironment_mode = "separate"\n', "no absolute path"),
             )
         ),
-        (HARBOR, {"environment__docker-compose_dot_yaml": "services: {}"}, "environment/docker-compose.yaml"),
         (HARBOR, {"environment__Dockerfile": None}, "neither an image nor a Dockerfile"),
         (TERMINAL_BENCH, {"task_dot_yaml": "instruction: x\nparser_name: swebench\n"}, "not of pytest"),
         (

@@ -26,7 +26,7 @@ SOON = 20.0
 FETCH = (
     'python3 -c \'import urllib.request as u; print(u.urlopen("http://{}", timeout=5).read().decode(), end="")\''
 )
-SERVE = "cp -r /data /site && cd /site && exec python3 -m http.server {port}"
+SERVE = "mkdir -p /data && cp -r /data /site && cd /site && exec python3 -m http.server {port}"
 
 
 def served(name: str, image: str, port: int = 8000, **more: object) -> Service:
@@ -109,8 +109,8 @@ def test_services_reach_each_other_and_nothing_else(agent_image: str, tmp_path: 
 
 def test_a_service_that_fails_is_named(agent_image: str) -> None:
     failing = Service(name="db", image=agent_image, command=["sh", "-c", "echo no disk; exit 3"])
-    main = Service(name="main", image=agent_image, needs={"db": "completed"})
-    sick = served("db", agent_image, health=HealthCheck(command="false", interval_sec=0.1, retries=2))
+    check = HealthCheck(command="false", interval_sec=0.1, retries=2)
+    sick = Service(name="db", image=agent_image, command=["sleep", "600"], health=check)
 
     async def work() -> None:
         containers = ContainerPool(EnvironmentConfig(engine=ENGINE, memory_mb=512), os.environ)
@@ -118,6 +118,8 @@ def test_a_service_that_fails_is_named(agent_image: str) -> None:
             (failing, "Service db of the task has not ended well; .*no disk"),
             (sick, "healthy"),
         ):
+            needs = {"db": "healthy" if service.health else "completed"}
+            main = Service(name="main", image=agent_image, needs=needs)
             group = ServiceGroup(services=[service, main])
             with pytest.raises(EnvironmentFailedError, match=message):
                 await containers._start(EnvironmentSpec(image=agent_image, group=group))

@@ -33,11 +33,11 @@ def images() -> Iterator[None]:
         ENGINE,
         "images",
         "--format={{.Repository}}:{{.Tag}}",
-        "--filter=reference=localhost/newskills-task-*",
+        "--filter=reference=localhost/newskills-task*",
     ]
     names = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
     if names:
-        subprocess.run([ENGINE, "rmi", "--force", *names], check=False, capture_output=True)
+        subprocess.run([ENGINE, "rmi", *names], check=False, capture_output=True)
 
 
 def worker(body: dict[str, Any]) -> str:

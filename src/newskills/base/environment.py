@@ -202,6 +202,10 @@ class AgentEnvironments(Protocol):
         EnvironmentFailedError."""
         ...
 
+    def expect(self, spec: EnvironmentSpec) -> None:
+        """Begin to start an environment that will be asked for soon, where there is room for it."""
+        ...
+
     async def close(self) -> None:
         """End all environments that are left."""
         ...

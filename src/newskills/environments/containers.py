@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import structs
 
 from newskills.base.aio import Gate, backoff
 from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec, image_of
-from newskills.base.errors import ConfigError, EnvironmentFailedError
+from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import HOUSEKEEPING, Container, remove_container
 from newskills.environments.disk import Storage
@@ -56,12 +58,18 @@ class ContainerPool:
         self._cleared = asyncio.Lock()
         self._clear = False
         self._lifeline: Lifeline | None = None
+        self._warm: list[tuple[EnvironmentSpec, asyncio.Task[Container]]] = []
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Start a container for `spec`, in up to three tries. Raises ConfigError (image), EnvironmentFailedError."""
         await self._remove_left_over()
         spec = with_image(self._config, spec)
-        await self._gate.acquire()
+        if (warm := self._claim(spec)) is not None:
+            with contextlib.suppress(EnvironmentFailedError):  # started anew below
+                return await warm
+        if not self._gate.try_enter():
+            await self._give_way()
+            await self._gate.acquire()
         try:
             for attempt in range(1, TRIES):
                 try:
@@ -73,13 +81,54 @@ class ContainerPool:
             self._gate.release()
             raise
 
+    def expect(self, spec: EnvironmentSpec) -> None:
+        """Begin to start a container that will be asked for soon: no more than the configuration allows, and only where
+        there is a place and memory for it."""
+        with contextlib.suppress(NewskillsError):
+            spec = with_image(self._config, spec)
+            if len(self._warm) < self._config.warm and self._has_memory(spec) and self._gate.try_enter():
+                self._warm.append((spec, asyncio.create_task(self._start_ahead(spec))))
+
     async def close(self) -> None:
+        for _, warm in self._warm:
+            warm.cancel()
+        await asyncio.gather(*(warm for _, warm in self._warm), return_exceptions=True)
+        self._warm.clear()
         await asyncio.gather(*(container.stop() for container in tuple(self._alive)))
         if self._lifeline is not None:
             self._lifeline.close()
             self._lifeline = None
         if self._clear:  # a killed run's engine may have been at work on one when this run began
             await remove_left_over(self._engine, self._environ)
+
+    async def _start_ahead(self, spec: EnvironmentSpec) -> Container:
+        try:
+            await self._remove_left_over()
+            return await self._start(spec)
+        except BaseException:
+            self._gate.release()
+            raise
+
+    def _claim(self, spec: EnvironmentSpec) -> asyncio.Task[Container] | None:
+        """Return the container that was started ahead for `spec`, if one was."""
+        for number, (expected, warm) in enumerate(self._warm):
+            if expected == spec:
+                del self._warm[number]
+                return warm
+        return None
+
+    async def _give_way(self) -> None:
+        """Stop a container that was started ahead, where one that is needed now has no place: a task may start a second
+        one before the next begins."""
+        if self._warm:
+            _, warm = self._warm.pop()
+            with contextlib.suppress(EnvironmentFailedError):
+                await (await warm).stop()
+
+    def _has_memory(self, spec: EnvironmentSpec) -> bool:
+        """Return whether this machine has the memory that the environment may take."""
+        containers = 1 if spec.group is None else len(spec.group.services)
+        return free_memory() >= max(self._config.memory_mb, spec.memory_mb) * containers * MIB
 
     async def _start(self, spec: EnvironmentSpec) -> Container:
         spec = structs.replace(spec, offline=spec.offline or not self._config.network)
@@ -107,6 +156,15 @@ class ContainerPool:
                 return
             self._clear = True
             await remove_left_over(self._engine, self._environ)
+
+
+def free_memory() -> int:
+    """Return the bytes of memory that programs may still take on this machine; 0 where it does not tell."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 async def remove_left_over(engine: EngineProgram, environ: Mapping[str, str]) -> list[str]:

@@ -56,6 +56,9 @@ class SessionPool:
         self._gate = Gate(config.at_once)
         self._alive: set[SessionEnvironment] = set()
 
+    def expect(self, spec: EnvironmentSpec) -> None:
+        """Do nothing: a session starts in a moment."""
+
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Start a session for `spec`. Raises ConfigError (isolation that gives no folders of one's own),
         EnvironmentFailedError."""

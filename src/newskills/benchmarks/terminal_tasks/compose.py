@@ -23,6 +23,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.files import (
     TaskFiles,
     UnsupportedTaskError,
+    converted,
     image_name,
     last_workdir,
     megabytes,
@@ -110,7 +111,7 @@ class _Service(_Strict, frozen=True, kw_only=True):
 
 
 class _Compose(_Strict, frozen=True, kw_only=True):
-    services: dict[str, _Service]
+    services: dict[str, Row]
     volumes: dict[str, dict[str, None] | None] = {}
     networks: dict[str, Any] = {}
     version: Any = None
@@ -146,7 +147,9 @@ def read_compose(files: TaskFiles, name: str, usual: Service, variables: Mapping
     compose = parse_file(files, name, parse, _Compose)
     if set(compose.networks) - {"default"} or compose.networks.get("default"):
         raise UnsupportedTaskError(f"{name} has `networks` of its own")
-    written = {usual.name: _Service(), **compose.services}
+    written = {usual.name: _Service()}
+    for key, raw in compose.services.items():
+        written[key] = converted(files, name, raw, _Service, f"services.{key}")
     folder = posixpath.dirname(name)
     services = {
         key: _service(files, f"{name}: services.{key}", folder, key, service, compose, usual)

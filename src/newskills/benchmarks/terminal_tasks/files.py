@@ -102,19 +102,24 @@ def last_workdir(dockerfile: str) -> str:
 
 def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: type[T]) -> T:
     """Read a file of a task. Raises DataError, UnsupportedTaskError for a field that a strict type does not have."""
-    raw: Any = None
     try:
         raw = parse(files.text(name))
-        return msgspec.convert(raw, type_)
     except (yaml.YAMLError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{files.task}/{name} cannot be read: {error}.") from error
+    return converted(files, name, raw, type_)
+
+
+def converted(files: TaskFiles, name: str, raw: Any, type_: type[T], where: str = "") -> T:
+    """Convert what stands at `where` in the file `name`. Raises as `parse_file`."""
+    try:
+        return msgspec.convert(raw, type_)
     except msgspec.ValidationError as error:
         if unknown := _UNKNOWN.match(str(error)):
             place = (unknown[2] or "").removeprefix("$").removeprefix(".")
-            raise UnsupportedTaskError(
-                f"{name} has the field `{place + '.' if place else ''}{unknown[1]}`, which is not understood"
-            ) from error
-        raise DataError(f"{files.task}/{name}: {type_fault(error, raw)}.") from error
+            field = ".".join(part for part in (where, place, unknown[1]) if part)
+            raise UnsupportedTaskError(f"{name} has the field `{field}`, which is not understood") from error
+        at = f"{where}: " if where else ""
+        raise DataError(f"{files.task}/{name}: {at}{type_fault(error, raw)}.") from error
 
 
 def image_name(files: TaskFiles, folder: str, build: ImageBuild | None = None) -> str:

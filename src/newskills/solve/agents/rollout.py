@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import DescribedRegistry
@@ -209,6 +210,17 @@ class AgentSolver:
     @property
     def _label(self) -> str:
         return f"{self._options.agent}@{self._agent.version}"
+
+    def prepare_ahead(self, sample: Sample, kit: Kit) -> None:
+        """Let the environment of a sample be started before its turn."""
+        if kit.environments is None:
+            return
+        with contextlib.suppress(NewskillsError):
+            if is_terminal_task(sample.row):
+                spec = terminal_task(sample.row, self._data_dir).spec
+            else:
+                spec = software_task(sample.row).spec
+            kit.environments.expect(self._spec(spec))
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Let the agent work on the sample's task. Raises what the model raises, ConfigError,
