@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks import folders, row
 from newskills.benchmarks.terminal_tasks.registry import registry_source
-from newskills.graders.software.terminal import parse_reward, terminal_task
+from newskills.graders.software.terminal import parse_rewards, single_reward, terminal_task
 
 HARBOR = {
     "task.toml": 'version = "1.0"\n[environment]\nmemory = "2G"\n[verifier]\ntimeout_sec = 9.0\n',
@@ -149,7 +149,10 @@ def test_terminal_bench() -> None:
                 ('[[environment.mcp_servers]]\nname = "a"\n', "MCP servers (`environment.mcp_servers`)"),
                 ('[environment.tpu]\ntype = "v4"\ntopology = "2x2"\n', "TPUs (`environment.tpu`)"),
                 ('[environment]\nskills_dir = "/s"\n', "skills for agents (`environment.skills_dir`)"),
-                ('[[steps]]\nname = "one"\n', "it has several steps ([[steps]])"),
+                (
+                    '[[steps]]\nname = "one"\n[steps.verifier]\nenvironment_mode = "separate"\n',
+                    "its step one has tests in a container of their own",
+                ),
                 ('[verifier.env]\nKEY = "${KEY}"\n', "variables of the machine (`verifier.env.KEY`)"),
                 ('[[verifier.collect]]\ncommand = "a"\nservice = "db"\n', "`verifier.collect.service` is db"),
                 ('artifacts = ["a.txt"]\n[verifier]\nenvironment_mode = "separate"\n', "no absolute path"),
@@ -207,7 +210,7 @@ def test_a_row_whose_files_are_gone_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_rewards(text: str, reward: float | None) -> None:
-    assert parse_reward(text) == reward
+    assert single_reward(parse_rewards(text)) == reward
 
 
 def registry(folder: Path, **tasks: str | None) -> str:

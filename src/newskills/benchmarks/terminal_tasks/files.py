@@ -17,7 +17,7 @@ from msgspec import Struct
 from newskills.base.environment import TASK_IMAGES, ImageBuild, ServiceGroup
 from newskills.base.errors import DataError
 from newskills.base.type_errors import type_fault
-from newskills.graders.software.phases import TaskPhases
+from newskills.graders.software.phases import TaskPhases, TaskStep
 
 T = TypeVar("T")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMG]?)B?", re.IGNORECASE)
@@ -64,6 +64,8 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
     offline: bool = False
     phases: TaskPhases = TaskPhases()
     group: ServiceGroup | None = None
+    task_steps: list[TaskStep] = []
+    last_step_counts: bool = False
     category: str = ""
     tags: list[str] = []
 

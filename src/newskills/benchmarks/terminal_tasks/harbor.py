@@ -11,9 +11,10 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from newskills.base.environment import HealthCheck, ImageBuild, Service
+from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
 from newskills.benchmarks.terminal_tasks.files import (
@@ -33,6 +34,7 @@ from newskills.graders.software.phases import (
     CollectCommand,
     PhaseName,
     TaskPhases,
+    TaskStep,
     TestContainer,
 )
 
@@ -43,6 +45,7 @@ COMPOSE = "environment/docker-compose.yaml"
 LOG_FOLDERS = {"VERIFIER_LOGS": "verifier", "AGENT_LOGS": "agent", "ARTIFACTS": "artifacts"}
 NetworkMode = Literal["no-network", "public", "allowlist"]
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
+_STEP_NAME = re.compile(r"[^<>:\"/\\|?*\x00-\x1f\x7f]*[^<>:\"/\\|?*\x00-\x1f\x7f. ]")
 _VARIABLE = re.compile(r"\$\{[^}:]*(?::-([^}]*))?\}")
 
 
@@ -108,6 +111,15 @@ class _Artifact(_Section, frozen=True, kw_only=True):
     service: str | None = None
 
 
+class _Step(_Section, frozen=True, kw_only=True):
+    name: str
+    agent: _Agent = _Agent()
+    verifier: _Verifier = _Verifier()
+    min_reward: float | dict[str, float] | None = None
+    healthcheck: HealthCheck | None = None
+    artifacts: list[Any] = []
+
+
 class _Task(_Section, frozen=True, kw_only=True):
     schema_version: str | float | None = None
     version: str | float | None = None
@@ -118,8 +130,8 @@ class _Task(_Section, frozen=True, kw_only=True):
     verifier: _Verifier = _Verifier()
     solution: _Solution = _Solution()
     source: str | None = None
-    steps: list[Row] = []
-    multi_step_reward_strategy: str | None = None
+    steps: list[_Step] = []
+    multi_step_reward_strategy: Literal["mean", "final"] | None = None
     artifacts: list[str | _Artifact] = []
 
 
@@ -127,20 +139,21 @@ def read_harbor(files: TaskFiles) -> ReadTask:
     """Read `task.toml`. Raises DataError, UnsupportedTaskError."""
     _check_version(files)
     task = parse_file(files, "task.toml", tomllib.loads, _Task)
-    if task.steps:
-        raise UnsupportedTaskError("it has several steps ([[steps]])")
     environment, own = task.environment, _own_container(task, files)
     _check(environment, "environment")
     main, group = read_main(files, COMPOSE, _usual_main(files, environment), _compose_variables(environment))
     if group is not None and own is not None:
         raise UnsupportedTaskError("its tests have a container of their own beside several of the agent's")
-    if own is None or not own.bundled:
+    steps = [_step(files, task, step, own) for step in task.steps]
+    if not steps and (own is None or not own.bundled):
         files.text("tests/test.sh")
+    if len({step.name.casefold() for step in steps}) < len(steps):
+        raise DataError(f"{files.task}/task.toml: two of its steps have one name.")
     closed = _closed_phases(task)
     offline = len(closed) == len(PHASES) or (own is not None and {"start", "agent"} <= closed)
     metadata = task.metadata
     return ReadTask(
-        instruction=_without_canary(files.text("instruction.md")).strip(),
+        instruction=steps[0].instruction if steps else _instruction(files, "instruction.md"),
         image=main.image,
         build=main.build.folder if main.build else "",
         difficulty=str(metadata.get("difficulty") or ""),
@@ -166,9 +179,48 @@ def read_harbor(files: TaskFiles) -> ReadTask:
                 container=own,
             ),
             group=group,
+            task_steps=steps,
+            last_step_counts=task.multi_step_reward_strategy == "final",
             category=str(metadata.get("category") or ""),
             tags=[str(tag) for tag in metadata.get("tags") or ()],
         ),
+    )
+
+
+def _instruction(files: TaskFiles, name: str) -> str:
+    return _without_canary(files.text(name)).strip()
+
+
+def _step(files: TaskFiles, task: _Task, step: _Step, own: TestContainer | None) -> TaskStep:
+    """Return a step, with what it takes of the task where it does not say otherwise (`trial/multi_step.py`). Raises
+    DataError, UnsupportedTaskError."""
+    if own is not None or step.verifier.environment is not None or step.verifier.environment_mode == "separate":
+        raise UnsupportedTaskError(f"its step {step.name} has tests in a container of their own")
+    folder = f"steps/{step.name}"
+    if not _STEP_NAME.fullmatch(step.name):
+        raise DataError(f"{files.task}/task.toml: '{step.name}' is no name of a folder for a step.")
+    if "tests/test.sh" not in files:
+        files.text(f"{folder}/tests/test.sh")
+    agent, verifier = task.agent, task.verifier
+    policy = structs.replace(
+        task,
+        agent=step.agent if step.agent.network_mode else agent,
+        verifier=step.verifier if step.verifier.network_mode else verifier,
+    )
+    closed = _closed_phases(policy)
+    least = step.min_reward
+    return TaskStep(
+        name=step.name,
+        instruction=_instruction(files, f"{folder}/instruction.md"),
+        agent_timeout=(agent.timeout_sec if step.agent.timeout_sec is None else step.agent.timeout_sec) or 0.0,
+        test_timeout=step.verifier.timeout_sec,
+        test_variables=_resolve(step.verifier.env, f"steps.{step.name}.verifier.env"),
+        agent_user=_user(agent.user if step.agent.user is None else step.agent.user),
+        test_user=_user(verifier.user if step.verifier.user is None else step.verifier.user),
+        closed=[phase for phase in PHASES if phase in closed],
+        health=step.healthcheck,
+        collect=[_collect(hook) for hook in (*verifier.collect, *step.verifier.collect)],
+        min_reward=least if isinstance(least, dict) else {} if least is None else {"reward": least},
     )
 
 

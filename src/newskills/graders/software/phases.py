@@ -60,6 +60,23 @@ class TestContainer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     closed: bool = False
 
 
+class TaskStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of a task of several: an instruction of its own, and tests that decide whether the next one is begun.
+    `min_reward`: reward by name, below which it is not. Files: `steps/NAME/{tests,workdir,solution}`."""
+
+    name: str
+    instruction: str
+    agent_timeout: float = 0.0
+    test_timeout: float = 600.0
+    test_variables: dict[str, str] = {}
+    agent_user: str = ""
+    test_user: str = ""
+    closed: list[PhaseName] = []
+    health: HealthCheck | None = None
+    collect: list[CollectCommand] = []
+    min_reward: dict[str, float] = {}
+
+
 class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`closed`: phases without the network, in a task whose other phases have it; users '' = the image's own."""
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
-from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
+from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import DescribedRegistry
@@ -24,7 +24,14 @@ from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
-from newskills.graders.software.terminal import REPORT, is_terminal_task, judge, terminal_task
+from newskills.graders.software.terminal import (
+    REPORT,
+    TerminalTask,
+    is_terminal_task,
+    judge,
+    terminal_task,
+    work_in_steps,
+)
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
 from newskills.solve.agents.programs.declared import DeclaredAgent
 from newskills.solve.agents.resumed import ResumedSolver
@@ -258,11 +265,48 @@ class AgentSolver:
         environment = await environments.start(self._spec(task.spec))
         try:
             await task.phases.begin(environment, task.instance)
-            trajectory = await self._agent.work(request, model, environment, sample.row)
-            report = await judge(environment, task, environments)
+            if task.steps:
+                trajectory, report = await self._in_steps(sample, request, model, environment, task, environments)
+            else:
+                trajectory = await self._agent.work(request, model, environment, sample.row)
+                report = await judge(environment, task, environments)
         finally:
             await asyncio.shield(environment.stop())
         return trajectory, {REPORT: report}
+
+    async def _in_steps(
+        self,
+        sample: Sample,
+        request: Request,
+        model: Model,
+        environment: AgentEnvironment,
+        task: TerminalTask,
+        environments: AgentEnvironments,
+    ) -> tuple[Trajectory, Row]:
+        """Let the agent work on each step in a conversation of its own; return what was done in all, with the last
+        conversation, and the report, which holds those before. Raises EnvironmentFailedError where no step began."""
+        done: list[Trajectory] = []
+
+        async def work(now: TerminalTask) -> Row:
+            assert now.step is not None
+            changed = {"problem_statement": now.step.instruction, "agent_timeout": now.step.agent_timeout}
+            row = {**sample.row, **changed}
+            first = self.request(msgspec.structs.replace(sample, row=row))
+            asked = msgspec.structs.replace(request, messages=first.messages)
+            done.append(await self._agent.work(asked, model, environment, row))
+            return {"exit_status": done[-1].ended, "conversation": done[-1].conversation}
+
+        report = await work_in_steps(environment, task, environments, work)
+        if not done:
+            raise EnvironmentFailedError(f"Task {task.instance}: its first step cannot begin: {report['log']}")
+        begun = [step for step in report["steps"] if "conversation" in step]
+        del begun[-1]["conversation"]
+        whole = msgspec.structs.replace(
+            done[-1],
+            steps=[step for trajectory in done for step in trajectory.steps],
+            replies=[reply for trajectory in done for reply in trajectory.replies],
+        )
+        return whole, report
 
     async def _attempt(
         self, sample: Sample, request: Request, trajectory: Trajectory, outcome: Row, seconds: float
