@@ -99,7 +99,7 @@ def test_a_file_for_one_container_is_no_group() -> None:
     text = "services: {main: {environment: {A: true}, build: {context: .}, ports: ['80:80']}}\n"
     made = mapped({**HARBOR, "environment/docker-compose.yaml": text})
     assert isinstance(made, dict)
-    assert (made["group"], made["variables"], made["container_repo_dir"]) == (None, {"A": "true"}, "/app/sub")
+    assert (made.get("group"), made["variables"], made["container_repo_dir"]) == (None, {"A": "true"}, "/app/sub")
 
 
 def test_the_services_of_a_terminal_bench_task() -> None:

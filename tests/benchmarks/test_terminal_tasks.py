@@ -144,8 +144,15 @@ def test_terminal_bench() -> None:
                     "its schema is 1.5, and newskills reads those up to 1.4",
                 ),
                 ('version = "2.0"\n', "its schema is 2.0"),
-                ('[agent]\nnetwork_mode = "allowlist"\n', "the network in part (`agent.network_mode`)"),
-                ('[environment]\nallowed_hosts = ["a.b"]\n', "the network in part (`environment.allowed_hosts`)"),
+                ('[environment]\nallowed_hosts = ["a.b"]\n', "`environment.allowed_hosts` needs"),
+                (
+                    '[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["http://a"]\n',
+                    "`http://a`, which is no host",
+                ),
+                (
+                    '[verifier.environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.b"]\n',
+                    "in a container of their own, have the network in part",
+                ),
                 ('[[environment.mcp_servers]]\nname = "a"\n', "MCP servers (`environment.mcp_servers`)"),
                 ('[environment.tpu]\ntype = "v4"\ntopology = "2x2"\n', "TPUs (`environment.tpu`)"),
                 ('[environment]\nskills_dir = "/s"\n', "skills for agents (`environment.skills_dir`)"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
@@ -107,6 +107,14 @@ class GroupNetwork(Struct, frozen=True, kw_only=True):
         return {name: address for name, address in self.addresses.items() if address != self.addresses[host]}
 
 
+class AllowedHosts(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an environment whose network may lead to some hosts only needs from its start: `named`: all hosts that a
+    phase allows by their full names; `first`: those of the first phase, None = all hosts."""
+
+    named: list[str] = []
+    first: list[str] | None = None
+
+
 class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     """What one environment is made of.
 
@@ -124,6 +132,7 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     build_timeout  seconds that its image needs at least to be built
     user      who runs the commands; '' = the image's own
     group     the services of an environment of several containers, the agent's among them; None = one container
+    allowed   the hosts that it may reach where not all; None = it has the network, or has none
     network   the group's own; set by what makes environments
     """
 
@@ -141,6 +150,7 @@ class EnvironmentSpec(Struct, frozen=True, kw_only=True):
     build_timeout: float = 0.0
     user: str = ""
     group: ServiceGroup | None = None
+    allowed: AllowedHosts | None = None
     network: GroupNetwork | None = None
 
 
@@ -174,9 +184,9 @@ class AgentEnvironment(Protocol):
         the environment is killed, its files stay."""
         ...
 
-    async def set_phase(self, *, user: str, online: bool) -> None:
+    async def set_phase(self, *, user: str, online: bool, hosts: Sequence[str] = ()) -> None:
         """Run the commands that follow as `user` ('' = the image's own), with the network that the run and the
-        specification allow, or without. Raises EnvironmentFailedError where this engine cannot."""
+        specification allow, or with these hosts alone. Raises EnvironmentFailedError where this engine cannot."""
         ...
 
     async def copy_in(self, source: Path, target: str) -> None:

@@ -48,4 +48,4 @@ def check_image(config: EnvironmentConfig, spec: EnvironmentSpec, environ: Mappi
         engine = find_engine(config, environ)
         engine.start("", with_image(config, spec))
         if spec.group is not None:
-            group_program(engine, spec.group)
+            group_program(engine, spec)

@@ -91,7 +91,7 @@ class Container:
             await self._revive()
         return result
 
-    async def set_phase(self, *, user: str, online: bool) -> None:
+    async def set_phase(self, *, user: str, online: bool, hosts: Sequence[str] = ()) -> None:
         """Change who runs commands, and whether the network can be reached. Raises EnvironmentFailedError."""
         engine = self._engine
         if user and not engine.has_users:
@@ -100,11 +100,12 @@ class Container:
                 hint=BETTER_ENGINES,
             )
         self._spec = structs.replace(self._spec, user=user)
-        if self._spec.offline or online == self._online:
+        if self._spec.offline:
             return
         if self._companions is not None:
-            await self._companions.set_online(online=online)
-            self._online = online
+            await self._companions.set_network(online=online, hosts=hosts)
+            return
+        if online == self._online:
             return
         argv = engine.connect(self.name, online=online)
         if not argv:

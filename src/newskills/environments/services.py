@@ -7,19 +7,20 @@ import asyncio
 import ipaddress
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO
 
 from msgspec import structs
 
 from newskills.base.environment import (
+    AllowedHosts,
     EnvironmentSpec,
     GroupNetwork,
     Service,
-    ServiceGroup,
     wait_until_healthy,
 )
 from newskills.base.errors import ConfigError, EnvironmentFailedError
+from newskills.environments.allowed_hosts import HostProxy, HostRules
 from newskills.environments.archives import pack_files
 from newskills.environments.engines.engine import Argv, EngineProgram, GroupProgram
 from newskills.environments.programs import EndedProgram, last_line, run_program
@@ -30,12 +31,15 @@ FIRST_HOST = 2
 """Number in its network of the first service; the one before is the way out, which this network has not."""
 
 
-def group_program(engine: EngineProgram, group: ServiceGroup) -> GroupProgram:
-    """Return what runs the group. Raises ConfigError for an engine that knows no groups."""
+def group_program(engine: EngineProgram, spec: EnvironmentSpec) -> GroupProgram:
+    """Return what runs the group of an environment. Raises ConfigError for an engine that knows no groups."""
     if engine.groups is None:
-        names = ", ".join(service.name for service in group.services)
+        names = ", ".join(service.name for service in spec.group.services) if spec.group is not None else ""
+        why = f"needs several containers ({names}), which {engine.program} cannot join"
+        if spec.allowed is not None:
+            why = f"allows some hosts of the network only, which {engine.program} cannot keep to"
         raise ConfigError(
-            f"The task needs several containers ({names}), which {engine.program} cannot join.",
+            f"The task {why}.",
             hint="Use ++environment.engine=podman or docker.",
         )
     return engine.groups
@@ -50,12 +54,14 @@ class Companions:
         assert spec.group is not None
         self._engine, self._spec, self._name, self._environ = engine, spec, name, environ
         self._group = spec.group
-        self._program = group_program(engine, spec.group)
+        self._program = group_program(engine, spec)
         place = self._group.services.index(self._group.main_service)
         self._before, self._after = self._group.services[:place], self._group.services[place + 1 :]
         self._containers = {service.name: f"{name}.{service.name}" for service in self._before + self._after}
         self._containers[self._group.main] = name
-        self._online = not spec.offline
+        allowed = spec.allowed
+        self._online = not spec.offline and (allowed is None or allowed.first is None)
+        self._proxy: HostProxy | None = None
 
     async def start_before(self, timeout: float) -> EnvironmentSpec:
         """Start what comes before the agent's container and return the specification of that one. Raises ConfigError
@@ -68,6 +74,9 @@ class Companions:
         }
         for service in self._group.services:
             addresses |= dict.fromkeys(service.aliases, addresses[service.name])
+        if self._spec.allowed is not None and not self._spec.offline:
+            await self._open_proxy(str(network[1]), list(addresses), self._spec.allowed)
+            addresses |= {host: str(network[1]) for host in self._spec.allowed.named if host not in addresses}
         self._spec = structs.replace(self._spec, network=GroupNetwork(name=self._name, addresses=addresses))
         for volume in sorted({name for service in self._group.services for name in service.volumes}):
             await self._do(self._program.make_volume(f"{self._name}.{volume}"), f"make the volume {volume}")
@@ -88,10 +97,14 @@ class Companions:
         for service in self._group.services:
             await self._await_health(service)
 
-    async def set_online(self, *, online: bool) -> None:
-        """Give the network to all containers, or take it. Raises EnvironmentFailedError."""
-        for service in self._group.services:
-            await self._connect(service.name, online=online)
+    async def set_network(self, *, online: bool, hosts: Sequence[str]) -> None:
+        """Give the network to all containers, or these hosts alone. Raises EnvironmentFailedError."""
+        if self._proxy is not None:
+            self._proxy.rules = HostRules(None if online else hosts)
+        if online != self._online:
+            for service in self._group.services:
+                await self._connect(service.name, online=online)
+            self._online = online
 
     async def remove(self) -> None:
         """Remove the containers but the agent's, the network and the volumes. What is not there is passed over."""
@@ -102,7 +115,21 @@ class Companions:
 
     async def remove_places(self) -> None:
         """Remove the network and the volumes, once no container uses them."""
+        if self._proxy is not None:
+            await self._proxy.close()
         await remove_places(self._program, [self._name], self._environ)
+
+    async def _open_proxy(self, place: str, own: list[str], allowed: AllowedHosts) -> None:
+        """Open the way to allowed hosts, and tell all containers of it. Raises EnvironmentFailedError."""
+        self._proxy = HostProxy(place)
+        await self._proxy.start()
+        self._proxy.rules = HostRules(allowed.first)
+        variables = self._proxy.variables(own)
+        self._spec = structs.replace(self._spec, variables={**variables, **self._spec.variables})
+        self._before, self._after = (
+            [structs.replace(service, variables={**variables, **service.variables}) for service in services]
+            for services in (self._before, self._after)
+        )
 
     async def _start(self, service: Service, timeout: float) -> None:
         await self._await_needs(service, timeout)

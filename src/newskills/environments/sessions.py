@@ -12,7 +12,7 @@ import itertools
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from newskills.base.aio import Gate
@@ -143,7 +143,7 @@ class SessionEnvironment:
             seconds=result.seconds,
         )
 
-    async def set_phase(self, *, user: str, online: bool) -> None:
+    async def set_phase(self, *, user: str, online: bool, hosts: Sequence[str] = ()) -> None:
         """Raise EnvironmentFailedError where anything is to change: a session has one user, and one network."""
         if user or not online:
             raise EnvironmentFailedError(

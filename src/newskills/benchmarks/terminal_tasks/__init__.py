@@ -27,6 +27,8 @@ from newskills.benchmarks.terminal_tasks.formats import FORMATS
 from newskills.benchmarks.terminal_tasks.registry import is_registry, registry_source
 
 MEMBERS = "[!.]*/*"
+SELDOM = ("group", "task_steps", "last_step_counts")
+"""Settings that rows have only where a task uses them."""
 
 
 def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
@@ -98,6 +100,7 @@ def row(raw: Row, index: int) -> Row | Drop:
         return Drop(str(error))
     is_needed = made.build or made.settings.group is not None
     kept = {name: data for name, data in files.items() if is_needed or not name.startswith("environment/")}
+    settings: Row = msgspec.to_builtins(made.settings)
     return {
         "id": task,
         "instance_id": task,
@@ -109,5 +112,5 @@ def row(raw: Row, index: int) -> Row | Drop:
         "build": made.build,
         "test_script": layout.test_script,
         "subset_for_metrics": made.difficulty,
-        **msgspec.to_builtins(made.settings),
+        **{name: value for name, value in settings.items() if value or name not in SELDOM},
     }

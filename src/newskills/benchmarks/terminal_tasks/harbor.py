@@ -6,9 +6,11 @@ Every field is read. One that is not understood, and what is not done here, leav
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, structs
@@ -46,6 +48,7 @@ LOG_FOLDERS = {"VERIFIER_LOGS": "verifier", "AGENT_LOGS": "agent", "ARTIFACTS": 
 NetworkMode = Literal["no-network", "public", "allowlist"]
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
 _STEP_NAME = re.compile(r"[^<>:\"/\\|?*\x00-\x1f\x7f]*[^<>:\"/\\|?*\x00-\x1f\x7f. ]")
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"\$\{[^}:]*(?::-([^}]*))?\}")
 
 
@@ -149,8 +152,12 @@ def read_harbor(files: TaskFiles) -> ReadTask:
         files.text("tests/test.sh")
     if len({step.name.casefold() for step in steps}) < len(steps):
         raise DataError(f"{files.task}/task.toml: two of its steps have one name.")
-    closed = _closed_phases(task)
-    offline = len(closed) == len(PHASES) or (own is not None and {"start", "agent"} <= closed)
+    policies = _policies(task)
+    allowed = _allowed(policies)
+    if own is not None and "tests" in allowed:
+        raise UnsupportedTaskError("its tests, in a container of their own, have the network in part")
+    agents = [policies[phase] for phase in PHASES if own is None or phase != "tests"]
+    offline = not steps and all(hosts == [] for hosts in agents)
     metadata = task.metadata
     return ReadTask(
         instruction=steps[0].instruction if steps else _instruction(files, "instruction.md"),
@@ -172,7 +179,8 @@ def read_harbor(files: TaskFiles) -> ReadTask:
             phases=TaskPhases(
                 agent_user=_user(task.agent.user),
                 test_user=_user(task.verifier.user),
-                closed=[] if offline else [phase for phase in PHASES if phase in closed],
+                closed=[] if offline else _closed(policies),
+                allowed=allowed,
                 health=environment.healthcheck,
                 collect=[_collect(hook) for hook in task.verifier.collect],
                 artifacts=[] if own is None else list(_artifacts(task.artifacts)),
@@ -207,7 +215,7 @@ def _step(files: TaskFiles, task: _Task, step: _Step, own: TestContainer | None)
         agent=step.agent if step.agent.network_mode else agent,
         verifier=step.verifier if step.verifier.network_mode else verifier,
     )
-    closed = _closed_phases(policy)
+    policies = _policies(policy)
     least = step.min_reward
     return TaskStep(
         name=step.name,
@@ -217,7 +225,8 @@ def _step(files: TaskFiles, task: _Task, step: _Step, own: TestContainer | None)
         test_variables=_resolve(step.verifier.env, f"steps.{step.name}.verifier.env"),
         agent_user=_user(agent.user if step.agent.user is None else step.agent.user),
         test_user=_user(verifier.user if step.verifier.user is None else step.verifier.user),
-        closed=[phase for phase in PHASES if phase in closed],
+        closed=_closed(policies),
+        allowed=_allowed(policies),
         health=step.healthcheck,
         collect=[_collect(hook) for hook in (*verifier.collect, *step.verifier.collect)],
         min_reward=least if isinstance(least, dict) else {} if least is None else {"reward": least},
@@ -302,35 +311,56 @@ def _own_container(task: _Task, files: TaskFiles) -> TestContainer | None:
         cpus=environment.cpus or 0.0,
         disk_mb=environment.storage_mb or megabytes(environment.storage),
         build_timeout=environment.build_timeout_sec,
-        closed="tests" in _closed_phases(task),
+        closed=_policies(task)["tests"] is not None,
     )
 
 
-def _closed_phases(task: _Task) -> set[PhaseName]:
-    """Return the phases without the network. Raises UnsupportedTaskError for one with a part of it."""
-    baseline = _network(task.environment, "environment") or "public"
+Policy = list[str] | None
+"""Hosts that may be reached; None: all."""
+
+
+def _policies(task: _Task) -> dict[PhaseName, Policy]:
+    """Return the network of each phase (`trial/network_policy.py`). Raises UnsupportedTaskError."""
+    baseline = _policy(task.environment, "environment")
     tests_baseline = baseline
     if task.verifier.environment is not None:
-        tests_baseline = _network(task.verifier.environment, "verifier.environment") or "public"
-    modes: dict[PhaseName, str] = {
+        tests_baseline = _policy(task.verifier.environment, "verifier.environment")
+    return {
         "start": baseline,
-        "agent": _network(task.agent, "agent") or baseline,
-        "tests": _network(task.verifier, "verifier") or tests_baseline,
+        "agent": baseline if task.agent.network_mode is None else _policy(task.agent, "agent"),
+        "tests": tests_baseline if task.verifier.network_mode is None else _policy(task.verifier, "verifier"),
     }
-    return {phase for phase, mode in modes.items() if mode == "no-network"}
 
 
-def _network(section: _Phase | _Environment, name: str) -> str | None:
-    """Return a section's network mode. Raises UnsupportedTaskError for a list of hosts, which no engine keeps to."""
+def _policy(section: _Phase | _Environment, name: str) -> Policy:
+    """Return the network of a section. Raises UnsupportedTaskError for hosts that are none."""
     if section.network_mode == "allowlist":
-        raise UnsupportedTaskError(f"it allows the network in part (`{name}.network_mode`)")
+        return [_host(host, name) for host in section.allowed_hosts or ()]
     if section.allowed_hosts:
-        raise UnsupportedTaskError(f"it allows the network in part (`{name}.allowed_hosts`)")
-    if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is not None:
-        if section.allow_internet:
-            return "public"
-        return "no-network"
-    return section.network_mode
+        raise UnsupportedTaskError(f'`{name}.allowed_hosts` needs `{name}.network_mode` = "allowlist"')
+    if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is False:
+        return []
+    return [] if section.network_mode == "no-network" else None
+
+
+def _host(written: str, name: str) -> str:
+    """Return an entry of allowed hosts as Harbor normalises it. Raises UnsupportedTaskError for an address with a port
+    or a path."""
+    host = written.strip().lower().rstrip(".")
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_network(host).compressed if "/" in host else ipaddress.ip_address(host).compressed
+    labels = host.removeprefix("*.").split(".")
+    if not all(_LABEL.fullmatch(label) for label in labels):
+        raise UnsupportedTaskError(f"`{name}.allowed_hosts` has `{written}`, which is no host")
+    return host
+
+
+def _closed(policies: Mapping[PhaseName, Policy]) -> list[PhaseName]:
+    return [phase for phase in PHASES if policies[phase] is not None]
+
+
+def _allowed(policies: Mapping[PhaseName, Policy]) -> dict[PhaseName, list[str]]:
+    return {phase: hosts for phase, hosts in policies.items() if hosts}
 
 
 def _collect(hook: _Collect) -> CollectCommand:

@@ -72,17 +72,20 @@ class TaskStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_user: str = ""
     test_user: str = ""
     closed: list[PhaseName] = []
+    allowed: dict[PhaseName, list[str]] = {}
     health: HealthCheck | None = None
     collect: list[CollectCommand] = []
     min_reward: dict[str, float] = {}
 
 
 class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`closed`: phases without the network, in a task whose other phases have it; users '' = the image's own."""
+    """`closed`: phases without the network, in a task whose other phases have it; `allowed`: those of them with some
+    hosts all the same; users '' = the image's own."""
 
     agent_user: str = ""
     test_user: str = ""
     closed: list[PhaseName] = []
+    allowed: dict[PhaseName, list[str]] = {}
     health: HealthCheck | None = None
     collect: list[CollectCommand] = []
     artifacts: list[Artifact] = []
@@ -97,7 +100,7 @@ class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     async def enter(self, environment: AgentEnvironment, phase: PhaseName, user: str = "") -> None:
         """Begin a phase. Raises EnvironmentFailedError where the engine has no users, or cannot close its network."""
-        await environment.set_phase(user=user, online=phase not in self.closed)
+        await environment.set_phase(user=user, online=phase not in self.closed, hosts=self.allowed.get(phase, ()))
 
     async def begin(self, environment: AgentEnvironment, instance: str) -> None:
         """Make the container of a task ready for its agent. Raises EnvironmentFailedError, also where its health check

@@ -13,7 +13,7 @@ import math
 import re
 import shlex
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,10 @@ from msgspec import Struct, structs
 from newskills.base.environment import (
     AgentEnvironment,
     AgentEnvironments,
+    AllowedHosts,
     EnvironmentSpec,
     ExecutedCommand,
+    Service,
     ServiceGroup,
 )
 from newskills.base.errors import DataError
@@ -103,6 +105,7 @@ class TerminalTask(Struct, frozen=True, kw_only=True):
                 agent_user=step.agent_user,
                 test_user=step.test_user,
                 closed=step.closed,
+                allowed=step.allowed,
                 health=step.health,
                 collect=step.collect,
             ),
@@ -142,6 +145,10 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
         raise DataError(f"Task {instance} has no tests: {folder / script} is missing.")
     group = msgspec.convert(row.get("group"), ServiceGroup | None)
     fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
+    phases = msgspec.convert(row.get("phases") or {}, TaskPhases)
+    allowed = _allowed_hosts(phases, steps)
+    if allowed is not None and group is None:
+        group = ServiceGroup(services=[Service(name="main", image=image)])
     return TerminalTask(
         instance=instance,
         format=str(row["task_format"]),
@@ -159,14 +166,30 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
             build_timeout=float(row.get("build_timeout") or 0.0),
             offline=bool(row.get("offline")),
             group=None if group is None else group.located(folder),
+            allowed=allowed,
         ),
         test_timeout=float(row.get("test_timeout") or 0.0) or 600.0,
         test_variables=row.get("test_variables") or {},
         solution_variables=row.get("solution_variables") or {},
-        phases=msgspec.convert(row.get("phases") or {}, TaskPhases),
+        phases=phases,
         steps=steps,
         last_step_counts=bool(row.get("last_step_counts")),
     )
+
+
+def _allowed_hosts(phases: TaskPhases, steps: Sequence[TaskStep]) -> AllowedHosts | None:
+    """Return what a task needs to know of allowed hosts before its first phase; None where no phase has any."""
+    lists = [*phases.allowed.values(), *(hosts for step in steps for hosts in step.allowed.values())]
+    if not lists:
+        return None
+    named = sorted({host for hosts in lists for host in hosts if is_host_name(host)})
+    first = phases.allowed.get("start", [] if "start" in phases.closed else None)
+    return AllowedHosts(named=named, first=first)
+
+
+def is_host_name(host: str) -> bool:
+    """Return whether the entry is the full name of one host."""
+    return not (host.startswith("*.") or ":" in host or "/" in host or host.replace(".", "").isdigit())
 
 
 async def judge(environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments) -> Row:
@@ -261,7 +284,8 @@ def single_reward(rewards: Mapping[str, float] | None) -> float | None:
 
 
 def _of_summary(log: str) -> dict[str, float] | None:
-    """Return the reward 1 where pytest's summary names no test that failed, else 0; None without a summary, or an empty one."""
+    """Return the reward 1 where pytest's summary names no test that failed, else 0; None without a summary, or with an
+    empty one."""
     parts = _SUMMARY.split(log, maxsplit=1)
     statuses = _STATUS.findall(parts[1]) if len(parts) > 1 else []
     if statuses:
@@ -279,8 +303,8 @@ async def work_in_steps(
     """Work on the steps of a task, one after the other, each judged before the next; return a report as `judge`, with
     that of each step. The task's phases have begun. Raises what `work` raises, EnvironmentFailedError.
 
-    As Harbor does it (`trial/multi_step.py`): a step whose setup fails, that gets no verdict, or whose reward is too low
-    is the last one; the reward is the mean over steps with a verdict by name, or the last step's.
+    As Harbor does it (`trial/multi_step.py`): a step whose setup fails, that gets no verdict, or whose reward is too
+    low is the last one; the reward is the mean over steps with a verdict by name, or the last step's.
     """
     reports: list[Row] = []
     for number, step in enumerate(task.steps):
