@@ -153,7 +153,10 @@ def test_terminal_bench() -> None:
                     '[verifier.environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.b"]\n',
                     "in a container of their own, have the network in part",
                 ),
-                ('[[environment.mcp_servers]]\nname = "a"\n', "MCP servers (`environment.mcp_servers`)"),
+                (
+                    '[[environment.mcp_servers]]\nname = "a"\nurl = "http://a"\nheaders = {A = "b"}\n',
+                    "its MCP servers need headers (`environment.mcp_servers.headers`)",
+                ),
                 ('[environment.tpu]\ntype = "v4"\ntopology = "2x2"\n', "TPUs (`environment.tpu`)"),
                 ('[environment]\nskills_dir = "/s"\n', "skills for agents (`environment.skills_dir`)"),
                 (

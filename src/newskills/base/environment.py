@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct, structs
 
@@ -113,6 +114,33 @@ class AllowedHosts(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     named: list[str] = []
     first: list[str] | None = None
+
+
+class McpServer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A server of tools that a task offers to its agent: a command in the environment, or an address there."""
+
+    name: str
+    transport: Literal["stdio", "sse", "streamable-http"] = "sse"
+    url: str = ""
+    command: str = ""
+    args: list[str] = []
+
+    def fill(self, template: Any) -> Any:
+        """Return a template with what the server is: `{name}`, `{url}`, `{command}` in texts (in texts of several words
+        as JSON), `{args}` and `{words}` as lists where they stand alone."""
+        lists = {"{args}": self.args, "{words}": [self.command, *self.args]}
+        if isinstance(template, str):
+            if template in lists:
+                return lists[template]
+            values = {"{name}": self.name, "{url}": self.url, "{command}": self.command}
+            for place, value in {**values, **{key: json.dumps(value) for key, value in lists.items()}}.items():
+                template = template.replace(place, value)
+            return template
+        if isinstance(template, dict):
+            return {key: self.fill(value) for key, value in template.items()}
+        if isinstance(template, list):
+            return [self.fill(value) for value in template]
+        return template
 
 
 class EnvironmentSpec(Struct, frozen=True, kw_only=True):

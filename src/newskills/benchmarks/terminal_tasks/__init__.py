@@ -27,7 +27,7 @@ from newskills.benchmarks.terminal_tasks.formats import FORMATS
 from newskills.benchmarks.terminal_tasks.registry import is_registry, registry_source
 
 MEMBERS = "[!.]*/*"
-SELDOM = ("group", "task_steps", "last_step_counts")
+SELDOM = ("group", "mcp_servers", "task_steps", "last_step_counts")
 """Settings that rows have only where a task uses them."""
 
 

@@ -14,7 +14,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from newskills.base.environment import TASK_IMAGES, ImageBuild, ServiceGroup
+from newskills.base.environment import TASK_IMAGES, ImageBuild, McpServer, ServiceGroup
 from newskills.base.errors import DataError
 from newskills.base.type_errors import type_fault
 from newskills.graders.software.phases import TaskPhases, TaskStep
@@ -64,6 +64,7 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
     offline: bool = False
     phases: TaskPhases = TaskPhases()
     group: ServiceGroup | None = None
+    mcp_servers: list[McpServer] = []
     task_steps: list[TaskStep] = []
     last_step_counts: bool = False
     category: str = ""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, structs
 
-from newskills.base.environment import HealthCheck, ImageBuild, Service
+from newskills.base.environment import HealthCheck, ImageBuild, McpServer, Service
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
@@ -62,6 +62,15 @@ class _Phase(_Section, frozen=True, kw_only=True):
     user: str | int | None = None
 
 
+class _McpServer(_Section, frozen=True, kw_only=True):
+    name: str
+    transport: Literal["stdio", "sse", "streamable-http", "http"] = "sse"
+    url: str | None = None
+    command: str | None = None
+    args: list[str] = []
+    headers: dict[str, str] = {}
+
+
 class _Environment(_Section, frozen=True, kw_only=True):
     network_mode: NetworkMode | None = None
     allowed_hosts: list[str] | None = None
@@ -77,7 +86,7 @@ class _Environment(_Section, frozen=True, kw_only=True):
     gpus: int | None = None
     gpu_types: list[str] | None = None
     tpu: Row | None = None
-    mcp_servers: list[Any] = []
+    mcp_servers: list[_McpServer] = []
     env: dict[str, str] = {}
     skills_dir: str | None = None
     healthcheck: HealthCheck | None = None
@@ -187,6 +196,7 @@ def read_harbor(files: TaskFiles) -> ReadTask:
                 container=own,
             ),
             group=group,
+            mcp_servers=[_mcp_server(files, server) for server in environment.mcp_servers],
             task_steps=steps,
             last_step_counts=task.multi_step_reward_strategy == "final",
             category=str(metadata.get("category") or ""),
@@ -233,6 +243,23 @@ def _step(files: TaskFiles, task: _Task, step: _Step, own: TestContainer | None)
     )
 
 
+def _mcp_server(files: TaskFiles, server: _McpServer) -> McpServer:
+    """Return a server of tools. Raises DataError for one without the address, or the command, of its transport."""
+    is_command = server.transport == "stdio"
+    if not (server.command if is_command else server.url):
+        raise DataError(
+            f"{files.task}/task.toml: the MCP server {server.name} of transport {server.transport} has no "
+            f"{'command' if is_command else 'url'}."
+        )
+    return McpServer(
+        name=server.name,
+        transport="streamable-http" if server.transport == "http" else server.transport,
+        url=server.url or "",
+        command=server.command or "",
+        args=server.args,
+    )
+
+
 def _usual_main(files: TaskFiles, environment: _Environment) -> Service:
     """Return the agent's container as it is where docker-compose.yaml does not change it."""
     image, build, workdir = environment.docker_image or "", None, ""
@@ -272,7 +299,10 @@ def _check(environment: _Environment, section: str) -> None:
         (environment.os.lower() != "linux", f"its container is not Linux (`{section}.os`)"),
         (bool(environment.gpus), f"it needs GPUs (`{section}.gpus`)"),
         (environment.tpu is not None, f"it needs TPUs (`{section}.tpu`)"),
-        (bool(environment.mcp_servers), f"it needs MCP servers (`{section}.mcp_servers`)"),
+        (
+            any(server.headers for server in environment.mcp_servers),
+            f"its MCP servers need headers (`{section}.mcp_servers.headers`)",
+        ),
         (bool(environment.skills_dir), f"it brings skills for agents (`{section}.skills_dir`)"),
     ):
         if is_needed:

@@ -33,7 +33,7 @@ from newskills.graders.software.terminal import (
     work_in_steps,
 )
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
-from newskills.solve.agents.programs.declared import DeclaredAgent
+from newskills.solve.agents.programs.declared import DeclaredAgent, mcp_servers
 from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
@@ -191,6 +191,7 @@ class AgentSolver:
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
             spec, prompt = software_task(sample.row).spec, REPOSITORY
+        self._check_servers(sample.row)
         check_image(self._options.environment, spec, os.environ)
         workdir = spec.workdir
         if self._options.environment.engine == SESSIONS:
@@ -206,6 +207,19 @@ class AgentSolver:
             "image": spec.image,
         }
         return self._agent.prepared(request)
+
+    def _check_servers(self, row: Row) -> None:
+        """Raise ConfigError for a task whose MCP servers the agent cannot be told of."""
+        servers = mcp_servers(row)
+        missing = [server.name for server in servers]
+        if isinstance(self._agent, DeclaredAgent):
+            missing = self._agent.missing_servers(servers)
+        if missing:
+            raise ConfigError(
+                f"Task {row.get('id')} offers MCP servers ({', '.join(missing)}), which the agent "
+                f"{self._options.agent} cannot use.",
+                hint="Use one that can, such as ++agent=claude-code, or leave these tasks out.",
+            )
 
     def _chat(self, usual: str) -> ChatSolver:
         """Return the solver that asks by the agent's prompt for such tasks."""
