@@ -48,6 +48,7 @@ LOG_FOLDERS = {"VERIFIER_LOGS": "verifier", "AGENT_LOGS": "agent", "ARTIFACTS": 
 NetworkMode = Literal["no-network", "public", "allowlist"]
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
 _STEP_NAME = re.compile(r"[^<>:\"/\\|?*\x00-\x1f\x7f]*[^<>:\"/\\|?*\x00-\x1f\x7f. ]")
+_DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[1-9¹²³]) *(?:\..*)?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"\$\{[^}:]*(?::-([^}]*))?\}")
 
@@ -215,11 +216,13 @@ def _step(files: TaskFiles, task: _Task, step: _Step, own: TestContainer | None)
     if own is not None or step.verifier.environment is not None or step.verifier.environment_mode == "separate":
         raise UnsupportedTaskError(f"its step {step.name} has tests in a container of their own")
     folder = f"steps/{step.name}"
-    if not _STEP_NAME.fullmatch(step.name):
+    if not _STEP_NAME.fullmatch(step.name) or _DEVICE.fullmatch(step.name):
         raise DataError(f"{files.task}/task.toml: '{step.name}' is no name of a folder for a step.")
     if "tests/test.sh" not in files:
         files.text(f"{folder}/tests/test.sh")
     agent, verifier = task.agent, task.verifier
+    for phase, place in ((step.agent, "agent"), (step.verifier, "verifier")):
+        _policy(phase, f"steps.{step.name}.{place}")
     policy = structs.replace(
         task,
         agent=step.agent if step.agent.network_mode else agent,
@@ -355,10 +358,11 @@ def _policies(task: _Task) -> dict[PhaseName, Policy]:
     tests_baseline = baseline
     if task.verifier.environment is not None:
         tests_baseline = _policy(task.verifier.environment, "verifier.environment")
+    agent, tests = _policy(task.agent, "agent"), _policy(task.verifier, "verifier")
     return {
         "start": baseline,
-        "agent": baseline if task.agent.network_mode is None else _policy(task.agent, "agent"),
-        "tests": tests_baseline if task.verifier.network_mode is None else _policy(task.verifier, "verifier"),
+        "agent": baseline if task.agent.network_mode is None else agent,
+        "tests": tests_baseline if task.verifier.network_mode is None else tests,
     }
 
 
@@ -366,7 +370,8 @@ def _policy(section: _Phase | _Environment, name: str) -> Policy:
     """Return the network of a section. Raises UnsupportedTaskError for hosts that are none."""
     if section.network_mode == "allowlist":
         return [_host(host, name) for host in section.allowed_hosts or ()]
-    if section.allowed_hosts:
+    is_phase = isinstance(section, _Phase) and section.network_mode is None
+    if section.allowed_hosts or (is_phase and section.allowed_hosts is not None):
         raise UnsupportedTaskError(f'`{name}.allowed_hosts` needs `{name}.network_mode` = "allowlist"')
     if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is False:
         return []
@@ -380,9 +385,19 @@ def _host(written: str, name: str) -> str:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_network(host).compressed if "/" in host else ipaddress.ip_address(host).compressed
     labels = host.removeprefix("*.").split(".")
+    if host.startswith("*.") and _is_address(host[2:]):
+        labels = [""]
     if not all(_LABEL.fullmatch(label) for label in labels):
         raise UnsupportedTaskError(f"`{name}.allowed_hosts` has `{written}`, which is no host")
     return host
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _closed(policies: Mapping[PhaseName, Policy]) -> list[PhaseName]:
