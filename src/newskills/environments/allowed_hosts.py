@@ -24,6 +24,8 @@ CHUNK = 1 << 16
 HTTP, TLS = 80, 443
 OF_PROXIES = (b"proxy-", b"connection:")
 """What fields of a request begin with that are no business of the host's."""
+_FREEBIND = 15
+"""IP_FREEBIND of Linux, which the module socket does not name."""
 _HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 0x16, 0x01, 0
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -73,19 +75,26 @@ class HostProxy:
         self._open: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen. Raises EnvironmentFailedError where the network's address is not one of this machine."""
+        """Listen, though the network may begin with its first container."""
+        proxy = await asyncio.start_server(self._proxied, sock=_bound(self._place, 0), limit=LARGEST_HEAD)
+        self._servers.append(proxy)
+        self.address = f"http://{self._place}:{proxy.sockets[0].getsockname()[1]}"
+        for port, serve in ((HTTP, self._plain), (TLS, self._encrypted)):
+            with contextlib.suppress(OSError):  # low ports are root's: then there are only the variables
+                listening = _bound(self._place, port)
+                self._servers.append(await asyncio.start_server(serve, sock=listening, limit=LARGEST_HEAD))
+
+    def check(self) -> None:
+        """Raise EnvironmentFailedError where a network with containers has no address of this machine: it is that of a
+        user's podman, or of an engine on another machine."""
         try:
-            proxy = await asyncio.start_server(self._proxied, self._place, 0, limit=LARGEST_HEAD)
+            with socket.socket() as probe:
+                probe.bind((self._place, 0))
         except OSError as error:
             raise EnvironmentFailedError(
                 f"The task may reach some hosts only, and the network of its containers is out of reach here: {error}.",
                 hint="Use podman as root, or docker on this machine itself.",
             ) from error
-        self._servers.append(proxy)
-        self.address = f"http://{self._place}:{proxy.sockets[0].getsockname()[1]}"
-        for port, serve in ((HTTP, self._plain), (TLS, self._encrypted)):
-            with contextlib.suppress(OSError):  # low ports are root's: then there are only the variables
-                self._servers.append(await asyncio.start_server(serve, self._place, port, limit=LARGEST_HEAD))
 
     async def close(self) -> None:
         """Stop listening and end what is open."""
@@ -191,6 +200,18 @@ class HostProxy:
             if rules.allows(host, address):
                 return address
         raise RefusedHostError(f"The task does not allow the host '{host}', or it has no address.")
+
+
+def _bound(place: str, port: int) -> socket.socket:
+    """Return a socket of an address that this machine may only have later. Raises OSError."""
+    bound = socket.socket()
+    try:
+        bound.setsockopt(socket.SOL_IP, _FREEBIND, 1)
+        bound.bind((place, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -89,6 +89,8 @@ class Companions:
         """Complete the agent's container, which runs by now, start what needs it, and wait until all are healthy.
         Raises as `start_before`."""
         main = self._group.main_service
+        if self._proxy is not None:
+            self._proxy.check()
         await self._copy_files(main)
         if self._online:
             await self._connect(main.name, online=True)
