@@ -81,6 +81,7 @@ def test_a_group_has_a_network_of_its_own() -> None:
         assert program.make_network("n") == [
             *(name, "network", "create", "--internal", *closed, "--label=newskills.environment=1", "n")
         ]
+        assert {"--subnet=10.9.0.0/24", "--gateway=10.9.0.1"} <= {*program.make_network("n", "10.9.0.0/24")}
         start = engine(name, network=True).start("n", spec)[0]
         assert [word for word in start if word.startswith(("--network", "--ip", "--add-host", "--volume"))] == [
             *("--network=n", "--ip=10.0.0.3", "--add-host=db:10.0.0.2", "--add-host=store:10.0.0.2"),

@@ -69,6 +69,9 @@ class Companions:
         await self._do(self._program.make_network(self._name), "make a network")
         shown = await self._do(self._program.subnet(self._name), "tell the network's addresses")
         network = ipaddress.ip_network(last_line(shown.output))
+        if self._spec.allowed is not None:
+            await self._do(self._program.remove_network(self._name), "remove a network")
+            await self._do(self._program.make_network(self._name, str(network)), f"make the network {network}")
         addresses = {
             service.name: str(network[number]) for number, service in enumerate(self._group.services, FIRST_HOST)
         }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -134,8 +135,13 @@ class Docker(EngineProgram):
     def groups(self) -> Docker:
         return self
 
-    def make_network(self, name: str) -> Argv:
-        return [self.program, "network", "create", "--internal", *self.network_options, f"--label={LABEL}=1", name]
+    def make_network(self, name: str, subnet: str = "") -> Argv:
+        addresses = [f"--subnet={subnet}", f"--gateway={ipaddress.ip_network(subnet)[1]}"] if subnet else []
+        options = (*self.network_options, *addresses, f"--label={LABEL}=1")
+        return [self.program, "network", "create", "--internal", *options, name]
+
+    def remove_network(self, name: str) -> Argv:
+        return [self.program, "network", "rm", name]
 
     def subnet(self, name: str) -> Argv:
         return [self.program, "network", "inspect", f"--format={self.subnet_format}", name]

@@ -37,7 +37,12 @@ _SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)
 class GroupProgram(Protocol):
     """Command lines for containers that reach each other by a network of their own, which leads nowhere else."""
 
-    def make_network(self, name: str) -> Argv: ...
+    def make_network(self, name: str, subnet: str = "") -> Argv:
+        """Return the command line that makes a network; `subnet`: its addresses, of which this machine has the first
+        one. Without it, the engine chooses, and this machine may have none."""
+        ...
+
+    def remove_network(self, name: str) -> Argv: ...
 
     def subnet(self, name: str) -> Argv:
         """Return the command line that prints the addresses of the network, as `10.89.0.0/24`."""
