@@ -108,11 +108,12 @@ def test_a_program_by_a_file_works_on_whole_machines(agent_image: str, tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
     assert own_containers() == []
     records = {row["id"]: row for row in rows_of(tmp_path / "results/eval-results/terminal-bench/output.jsonl")}
-    assert {name: row["outcome"] for name, row in records.items()} == {"greeting": "correct", "number": "wrong"}
+    outcomes = {"greeting": "correct", "number": "wrong", "two": "wrong"}
+    assert {name: row["outcome"] for name, row in records.items()} == outcomes
     assert "Do this task" in records["greeting"]["conversation"][0]["content"]
     assert records["greeting"]["conversation"][2]["content"] == "/app\n"
     logs = [tmp_path / "results/eval-results/terminal-bench" / row["agent_log"] for row in records.values()]
-    assert len(set(logs)) == 2
+    assert len(set(logs)) == 3
     assert all((folder / "1-steps.log").is_file() for folder in logs)
 
 

@@ -14,11 +14,16 @@ from newskills.base.errors import DataError
 
 
 def pack_folder(source: Path, archive: IO[bytes]) -> None:
-    """Pack a folder as an archive of root's files. Raises DataError."""
+    """Pack what is in a folder as an archive of root's files. Raises DataError.
+
+    The folder itself is no member, but where it is empty: its mode would become that of the folder that it is unpacked
+    in, such as /tmp.
+    """
 
     try:
         with tarfile.open(fileobj=archive, mode="w") as packed:
-            packed.add(source, arcname=".", filter=_of_root)
+            for name in sorted(os.listdir(source)) or ["."]:
+                packed.add(source / name, arcname=name, filter=_of_root)
             end = packed.offset + 2 * tarfile.BLOCKSIZE
         archive.truncate(end)  # podman stops to read there, and has been seen to fail over zeros that follow
     except OSError as error:
