@@ -161,7 +161,7 @@ def test_phases_of_harbor_have_users_networks_and_containers(
     assert [step["rewards"] for step in gated["task-tests"]["steps"]] == [{"reward": 0.0}], "its reward is too low"
     first, last = stepped["task-tests"]["steps"][0]["conversation"], stepped["conversation"]
     assert ("/tmp/one.txt" in str(first[1]), "cat /tests" in str(last[1])) == (True, True)
-    assert (len(first), len(last), stepped["num_steps"]) == (5, 5, 4)
+    assert (len(first), len(last), stepped["num_steps"]) == (6, 6, 4)
 
 
 @by_first_engine
