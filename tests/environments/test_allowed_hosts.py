@@ -16,7 +16,7 @@ import pytest
 from tests.environments.images import ENGINE, own_containers
 from tests.environments.test_services import places
 
-from newskills.base.environment import AllowedHosts, EnvironmentSpec, Service, ServiceGroup
+from newskills.base.environment import AllowedHosts, EnvironmentSpec, ServiceGroup, TaskService
 from newskills.environments.allowed_hosts import HostRules, server_name
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
@@ -93,7 +93,7 @@ def test_only_allowed_hosts_are_reached(
         return real(place if str(host).endswith(".test") else host, *words, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    group = ServiceGroup(services=[Service(name="main", image=agent_image)])
+    group = ServiceGroup(services=[TaskService(name="main", image=agent_image)])
     spec = EnvironmentSpec(image=agent_image, group=group, allowed=AllowedHosts(named=["a.test"], first=[]))
 
     async def work() -> None:

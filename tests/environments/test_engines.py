@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, Service, ServiceGroup
+from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, ServiceGroup, TaskService
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
@@ -65,8 +65,8 @@ def test_docker() -> None:
 
 
 def test_a_group_has_a_network_of_its_own() -> None:
-    main = Service(name="main", image="a:1", volumes={"v": "/v"})
-    database = Service(
+    main = TaskService(name="main", image="a:1", volumes={"v": "/v"})
+    database = TaskService(
         name="db", image="docker://db:2", entrypoint=["run", "-x"], command=["y z"], user="5", shared_memory="1g"
     )
     addresses = {"db": "10.0.0.2", "store": "10.0.0.2", "main": "10.0.0.3"}

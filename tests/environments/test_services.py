@@ -15,7 +15,14 @@ import pytest
 from tests.commands.running import ns
 from tests.environments.images import ENGINE, own_containers
 
-from newskills.base.environment import TASK_IMAGES, EnvironmentSpec, HealthCheck, ImageBuild, Service, ServiceGroup
+from newskills.base.environment import (
+    TASK_IMAGES,
+    EnvironmentSpec,
+    HealthCheck,
+    ImageBuild,
+    ServiceGroup,
+    TaskService,
+)
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments import check_image
 from newskills.environments.config import EnvironmentConfig
@@ -29,8 +36,8 @@ FETCH = (
 SERVE = "mkdir -p /data && cp -r /data /site && cd /site && exec python3 -m http.server {port}"
 
 
-def served(name: str, image: str, port: int = 8000, **more: object) -> Service:
-    return Service(
+def served(name: str, image: str, port: int = 8000, **more: object) -> TaskService:
+    return TaskService(
         **{
             "name": name,
             "image": image,
@@ -67,9 +74,9 @@ def group(image: str, folder: Path) -> EnvironmentSpec:
     (folder / "page" / "index.html").write_text("of the task\n")
     services = [
         served("store", image, files={str(folder / "page"): "/data"}, aliases=["store.example"]),
-        Service(name="seed", image=image, command=["sh", "-c", "echo seeded > /v/x.txt"], volumes={"v": "/v"}),
+        TaskService(name="seed", image=image, command=["sh", "-c", "echo seeded > /v/x.txt"], volumes={"v": "/v"}),
         served("cache", image, volumes={"v": "/data"}, needs={"seed": "completed", "store": "healthy"}),
-        Service(name="main", image=image, volumes={"v": "/shared"}, needs={"cache": "healthy"}),
+        TaskService(name="main", image=image, volumes={"v": "/shared"}, needs={"cache": "healthy"}),
         served("late", image, 9000, files={str(folder / "page"): "/data"}, needs={"main": "started"}),
     ]
     return EnvironmentSpec(image=image, group=ServiceGroup(services=services))
@@ -108,9 +115,9 @@ def test_services_reach_each_other_and_nothing_else(agent_image: str, tmp_path: 
 
 
 def test_a_service_that_fails_is_named(agent_image: str) -> None:
-    failing = Service(name="db", image=agent_image, command=["sh", "-c", "echo no disk; exit 3"])
+    failing = TaskService(name="db", image=agent_image, command=["sh", "-c", "echo no disk; exit 3"])
     check = HealthCheck(command="false", interval_sec=0.1, retries=2)
-    sick = Service(name="db", image=agent_image, command=["sleep", "600"], health=check)
+    sick = TaskService(name="db", image=agent_image, command=["sleep", "600"], health=check)
 
     async def work() -> None:
         containers = ContainerPool(EnvironmentConfig(engine=ENGINE, memory_mb=512), os.environ)
@@ -119,7 +126,7 @@ def test_a_service_that_fails_is_named(agent_image: str) -> None:
             (sick, "healthy"),
         ):
             needs = {"db": "healthy" if service.health else "completed"}
-            main = Service(name="main", image=agent_image, needs=needs)
+            main = TaskService(name="main", image=agent_image, needs=needs)
             group = ServiceGroup(services=[service, main])
             with pytest.raises(EnvironmentFailedError, match=message):
                 await containers._start(EnvironmentSpec(image=agent_image, group=group))
@@ -134,7 +141,7 @@ def test_engines_without_groups_refuse_by_name(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     spec = EnvironmentSpec(
-        image="a:1", group=ServiceGroup(services=[Service(name="db", image="b"), served("main", "a")])
+        image="a:1", group=ServiceGroup(services=[TaskService(name="db", image="b"), served("main", "a")])
     )
     with pytest.raises(ConfigError, match=r"several containers \(db, main\), which apptainer cannot join"):
         check_image(EnvironmentConfig(engine="apptainer"), spec, {"PATH": str(tmp_path)})
@@ -167,7 +174,7 @@ def test_what_a_killed_run_leaves_goes_with_it(
     (tmp_path / "build" / "Dockerfile").write_text(f"FROM {agent_image}\nARG WORD\nRUN echo $WORD > /word\n")
     image = f"{TASK_IMAGES}:test-{os.getpid()}"
     built = served("db", image, build=ImageBuild(folder=str(tmp_path / "build"), arguments={"WORD": "x"}))
-    group = ServiceGroup(services=[built, Service(name="main", image=agent_image)])
+    group = ServiceGroup(services=[built, TaskService(name="main", image=agent_image)])
     spec = msgspec.json.encode(EnvironmentSpec(image=agent_image, group=group)).decode()
     words = [sys.executable, "-c", RUN, spec, ENGINE]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as run:
@@ -183,9 +190,14 @@ def test_what_a_killed_run_leaves_goes_with_it(
     while any(f".{run.pid}." in name for name in all_names()) and time.monotonic() < until:
         time.sleep(0.5)
     assert [name for name in all_names() if f".{run.pid}." in name] == []
+    subprocess.run([ENGINE, "tag", agent_image, f"{image}-same"], check=True)
     shown = ns(f"ns environments prune --engine={ENGINE}", cwd=tmp_path).stdout
     assert next(line.split()[0] for line in shown.splitlines() if image in line) == "image"
     assert "Nothing was removed. Remove it: ns environments prune --yes" in shown
     done = ns(f"ns environments prune --engine={ENGINE} --yes", cwd=tmp_path)
     assert next(line.split()[-1] for line in done.stdout.splitlines() if image in line) == "removed"
-    assert subprocess.run([ENGINE, "image", "inspect", image], check=False, capture_output=True).returncode != 0
+    there = [
+        subprocess.run([ENGINE, "image", "inspect", name], check=False, capture_output=True).returncode == 0
+        for name in (image, f"{image}-same", agent_image)
+    ]
+    assert there == [False, False, True], "another name of an image is not ours"

@@ -44,7 +44,7 @@ class ImageBuild(Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, str] = {}
 
 
-class Service(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskService(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A container of an environment with several.
 
     name        host name by which the others reach it; `aliases`: further ones
@@ -73,7 +73,7 @@ class Service(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_mb: int = 0
     shared_memory: str = ""
 
-    def located(self, folder: Path) -> Service:
+    def located(self, folder: Path) -> TaskService:
         """Return the service with its files and its build in `folder`, which their names begin from."""
         build = self.build
         if build is not None:
@@ -85,11 +85,11 @@ class Service(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ServiceGroup(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The services of an environment in the order in which they start; agents act in the one called `main`."""
 
-    services: list[Service]
+    services: list[TaskService]
     main: str = "main"
 
     @property
-    def main_service(self) -> Service:
+    def main_service(self) -> TaskService:
         return next(service for service in self.services if service.name == self.main)
 
     def located(self, folder: Path) -> ServiceGroup:

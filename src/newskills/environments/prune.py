@@ -48,7 +48,8 @@ async def list_leftovers(engine: EngineProgram, environ: Mapping[str, str]) -> l
         used = images_in_use(environ)
         for line in await _lines(images, environ):
             name, _, size = line.partition(" ")
-            shown.append(Leftover(kind="image", name=name, size=size, in_use=name in used))
+            if name.startswith(TASK_IMAGES):  # podman names the image by all its tags
+                shown.append(Leftover(kind="image", name=name, size=size, in_use=name in used))
     return shown
 
 

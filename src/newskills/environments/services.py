@@ -16,7 +16,7 @@ from newskills.base.environment import (
     AllowedHosts,
     EnvironmentSpec,
     GroupNetwork,
-    Service,
+    TaskService,
     wait_until_healthy,
 )
 from newskills.base.errors import ConfigError, EnvironmentFailedError
@@ -136,7 +136,7 @@ class Companions:
             for services in (self._before, self._after)
         )
 
-    async def _start(self, service: Service, timeout: float) -> None:
+    async def _start(self, service: TaskService, timeout: float) -> None:
         await self._await_needs(service, timeout)
         name = self._containers[service.name]
         made = await self._call(self._program.make_service(name, service, self._spec), timeout)
@@ -151,7 +151,7 @@ class Companions:
             await self._connect(service.name, online=True)
         await self._do(self._program.start_service(name), f"start service {service.name}")
 
-    async def _copy_files(self, service: Service) -> None:
+    async def _copy_files(self, service: TaskService) -> None:
         if not service.files:
             return
         with tempfile.TemporaryFile() as archive:
@@ -163,7 +163,7 @@ class Companions:
         argv = self._engine.connect(self._containers[service], online=online)
         await self._do(argv, f"{'open' if online else 'close'} the network of service {service}")
 
-    async def _await_needs(self, service: Service, timeout: float) -> None:
+    async def _await_needs(self, service: TaskService, timeout: float) -> None:
         for needed, condition in service.needs.items():
             if condition == "healthy":
                 await self._await_health(next(other for other in self._group.services if other.name == needed))
@@ -172,7 +172,7 @@ class Companions:
                 if ended.exit_code != 0 or ended.last_line != "0":
                     raise await self._failed(needed, "has not ended well")
 
-    async def _await_health(self, service: Service) -> None:
+    async def _await_health(self, service: TaskService) -> None:
         check = service.health
         if check is None:
             return
@@ -183,7 +183,9 @@ class Companions:
 
     async def _failed(self, service: str, why: str) -> EnvironmentFailedError:
         shown = await self._call(self._program.last_words(self._containers[service]), HOUSEKEEPING)
-        return EnvironmentFailedError(f"Service {service} of the task {why}; its output ends: {shown.last_line}")
+        return EnvironmentFailedError(
+            f"Service {service} of the task {why}; its output ends: {shown.last_line}"
+        )
 
     async def _do(self, argv: Argv, what: str, stdin: IO[bytes] | bytes = b"") -> EndedProgram:
         done = await self._call(argv, COPYING if stdin else HOUSEKEEPING, stdin)

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from newskills.base.environment import Condition, HealthCheck, ImageBuild, Service, ServiceGroup
+from newskills.base.environment import Condition, HealthCheck, ImageBuild, ServiceGroup, TaskService
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.files import (
@@ -119,8 +119,8 @@ class _Compose(_Strict, frozen=True, kw_only=True):
 
 
 def read_main(
-    files: TaskFiles, name: str, usual: Service, variables: Mapping[str, str]
-) -> tuple[Service, ServiceGroup | None]:
+    files: TaskFiles, name: str, usual: TaskService, variables: Mapping[str, str]
+) -> tuple[TaskService, ServiceGroup | None]:
     """Return the agent's container, and its group where the file `name` makes one of several. Raises as
     `read_compose`, UnsupportedTaskError for a container of nothing."""
     group = None
@@ -137,7 +137,7 @@ def read_main(
     return main, group
 
 
-def read_compose(files: TaskFiles, name: str, usual: Service, variables: Mapping[str, str]) -> ServiceGroup:
+def read_compose(files: TaskFiles, name: str, usual: TaskService, variables: Mapping[str, str]) -> ServiceGroup:
     """Read the services of the file `name`; `usual`: that of the agent where the file does not say otherwise;
     `variables`: what `${NAME}` stands for.
 
@@ -178,8 +178,8 @@ def _service(
     key: str,
     service: _Service,
     compose: _Compose,
-    usual: Service,
-) -> Service:
+    usual: TaskService,
+) -> TaskService:
     """Return a service of the file. Raises DataError, UnsupportedTaskError."""
     if (list(service.networks) or ["default"]) != ["default"]:
         raise UnsupportedTaskError(f"{where} has `networks` of its own")
@@ -200,7 +200,7 @@ def _service(
     workdir = service.working_dir
     if is_main and not workdir:
         workdir = _workdir(files, build) if service.build is not None else usual.workdir
-    return Service(
+    return TaskService(
         name=key,
         image=image,
         aliases=[
@@ -274,7 +274,7 @@ def _mounts(
     return copied, volumes
 
 
-def _check_volumes(name: str, services: Mapping[str, Service]) -> None:
+def _check_volumes(name: str, services: Mapping[str, TaskService]) -> None:
     """Refuse folders of the task in several services, which would each have a copy. Raises UnsupportedTaskError."""
     users: dict[str, str] = {}
     for service in services.values():

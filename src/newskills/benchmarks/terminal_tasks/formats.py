@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from newskills.base.environment import ImageBuild, Service
+from newskills.base.environment import ImageBuild, TaskService
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
@@ -62,7 +62,7 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
         logs = {f"T_BENCH_TASK_{name}PATH": OWN for name in ("LOGS_", "AGENT_LOGS_")}
         names = {f"T_BENCH_TASK_DOCKER_{name}": "client" for name in ("CLIENT_CONTAINER_NAME", "NAME_PREFIX")}
         given = {**_GIVEN, **logs, **names, "T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME": ""}
-        main, group = read_main(files, COMPOSE, Service(name=CLIENT, image=""), given)
+        main, group = read_main(files, COMPOSE, TaskService(name=CLIENT, image=""), given)
         build, image, workdir, variables = main.build, main.image, main.workdir, main.variables
     else:
         build, image, variables = _built_of(files, service), "", _variables(service.get("environment") or {})

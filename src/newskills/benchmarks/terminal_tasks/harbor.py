@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, structs
 
-from newskills.base.environment import HealthCheck, ImageBuild, McpServer, Service
+from newskills.base.environment import HealthCheck, ImageBuild, McpServer, TaskService
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
@@ -124,7 +124,7 @@ class _Artifact(_Section, frozen=True, kw_only=True):
     service: str | None = None
 
 
-class _Step(_Section, frozen=True, kw_only=True):
+class _HarborStep(_Section, frozen=True, kw_only=True):
     name: str
     agent: _Agent = _Agent()
     verifier: _Verifier = _Verifier()
@@ -143,7 +143,7 @@ class _Task(_Section, frozen=True, kw_only=True):
     verifier: _Verifier = _Verifier()
     solution: _Solution = _Solution()
     source: str | None = None
-    steps: list[_Step] = []
+    steps: list[_HarborStep] = []
     multi_step_reward_strategy: Literal["mean", "final"] | None = None
     artifacts: list[str | _Artifact] = []
 
@@ -210,7 +210,7 @@ def _instruction(files: TaskFiles, name: str) -> str:
     return _without_canary(files.text(name)).strip()
 
 
-def _step(files: TaskFiles, task: _Task, step: _Step, own: TestContainer | None) -> TaskStep:
+def _step(files: TaskFiles, task: _Task, step: _HarborStep, own: TestContainer | None) -> TaskStep:
     """Return a step, with what it takes of the task where it does not say otherwise (`trial/multi_step.py`). Raises
     DataError, UnsupportedTaskError."""
     if own is not None or step.verifier.environment is not None or step.verifier.environment_mode == "separate":
@@ -263,13 +263,13 @@ def _mcp_server(files: TaskFiles, server: _McpServer) -> McpServer:
     )
 
 
-def _usual_main(files: TaskFiles, environment: _Environment) -> Service:
+def _usual_main(files: TaskFiles, environment: _Environment) -> TaskService:
     """Return the agent's container as it is where docker-compose.yaml does not change it."""
     image, build, workdir = environment.docker_image or "", None, ""
     if not image and "environment/Dockerfile" in files:
         image, build = image_name(files, "environment"), ImageBuild(folder="environment")
         workdir = last_workdir(files.text("environment/Dockerfile"))
-    return Service(
+    return TaskService(
         name=MAIN,
         image=image,
         build=build,

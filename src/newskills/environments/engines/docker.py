@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, Service
+from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, TaskService
 from newskills.base.errors import ConfigError
 from newskills.environments.engines.engine import (
     START_AND_STAY,
@@ -122,7 +122,7 @@ class Docker(EngineProgram):
         memory = f"{memory_mb}m"
         return [f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={self._config.processes}"]
 
-    def _joined(self, name: str, service: Service, network: GroupNetwork) -> Argv:
+    def _joined(self, name: str, service: TaskService, network: GroupNetwork) -> Argv:
         """Return the options that join a service's container to the network and volumes of its environment; `name`:
         what theirs begin with."""
         return [
@@ -149,7 +149,7 @@ class Docker(EngineProgram):
     def make_volume(self, name: str) -> Argv:
         return [self.program, "volume", "create", f"--label={LABEL}=1", name]
 
-    def make_service(self, name: str, service: Service, spec: EnvironmentSpec) -> Argv:
+    def make_service(self, name: str, service: TaskService, spec: EnvironmentSpec) -> Argv:
         assert spec.network is not None
         entrypoint = service.entrypoint
         words = [*(entrypoint or [])[1:], *(service.command or [])]

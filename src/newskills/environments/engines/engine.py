@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from newskills.base.environment import EnvironmentSpec, ImageBuild, Service
+from newskills.base.environment import EnvironmentSpec, ImageBuild, TaskService
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
 
@@ -50,7 +50,7 @@ class GroupProgram(Protocol):
 
     def make_volume(self, name: str) -> Argv: ...
 
-    def make_service(self, name: str, service: Service, spec: EnvironmentSpec) -> Argv:
+    def make_service(self, name: str, service: TaskService, spec: EnvironmentSpec) -> Argv:
         """Return the command line that makes the container of a service and does not start it. `spec`: that of the
         environment, with its network. Raises ConfigError for an image that this program cannot use."""
         ...

@@ -27,8 +27,8 @@ from newskills.base.environment import (
     AllowedHosts,
     EnvironmentSpec,
     ExecutedCommand,
-    Service,
     ServiceGroup,
+    TaskService,
 )
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
@@ -148,7 +148,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
     phases = msgspec.convert(row.get("phases") or {}, TaskPhases)
     allowed = _allowed_hosts(phases, steps)
     if allowed is not None and group is None:
-        group = ServiceGroup(services=[Service(name="main", image=image)])
+        group = ServiceGroup(services=[TaskService(name="main", image=image)])
     return TerminalTask(
         instance=instance,
         format=str(row["task_format"]),
