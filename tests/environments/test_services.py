@@ -164,12 +164,9 @@ asyncio.run(work())
 """
 
 
-def test_what_a_killed_run_leaves_goes_with_it(
-    agent_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_run_leaves_goes_with_it(agent_image: str, tmp_path: Path) -> None:
     """Services are no processes of the run; a process that waits for its end removes them. Images stay until `prune`,
     and those that a living run works with stay then."""
-    monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "Dockerfile").write_text(f"FROM {agent_image}\nARG WORD\nRUN echo $WORD > /word\n")
     image = f"{TASK_IMAGES}:test-{os.getpid()}"
@@ -194,7 +191,7 @@ def test_what_a_killed_run_leaves_goes_with_it(
     shown = ns(f"ns environments prune --engine={ENGINE}", cwd=tmp_path).stdout
     assert next(line.split()[0] for line in shown.splitlines() if image in line) == "image"
     assert "Nothing was removed. Remove it: ns environments prune --yes" in shown
-    done = ns(f"ns environments prune --engine={ENGINE} --yes", cwd=tmp_path)
+    done = ns(f"ns environments prune {image} {image}-same --engine={ENGINE} --yes", cwd=tmp_path)
     assert next(line.split()[-1] for line in done.stdout.splitlines() if image in line) == "removed"
     there = [
         subprocess.run([ENGINE, "image", "inspect", name], check=False, capture_output=True).returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -14,11 +15,10 @@ from typing import IO
 
 from msgspec import structs
 
-from newskills.base.cache import cache_folder
 from newskills.base.environment import EnvironmentSpec, ImageBuild
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.environments.engines.engine import EngineProgram
-from newskills.environments.owners import is_left_over, new_name
+from newskills.environments.owners import PREFIX, is_left_over, new_name
 from newskills.environments.programs import run_program
 
 INSPECTING = 120.0
@@ -50,10 +50,10 @@ class ImageBuilder:
                     self._there.add(image)
 
     async def _ensure(self, image: str, build: ImageBuild, timeout: float) -> None:
-        note_image(image, self._environ)
+        note_image(image)
         if await self._is_there(image):
             return
-        async with locked(build_lock(self._environ)):
+        async with locked(build_lock()):
             if not await self._is_there(image):  # another run may have built it while this one waited
                 await self._build(image, build, timeout)
 
@@ -79,18 +79,18 @@ class ImageBuilder:
             )
 
 
-def note_image(image: str, environ: Mapping[str, str]) -> None:
+def note_image(image: str) -> None:
     """Note that this process works with an image, so that nobody removes it meanwhile."""
-    file = _notes(environ) / new_name().rpartition(".")[0]
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = _place() / new_name().rpartition(".")[0]
+    file.parent.mkdir(mode=0o700, exist_ok=True)
     with file.open("a") as notes:
         notes.write(f"{image}\n")
 
 
-def images_in_use(environ: Mapping[str, str]) -> set[str]:
+def images_in_use() -> set[str]:
     """Return the images that living processes have noted; the notes of dead ones are removed."""
     images: set[str] = set()
-    for file in sorted(_notes(environ).glob("*")):
+    for file in sorted(_place().glob(f"{PREFIX}.*")):
         if is_left_over(f"{file.name}.0"):
             file.unlink(missing_ok=True)
         else:
@@ -98,19 +98,20 @@ def images_in_use(environ: Mapping[str, str]) -> set[str]:
     return images
 
 
-def _notes(environ: Mapping[str, str]) -> Path:
-    return cache_folder(environ) / "environments"
-
-
-def build_lock(environ: Mapping[str, str]) -> Path:
+def build_lock() -> Path:
     """Return the file that a run locks while it builds an image."""
-    return cache_folder(environ) / "locks" / "images"
+    return _place() / "build.lock"
+
+
+def _place() -> Path:
+    """Return the folder of this machine and user in which runs note what they do, whatever caches they have."""
+    return Path(tempfile.gettempdir(), f"newskills-environments-{os.getuid()}")
 
 
 @asynccontextmanager
 async def locked(path: Path) -> AsyncIterator[None]:
     """Hold the lock of a file, as soon as no other process does."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     with path.open("ab") as file:
         while not _try_lock(file):
             await asyncio.sleep(LOOK_EVERY)

@@ -45,7 +45,7 @@ async def list_leftovers(engine: EngineProgram, environ: Mapping[str, str]) -> l
             kind: Kind = "volume" if "volume" in argv else "network"
             shown.append(Leftover(kind=kind, name=name, in_use=not is_left_over(name)))
     if images := engine.list_images(f"{TASK_IMAGES}*"):
-        used = images_in_use(environ)
+        used = images_in_use()
         for line in await _lines(images, environ):
             name, _, size = line.partition(" ")
             if name.startswith(TASK_IMAGES):  # podman names the image by all its tags

@@ -183,9 +183,7 @@ class Companions:
 
     async def _failed(self, service: str, why: str) -> EnvironmentFailedError:
         shown = await self._call(self._program.last_words(self._containers[service]), HOUSEKEEPING)
-        return EnvironmentFailedError(
-            f"Service {service} of the task {why}; its output ends: {shown.last_line}"
-        )
+        return EnvironmentFailedError(f"Service {service} of the task {why}; its output ends: {shown.last_line}")
 
     async def _do(self, argv: Argv, what: str, stdin: IO[bytes] | bytes = b"") -> EndedProgram:
         done = await self._call(argv, COPYING if stdin else HOUSEKEEPING, stdin)

@@ -27,6 +27,7 @@ class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
             "list: what there is (default); prune: remove what no run works with, with --yes", {"positional": True}
         ),
     ] = "list"
+    names: Annotated[list[str], doc("only these", {"positional": True})] = []
     engine: Annotated[str, doc("podman, docker, …; auto: the first that is installed")] = "auto"
     left_over: Annotated[bool, doc("prune: only what killed runs have left, no images")] = False
     yes: Annotated[bool, doc("prune: remove it; without this option it is only listed")] = False
@@ -45,6 +46,8 @@ async def _run(options: EnvironmentsOptions) -> int:
         shown = [item for item in shown if not item.in_use]
     if options.left_over:
         shown = [item for item in shown if item.kind != "image"]
+    if options.names:
+        shown = [item for item in shown if item.name in options.names]
     rows: list[tuple[str, str, str, str]] = []
     failed = 0
     for item in sorted(shown, key=lambda item: (item.kind, item.name)):
