@@ -11,7 +11,7 @@ _TRAPS = (
     "Agents may use the network, as in the official harness: most test scripts install their tools. "
     "++environment.network=false closes it.",
     "A task's own time limit for the agent holds, if it is shorter than ++agent_config.time_limit.",
-    "Tasks that need several containers or several steps are left out, and counted.",
+    "Tasks that need what containers of agents do not give here are left out, and counted with the reason.",
 )
 
 BENCHMARKS = (
