@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from newskills.base.benchmark import Evidence, Source
+from newskills.base.benchmark import Source
 from newskills.base.records import Row
 from newskills.benchmarks.chat_judge.mt_bench import BENCHMARK as MT_BENCH
 from newskills.benchmarks.chat_judge.mt_bench import joined as mt_bench_joined
@@ -42,13 +42,6 @@ BENCHMARK = structs.replace(
     licence="LGPL-3.0",
     homepage="https://github.com/LG-AI-EXAONE/KoMT-Bench",
     citation="arXiv:2408.03541",
-    evidence=(
-        Evidence(
-            f"https://github.com/LG-AI-EXAONE/KoMT-Bench/tree/{_REVISION}/FastChat/fastchat/llm_judge/data",
-            "all 80 rows mapped with their reference answers",
-            "2026-11-29",
-        ),
-    ),
     traps=(
         *MT_BENCH.traps,
         "The original takes the square root of marks of replies that are not in Korean; that is not done here, so a "

@@ -6,7 +6,7 @@ The oracle setting of the authors' program: the pages that hold the evidence, an
 
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
@@ -48,14 +48,6 @@ _COMMON: dict[str, Any] = {
     "licence": "CC-BY-NC-4.0",
     "homepage": "https://github.com/patronus-ai/financebench",
     "citation": "arXiv:2311.11944",
-    "evidence": (
-        Evidence(
-            "https://github.com/patronus-ai/financebench/tree/cc39aeb4afdf33909ee1412188bf89035950c2eb/data",
-            "all 150 rows mapped; pages as eval_mode oracle of evaluation_playground.ipynb joins them; licence as the "
-            "data set's card on the hub says",
-            "2026-11-29",
-        ),
-    ),
 }
 
 BENCHMARKS = (

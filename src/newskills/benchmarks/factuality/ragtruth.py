@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
@@ -62,13 +62,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2401.00396",
     chance=0.5,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/ParticleMedia/RAGTruth/blob/c103204b9ce28d6bbad859304bf30de72b8ed8fe/README.md",
-            "all fields and samples of response.jsonl and source_info.jsonl; licence; which replies count and when one "
-            "is a hallucination, as baseline/prepare_dataset.py and predict_and_evaluate.py have it",
-            "2026-11-29",
-        ),
-    ),
     traps=("Whole replies are judged, not words; the authors report precision, recall and F1 of yes.",),
 )
