@@ -47,6 +47,7 @@ FEWER_EXAMPLES = {
         "aimo_train",
         "improve",
     ),
+    "shows the containers of this machine": ("environments",),
     "has one or two forms": (
         "average_checkpoints",
         "cancel",
