@@ -192,10 +192,10 @@ class HostProxy:
         """Return the address to connect to. A name is looked up once, so that it cannot mean another host then."""
         rules = self.rules
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            found = []
-        for *_, place in found:
+            addresses = []
+        for *_, place in addresses:
             address = ipaddress.ip_address(str(place[0]).partition("%")[0])
             if rules.allows(host, address):
                 return address

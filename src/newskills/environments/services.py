@@ -89,7 +89,7 @@ class Companions:
         return self._spec
 
     async def start_after(self, timeout: float) -> None:
-        """Complete the agent's container, which runs by now, start what needs it, and wait until all are healthy.
+        """Prepare the agent's container, which runs by now, start what needs it, and wait until all are healthy.
         Raises as `start_before`."""
         main = self._group.main_service
         if self._proxy is not None:

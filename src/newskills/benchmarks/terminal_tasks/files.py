@@ -113,7 +113,7 @@ def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: 
 
 
 def converted(files: TaskFiles, name: str, raw: Any, type_: type[T], where: str = "") -> T:
-    """Convert what stands at `where` in the file `name`. Raises as `parse_file`."""
+    """Convert what stands at `where` in the file `name`. Raises DataError, UnsupportedTaskError as `parse_file`."""
     try:
         return msgspec.convert(raw, type_)
     except msgspec.ValidationError as error:

@@ -61,8 +61,8 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
     if service is None:
         logs = {f"T_BENCH_TASK_{name}PATH": OWN for name in ("LOGS_", "AGENT_LOGS_")}
         names = {f"T_BENCH_TASK_DOCKER_{name}": "client" for name in ("CLIENT_CONTAINER_NAME", "NAME_PREFIX")}
-        given = {**_GIVEN, **logs, **names, "T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME": ""}
-        main, group = read_main(files, COMPOSE, TaskService(name=CLIENT, image=""), given)
+        known_names = {**_GIVEN, **logs, **names, "T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME": ""}
+        main, group = read_main(files, COMPOSE, TaskService(name=CLIENT, image=""), known_names)
         build, image, workdir, variables = main.build, main.image, main.workdir, main.variables
     else:
         build, image, variables = _built_of(files, service), "", _variables(service.get("environment") or {})

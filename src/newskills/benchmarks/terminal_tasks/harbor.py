@@ -280,10 +280,10 @@ def _usual_main(files: TaskFiles, environment: _Environment) -> TaskService:
 
 def _compose_variables(environment: _Environment) -> dict[str, str]:
     """Return what Harbor gives to docker-compose.yaml (`environments/docker/compose_env.py`)."""
-    given = {**_resolve(environment.env, "environment.env"), "CONTEXT_DIR": "."}
+    variables = {**_resolve(environment.env, "environment.env"), "CONTEXT_DIR": "."}
     for name, folder in LOG_FOLDERS.items():
-        given |= {f"HOST_{name}_PATH": f"{OWN}{folder}", f"ENV_{name}_PATH": f"/logs/{folder}"}
-    return given
+        variables |= {f"HOST_{name}_PATH": f"{OWN}{folder}", f"ENV_{name}_PATH": f"/logs/{folder}"}
+    return variables
 
 
 def _check_version(files: TaskFiles) -> None:

@@ -306,8 +306,8 @@ class AgentSolver:
             changed = {"problem_statement": now.step.instruction, "agent_timeout": now.step.agent_timeout}
             row = {**sample.row, **changed}
             first = self.request(msgspec.structs.replace(sample, row=row))
-            asked = msgspec.structs.replace(request, messages=first.messages)
-            done.append(await self._agent.work(asked, model, environment, row))
+            step_request = msgspec.structs.replace(request, messages=first.messages)
+            done.append(await self._agent.work(step_request, model, environment, row))
             return {"exit_status": done[-1].ended, "conversation": done[-1].conversation}
 
         report = await work_in_steps(environment, task, environments, work)
