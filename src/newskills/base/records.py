@@ -95,7 +95,10 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     thinking_budget: Annotated[
         Annotated[int, Meta(ge=1)] | Literal["none"] | None,
-        Meta(description="tokens that the model may think at most; none: it does not think; null = not sent"),
+        Meta(
+            description="tokens that the model may think at most, forced by budget_forcing on the text endpoint; "
+            "none: it does not think; null = not sent"
+        ),
     ] = None
     cache_prompt: Annotated[
         Literal["auto", "none"] | None,
