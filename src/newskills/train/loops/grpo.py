@@ -35,7 +35,7 @@ from newskills.train.loops.remarks import LossRemark, flat_remark
 from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.loops.signal import StepSignal
 from newskills.train.loops.stepping import Hooks, TrainingSteps
-from newskills.train.loops.traces import TrainingSequence, held_back, sampler_gap, traces
+from newskills.train.loops.traces import TrainingSequence, held_back, policy_metrics, sampler_gap, traces
 from newskills.train.settings import Baseline, Control, Schedule
 from newskills.train.verbs import (
     LossConfig,
@@ -189,7 +189,12 @@ def grpo(
                 for _ in range(1, config.iterations):
                     output = client.forward_backward([sequence.datum for sequence in learnt], loss, bounds)
                     changed = client.optim_step(adam)
-                metrics = {"loss": output.loss, **metrics, **changed}
+                metrics = {
+                    "loss": output.loss,
+                    **metrics,
+                    **changed,
+                    **policy_metrics(learnt, output, loss, bounds),
+                }
             metrics |= measured(groups)
             folder.groups(drawn, step + 1)
             steps.done(metrics | source.measured(drawn))
