@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         kto,
         kuberay,
         list_agents,
+        list_environments,
         list_names,
         load_test,
         logs,
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from newskills.pipelines.start.agents import ListedAgent
     from newskills.pipelines.start.benchmark_list import ListedName
     from newskills.pipelines.start.doctor import DoctorFinding
+    from newskills.pipelines.start.environments import ListedLeftover
     from newskills.pipelines.start.quickstart import QuickstartOutcome
     from newskills.pipelines.submission.plan import CommandPlan
     from newskills.pipelines.training.methods.running import TrainingOutcome
@@ -174,6 +176,7 @@ OBJECTS = {
     "JobState": "newskills.launch.states",
     "JudgeAgreement": "newskills.view.judge_agreement",
     "ListedAgent": "newskills.pipelines.start.agents",
+    "ListedLeftover": "newskills.pipelines.start.environments",
     "ListedName": "newskills.pipelines.start.benchmark_list",
     "LoadTest": "newskills.run.load_testing.result",
     "MergedChunks": "newskills.pipelines.data.merge_chunks",
@@ -237,6 +240,7 @@ __all__ = [
     "JobState",
     "JudgeAgreement",
     "ListedAgent",
+    "ListedLeftover",
     "ListedName",
     "LoadTest",
     "MergedChunks",
@@ -303,6 +307,7 @@ __all__ = [
     "kto",
     "kuberay",
     "list_agents",
+    "list_environments",
     "list_names",
     "load_test",
     "logs",

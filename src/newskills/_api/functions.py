@@ -198,6 +198,12 @@ FUNCTIONS = {
         returns="list[ListedAgent]",
         meaning="The agents that there are, or those that were installed: `name`, `version`, `folder`, …",
     ),
+    "list_environments": Function(
+        command="environments",
+        returns="list[ListedLeftover]",
+        meaning="What environments of agents have made here: `kind`, `name`, `size`, `state`.",
+        always=True,
+    ),
     "list_names": Function(
         command="list",
         returns="list[ListedName]",
@@ -397,7 +403,7 @@ FUNCTIONS = {
     "why": Function(
         command="why",
         returns="list[Explanation]",
-        meaning="What differs in each benchmark, and what it is worth.",
+        meaning="What differs in each benchmark, and by how many points.",
         always=True,
     ),
 }

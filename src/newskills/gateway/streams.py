@@ -289,7 +289,7 @@ class LiveReply:
         self._events.append(self._stream.fail(problem))
 
     def wake(self) -> None:
-        """Wake who waits for events."""
+        """Tell who waits that there are events."""
         self._news.set()
 
     def events(self) -> bytes:

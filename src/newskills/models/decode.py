@@ -208,7 +208,7 @@ class StopGuard:
         self._waiting, self._ended = "", False
 
     def __call__(self, piece: ReplyPiece) -> None:
-        """Pass on a part, as far as it stands before a stop phrase."""
+        """Send a part on, as far as it stands before a stop phrase."""
         if not piece.text:
             self._hear(piece)
         elif not self._ended:

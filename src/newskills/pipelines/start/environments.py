@@ -18,6 +18,17 @@ from newskills.environments.prune import Leftover, list_leftovers, remove_leftov
 from newskills.pipelines.options import doc
 
 HEAD = ("kind", "name", "size", "state")
+NOT_REMOVED = "not removed: "
+
+
+class ListedLeftover(Struct, frozen=True, kw_only=True):
+    """What environments have made: `kind` (container, network, volume, image), `name`, `size` as the engine says it, and
+    `state`: in use, kept, left, removed, or why not."""
+
+    kind: str
+    name: str
+    size: str
+    state: str
 
 
 class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
@@ -34,36 +45,41 @@ class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[EnvironmentsOptions]) -> int:
-    """List what environments of agents have left on this machine, or remove it. Raises ConfigError,
+    """List what environments of agents have left on this machine, or remove it. Raises as `result`."""
+    options = parsed.options
+    items = result(parsed)
+    if items:
+        print_table([(item.kind, item.name, item.size, item.state) for item in items], HEAD)
+    else:
+        sys.stdout.write("Nothing of newskills' environments is here.\n")
+    if options.action == "prune" and items and not options.yes:
+        sys.stdout.write("Nothing was removed. Remove it: ns environments prune --yes\n")
+    return int(any(item.state.startswith(NOT_REMOVED) for item in items))
+
+
+def result(parsed: Parsed[EnvironmentsOptions]) -> list[ListedLeftover]:
+    """Return what is left, with what became of it where it was to be removed. Raises ConfigError,
     EnvironmentFailedError."""
-    return run_async(lambda: _run(parsed.options))
+    return run_async(lambda: _list_or_remove(parsed.options))
 
 
-async def _run(options: EnvironmentsOptions) -> int:
+async def _list_or_remove(options: EnvironmentsOptions) -> list[ListedLeftover]:
     engine = find_engine(EnvironmentConfig(engine=options.engine), os.environ)
-    shown = await list_leftovers(engine, os.environ)
+    leftovers = await list_leftovers(engine, os.environ)
     if options.action == "prune":
-        shown = [item for item in shown if not item.in_use]
+        leftovers = [item for item in leftovers if not item.in_use]
     if options.left_over:
-        shown = [item for item in shown if item.kind != "image"]
+        leftovers = [item for item in leftovers if item.kind != "image"]
     if options.names:
-        shown = [item for item in shown if item.name in options.names]
-    rows: list[tuple[str, str, str, str]] = []
-    failed = 0
-    for item in sorted(shown, key=lambda item: (item.kind, item.name)):
+        leftovers = [item for item in leftovers if item.name in options.names]
+    listed: list[ListedLeftover] = []
+    for item in sorted(leftovers, key=lambda item: (item.kind, item.name)):
         state = _state(item)
         if options.action == "prune" and options.yes:
             reason = await remove_leftover(engine, item, os.environ)
-            state = f"not removed: {reason}" if reason else "removed"
-            failed += bool(reason)
-        rows.append((item.kind, item.name, item.size, state))
-    if rows:
-        print_table(rows, HEAD)
-    else:
-        sys.stdout.write(f"{engine.program}: nothing of newskills' environments is here.\n")
-    if options.action == "prune" and rows and not options.yes:
-        sys.stdout.write("Nothing was removed. Remove it: ns environments prune --yes\n")
-    return int(failed > 0)
+            state = f"{NOT_REMOVED}{reason}" if reason else "removed"
+        listed.append(ListedLeftover(kind=item.kind, name=item.name, size=item.size, state=state))
+    return listed
 
 
 def _state(item: Leftover) -> str:
