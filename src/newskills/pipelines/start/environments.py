@@ -22,8 +22,8 @@ NOT_REMOVED = "not removed: "
 
 
 class ListedLeftover(Struct, frozen=True, kw_only=True):
-    """What environments have made: `kind` (container, network, volume, image), `name`, `size` as the engine says it, and
-    `state`: in use, kept, left, removed, or why not."""
+    """What environments have made: `kind` (container, network, volume, image), `name`, `size` as the engine says it,
+    and `state`: in use, kept, left, removed, or why not."""
 
     kind: str
     name: str
