@@ -79,8 +79,8 @@ def terminal_bench_tasks(folder: Path, image: str) -> Path:
 
 def harbor_tasks(folder: Path, image: str) -> Path:
     """`copy` with an image that is there, `count` with a Dockerfile, as Harbor writes tasks; `slow` has tests that
-    hang, `silent` tests without a verdict, `steps` several steps."""
-    for name, text in (("copy", "same"), ("count", "3"), ("slow", "x"), ("silent", "x"), ("steps", "x")):
+    hang, `silent` tests without a verdict."""
+    for name, text in (("copy", "same"), ("count", "3"), ("slow", "x"), ("silent", "x")):
         task = folder / name
         ready = f'docker_image = "{image}"\n' if name != "count" else ""
         write(
@@ -88,7 +88,7 @@ def harbor_tasks(folder: Path, image: str) -> Path:
             'version = "1.0"\n[metadata]\nauthor_name = "nobody"\ndifficulty = "easy"\ncategory = "files"\n'
             f'tags = ["files"]\n[verifier]\ntimeout_sec = {3.0 if name == "slow" else 60.0}\n[agent]\n'
             f"timeout_sec = 300.0\n[environment]\nbuild_timeout_sec = 600.0\n{ready}cpus = 1\nmemory = '512M'\n"
-            f"workdir = '/work'\n" + ("[[steps]]\nname = 'one'\n" if name == "steps" else ""),
+            "workdir = '/work'\n",
         )
         write(task / "instruction.md", f"Write {text} into {name}.txt.\n")
         script = {"slow": "sleep 600\n", "silent": "exit 1\n"}.get(name)

@@ -121,7 +121,7 @@ def test_a_program_by_a_file_works_on_whole_machines(agent_image: str, tmp_path:
 def test_harbor_tasks_of_ones_own(agent_image: str, tmp_path: Path, fake_server: Any, images: None) -> None:
     tasks = harbor_tasks(tmp_path / "tasks", agent_image)
     (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
-    assert "it has several steps" in prepared(tmp_path, "./mine.py")
+    prepared(tmp_path, "./mine.py")
     records = evaluated(tmp_path, fake_server, "--benchmarks=./mine.py")
     assert {name: (row["outcome"], row["why"]) for name, row in records.items()} == {
         "copy": ("correct", "all tests pass"),
