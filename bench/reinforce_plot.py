@@ -159,10 +159,12 @@ def judged(folder: Path, tasks: Sequence[str]) -> str:
     ours = {task: by_key[task, "cpu"] for task in tasks if (task, "cpu") in by_key}
     # One seed does not show how much seeds differ.
     lifted = [task for task, some in ours.items() if len(some) > 1 and mean_lift(some)[1] > 0]
+    better = [task for task, some in ours.items() if len(some) > 1 and all(map(_is_better, some))]
     missing = [task for task in tasks if task not in ours]
     text = (
         f"Of {len(tasks)} tasks, {len(ours)} were run ({sum(map(len, ours.values()))} runs); mean lift above 0 with "
-        f"95 %: {len(lifted)} ({', '.join(lifted) or 'none'}). Significantly worse (p < {SIGNIFICANT}): "
+        f"95 %: {len(lifted)} ({', '.join(lifted) or 'none'}). Every seed significantly better (p < {SIGNIFICANT}): "
+        f"{len(better)} ({', '.join(better) or 'none'}). Significantly worse: "
         f"{_harmed(ours.values(), 'kept')}; last states: {_harmed(ours.values(), 'last')}."
     )
     if missing:
@@ -172,6 +174,11 @@ def judged(folder: Path, tasks: Sequence[str]) -> str:
         return f"{text} Not run yet: TRL."
     harmed = _harmed(beside.values(), "last")
     return f"{text} Beside TRL: {', '.join(beside)}; TRL is significantly worse than the start in: {harmed}."
+
+
+def _is_better(cell: Cell) -> bool:
+    lift = cell.lift("kept")
+    return lift.difference > 0 and lift.p_value < SIGNIFICANT
 
 
 def _harmed(every: Iterable[Sequence[Cell]], state: State) -> str:
