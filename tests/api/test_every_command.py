@@ -27,6 +27,7 @@ from newskills.base.store import write_rows
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
+    monkeypatch.setenv("NEWSKILLS_DATA_DIR", str(tmp_path / "data"))
     return tmp_path
 
 

@@ -16,8 +16,9 @@ from newskills.base.records import Inference, Row, Sample
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
+from newskills.solve.budget_forcing import BudgetForcing
 from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
-from newskills.solve.thinking import BudgetForcing, ThinkingLimits
+from newskills.solve.thinking import ThinkingLimits
 
 THOUGHTS = "<think> one two three four five six seven eight </think> the answer is 8"
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct, structs
 
@@ -261,26 +259,3 @@ def image_of(formatter: str, fields: Mapping[str, str]) -> str:
                 f"The formatter of images '{formatter}' names the field '{name}'{suggest(name, fields)}"
             )
     return _FIELD.sub(lambda match: fields[match[1]], formatter)
-
-
-class _HasExitCode(Protocol):
-    @property
-    def exit_code(self) -> int | None: ...
-
-
-Outcome = TypeVar("Outcome", bound=_HasExitCode)
-
-
-async def wait_until_healthy(probe: Callable[[float], Awaitable[Outcome]], check: HealthCheck) -> Outcome | None:
-    """Run `probe` (given its time limit) until it passes and return None; return its last outcome after so many
-    failures, of which those in the start period do not count."""
-    started, failures = time.monotonic(), 0
-    while True:
-        is_starting = time.monotonic() - started < check.start_period_sec
-        outcome = await probe(check.timeout_sec)
-        if outcome.exit_code == 0:
-            return None
-        failures += not is_starting
-        if failures >= check.retries:
-            return outcome
-        await asyncio.sleep(check.start_interval_sec if is_starting else check.interval_sec)

@@ -12,12 +12,12 @@ from typing import IO
 
 from msgspec import structs
 
+from newskills.base.aio import wait_until_healthy
 from newskills.base.environment import (
     AllowedHosts,
     EnvironmentSpec,
     GroupNetwork,
     TaskService,
-    wait_until_healthy,
 )
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments.allowed_hosts import HostProxy, HostRules

@@ -4,37 +4,16 @@ continued below another."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Reply, Request, Row
+from newskills.solve.budget_forcing import BudgetForcing
 from newskills.solve.dialogue import ask_next, continued, generated_tokens
 from newskills.solve.replies import joined
-
-
-class BudgetForcing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How thinking is begun, continued and ended (`++budget_forcing.*`), beside `++inference.thinking_budget`."""
-
-    minimum: Annotated[
-        int, Meta(ge=0, description="tokens of thinking below which an end of thinking is replaced by `wait`")
-    ] = 0
-    begin: Annotated[
-        str, Meta(description="text added to the prompt where the chat template does not begin the thinking")
-    ] = ""
-    end: Annotated[
-        str | None,
-        Meta(
-            description="text inserted when the budget is spent; default: end_reasoning_string between line breaks. "
-            "What follows end_reasoning_string in it, or all of it without one, begins the answer"
-        ),
-    ] = None
-    wait: Annotated[str, Meta(min_length=1, description="text that continues thinking below the minimum")] = (
-        "\nWait"
-    )
-    max_continuations: Annotated[int, Meta(ge=0, description="largest number of continuations of one sample")] = 8
 
 
 class ThinkingLimits(Struct, frozen=True, kw_only=True):

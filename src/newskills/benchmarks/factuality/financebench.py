@@ -38,6 +38,7 @@ _COMMON: dict[str, Any] = {
             url="https://raw.githubusercontent.com/patronus-ai/financebench/main/data/"
             "financebench_open_source.jsonl",
             revision="cc39aeb4afdf33909ee1412188bf89035950c2eb",
+            sha256="a5a2aa673e573e55675fc3c0f9aa38c1cf59d2abc91edb077534f71f10a71877",
         ),
     ),
     "prompt": "generic/default",

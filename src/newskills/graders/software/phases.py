@@ -17,7 +17,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from newskills.base.environment import AgentEnvironment, ExecutedCommand, HealthCheck, wait_until_healthy
+from newskills.base.aio import wait_until_healthy
+from newskills.base.environment import AgentEnvironment, ExecutedCommand, HealthCheck
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 

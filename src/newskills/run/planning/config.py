@@ -14,9 +14,9 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.models.config import ServerConfig
 from newskills.prompts.official.table import PromptSource
 from newskills.sandbox.config import SandboxConfig
+from newskills.solve.budget_forcing import BudgetForcing
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.selection.config import ParallelThinking
-from newskills.solve.thinking import BudgetForcing
 from newskills.tools import runs_code
 
 ALIASES: dict[str, str] = {
