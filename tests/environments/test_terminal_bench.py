@@ -169,7 +169,7 @@ def test_solutions_pass_and_doing_nothing_does_not(
     agent_image: str, tmp_path: Path, fake_server: Any, images: None
 ) -> None:
     tasks = harbor_tasks(tmp_path / "tasks", agent_image)
-    for name in ("slow", "silent", "steps"):
+    for name in ("slow", "silent"):
         (tasks / name / "task.toml").unlink()
     (tmp_path / "mine.py").write_text(MINE.format(folder=str(tasks)))
     prepared(tmp_path, "./mine.py")
