@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from msgspec import structs
 
@@ -24,6 +23,7 @@ from newskills.environments.owners import is_left_over
 from newskills.environments.programs import run_program
 from newskills.environments.prune import Lifeline
 from newskills.environments.services import places_of
+from newskills_sandbox.memory import memory_left
 
 TRIES = 3
 
@@ -161,9 +161,7 @@ class ContainerPool:
 def free_memory() -> int:
     """Return the bytes of memory that programs may still take on this machine; 0 where it does not tell."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
+        return memory_left()[0]
     return 0
 
 

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import IO
 
 from msgspec import structs
 
 from newskills.base.environment import EnvironmentSpec, ImageBuild
-from newskills.base.errors import DataError, EnvironmentFailedError
+from newskills.base.errors import DataError, EnvironmentFailedError, LockedError, StorageError
+from newskills.base.store import hold_lock
 from newskills.environments.engines.engine import EngineProgram
 from newskills.environments.owners import PREFIX, is_left_over, new_name
 from newskills.environments.programs import run_program
@@ -53,7 +52,7 @@ class ImageBuilder:
         note_image(image)
         if await self._is_there(image):
             return
-        async with locked(build_lock()):
+        async with hold_build_lock():
             if not await self._is_there(image):  # another run may have built it while this one waited
                 await self._build(image, build, timeout)
 
@@ -109,24 +108,21 @@ def _place() -> Path:
 
 
 @asynccontextmanager
-async def locked(path: Path) -> AsyncIterator[None]:
-    """Hold the lock of a file, as soon as no other process does."""
+async def hold_build_lock() -> AsyncIterator[None]:
+    """Let no other run of this machine and user build an image meanwhile; wait until none does, in a way that a
+    cancelled run can leave."""
+    path = build_lock()
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    with path.open("ab") as file:
-        while not _try_lock(file):
-            await asyncio.sleep(LOOK_EVERY)
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(hold_lock(path, "The lock of builds"))
+                break
+            except LockedError:
+                await asyncio.sleep(LOOK_EVERY)
+            except StorageError:  # no locks here: two runs may build the same, and the later one's name stands
+                break
         yield
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    """Lock the file if nobody else has; not by waiting, which a cancelled run could not leave."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: two runs may build the same, and the later one's name stands
-        return True
-    return True
 
 
 def _staged(source: Path, target: Path) -> None:

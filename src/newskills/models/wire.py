@@ -36,7 +36,7 @@ class HttpModel:
 
     def __init__(
         self, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str], headers: HeaderList
-    ):
+    ) -> None:
         self.name = endpoint.model
         self.endpoint = endpoint
         self._streamed: dict[int, tuple[Inference, Inference]] = {}

@@ -61,7 +61,19 @@ class TestContainer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     closed: bool = False
 
 
-class TaskStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PhaseRules(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a task, or a step of it, says of its phases. `closed`: those without the network, in a task whose others
+    have it; `allowed`: those of them with some hosts all the same; users '' = the image's own."""
+
+    agent_user: str = ""
+    test_user: str = ""
+    closed: list[PhaseName] = []
+    allowed: dict[PhaseName, list[str]] = {}
+    health: HealthCheck | None = None
+    collect: list[CollectCommand] = []
+
+
+class TaskStep(PhaseRules, frozen=True, kw_only=True, omit_defaults=True):
     """A step of a task of several: an instruction of its own, and tests that decide whether the next one is begun.
     `min_reward`: reward by name, below which it is not. Files: `steps/NAME/{tests,workdir,solution}`."""
 
@@ -70,25 +82,12 @@ class TaskStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_timeout: float = 0.0
     test_timeout: float = 600.0
     test_variables: dict[str, str] = {}
-    agent_user: str = ""
-    test_user: str = ""
-    closed: list[PhaseName] = []
-    allowed: dict[PhaseName, list[str]] = {}
-    health: HealthCheck | None = None
-    collect: list[CollectCommand] = []
     min_reward: dict[str, float] = {}
 
 
-class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`closed`: phases without the network, in a task whose other phases have it; `allowed`: those of them with some
-    hosts all the same; users '' = the image's own."""
+class TaskPhases(PhaseRules, frozen=True, kw_only=True, omit_defaults=True):
+    """The phases of a task, or of one of its steps."""
 
-    agent_user: str = ""
-    test_user: str = ""
-    closed: list[PhaseName] = []
-    allowed: dict[PhaseName, list[str]] = {}
-    health: HealthCheck | None = None
-    collect: list[CollectCommand] = []
     artifacts: list[Artifact] = []
     container: TestContainer | None = field(default=None)
 

@@ -34,6 +34,7 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
 from newskills.graders.software.phases import (
+    PhaseRules,
     TaskPhases,
     TaskStep,
     TestContainer,
@@ -101,13 +102,7 @@ class TerminalTask(Struct, frozen=True, kw_only=True):
             test_timeout=step.test_timeout,
             test_variables={**self.test_variables, **step.test_variables},
             phases=structs.replace(
-                self.phases,
-                agent_user=step.agent_user,
-                test_user=step.test_user,
-                closed=step.closed,
-                allowed=step.allowed,
-                health=step.health,
-                collect=step.collect,
+                self.phases, **{name: getattr(step, name) for name in PhaseRules.__struct_fields__}
             ),
         )
 
