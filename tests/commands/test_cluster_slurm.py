@@ -17,7 +17,6 @@ from tests.commands.running import rows_of, write
 from tests.commands.test_groups import GROUP
 from tests.commands.test_several_models import HOSTED, TASK, line
 from tests.launch.slurm_cluster import require_cluster
-from tests.night import by_day
 from tests.server import Answer, Script
 
 
@@ -29,7 +28,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-@pytest.mark.parametrize(("seeds", "chunks"), by_day([(2, 2), (3, 4)], [(2, 2)]))
+@pytest.mark.parametrize(("seeds", "chunks"), [(2, 2), pytest.param(3, 4, marks=pytest.mark.nightly)])
 def test_seeds_in_chunks(place: Place, seeds: int, chunks: int) -> None:
     with reachable_server(answers()) as server:
         line = (
