@@ -182,8 +182,9 @@ class Slurm(SlurmPlace):
         yield from ran.out.splitlines()
 
     def cancel(self, handles: Sequence[str]) -> None:
-        """Remove waiting jobs and tell running jobs to stop, which may save their work (job.sh gets TERM, then URG, which
-        counts where a job that just begins missed it). Returns at once.
+        """Remove waiting jobs and tell running jobs to stop, which may save their work. Returns at once.
+
+        The batch script gets TERM, then URG, which counts where a job that just begins missed the first.
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
         """
