@@ -93,7 +93,8 @@ class CodeGrader(ABC):
     def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         nothing = CodeFinding(passed=False, why=f"no code ({extracted.how})")
-        return self._score("no_answer", "", nothing, "truncation" if cut_short else "model")
+        cause = "truncation" if cut_short else "model"
+        return self._score("no_answer", "", nothing, cause)
 
     def _score(self, outcome: Any, code: str, finding: CodeFinding, cause: Cause | None) -> Score:
         fields = {"completion": code, "is_correct": finding.passed, **self.verdict_fields(finding.passed)}

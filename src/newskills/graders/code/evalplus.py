@@ -95,8 +95,9 @@ class EvalPlusGrader:
         fields = self._fields(extracted.code, record, passed[0])
         if PLUS in fields:
             fields[PLUS] = all(passed)
+        outcome = "correct" if all(passed) else "wrong"
         return Score(
-            outcome="correct" if all(passed) else "wrong",
+            outcome=outcome,
             fields=fields,
             grader=self._stamp,
             why=str(decisive),
@@ -105,12 +106,13 @@ class EvalPlusGrader:
 
     def _no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+        cause = "truncation" if cut_short else "model"
         return Score(
             outcome="no_answer",
             fields=self._fields("", record, False),
             grader=self._stamp,
             why=f"no code ({extracted.how})",
-            cause="truncation" if cut_short else "model",
+            cause=cause,
         )
 
     @staticmethod
@@ -145,7 +147,10 @@ def _suites(record: Row, entry: str) -> list[list[str]]:
         base = [f"{record['test']}\ncheck({entry})\n"]
     else:
         base = _texts(record["test_list"])
-    more = [setup + _texts(record["plus_test_list"])] if "plus_test_list" in record else []
+    if "plus_test_list" in record:
+        more = [setup + _texts(record["plus_test_list"])]
+    else:
+        more = []
     return [setup + base, *more]
 
 

@@ -73,7 +73,8 @@ class CodeTestsGrader(CodeGrader):
             verdicts = await run_program(program_of(record, code), time, sandbox)
             decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
             if not decisive.judged:
-                return unjudged(str(decisive), "data" if decisive.kind == "data" else "grader")
+                cause = "data" if decisive.kind == "data" else "grader"
+                return unjudged(str(decisive), cause)
             return CodeFinding(
                 passed=decisive.passed,
                 why=str(decisive),
@@ -88,15 +89,17 @@ class CodeTestsGrader(CodeGrader):
             return unjudged("tests in JUnit are not run")
         if style in ("unit", "pytest"):
             collect = style == "pytest"
+            modules = ("pytest", *needs) if collect else needs
+            reference = f"{before}\n{solution}" if solution else ""
             unit = UnitTask(
                 code=f"{before}\n{code}",
                 head=before,
                 entry=str(record.get("entry_point") or ""),
                 tests=tests,
-                needs=("pytest", *needs) if collect else needs,
+                needs=modules,
                 expects=test_names(tests),
                 collect=collect,
-                reference=f"{before}\n{solution}" if solution else "",
+                reference=reference,
             )
         elif style == "script":
             unit = UnitTask(code=f"answer = {code!r}\n", tests=tests, needs=needs, script=True)

@@ -120,7 +120,8 @@ async def check_health(environment: AgentEnvironment, check: HealthCheck, instan
             raise EnvironmentFailedError(
                 f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {shown(result)}"
             )
-        await asyncio.sleep(check.start_interval_sec if is_starting else check.interval_sec)
+        pause_seconds = check.start_interval_sec if is_starting else check.interval_sec
+        await asyncio.sleep(pause_seconds)
 
 
 async def take_artifacts(environment: AgentEnvironment, artifacts: Sequence[Artifact], place: Path) -> list[str]:
@@ -141,10 +142,12 @@ async def take_artifacts(environment: AgentEnvironment, artifacts: Sequence[Arti
         if kind not in ("folder", "file"):
             continue
         target = place / source.lstrip("/")
-        target = target if kind == "folder" else target.parent
+        if kind != "folder":
+            target = target.parent
         target.mkdir(parents=True, exist_ok=True)
         try:
-            await environment.copy_out(source if kind == "folder" else stage, target, max_bytes=MAX_ARTIFACT_BYTES)
+            copied = source if kind == "folder" else stage
+            await environment.copy_out(copied, target, max_bytes=MAX_ARTIFACT_BYTES)
         except DataError as error:
             refused.append(f"{source} cannot be taken from the agent's container: {error.message}")
             continue

@@ -60,9 +60,10 @@ class TerminalTask(Struct, frozen=True, kw_only=True):
 
     def test_spec(self, container: TestContainer) -> EnvironmentSpec:
         """Return what the container of the tests is made of, where they have one of their own."""
+        build = str(self.folder / container.build) if container.build else ""
         return EnvironmentSpec(
             image=container.image,
-            build=str(self.folder / container.build) if container.build else "",
+            build=build,
             fields=self.spec.fields,
             workdir=container.workdir,
             variables={**QUIET, **container.variables},
@@ -90,6 +91,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
     if not (folder / script).is_file():
         raise DataError(f"Task {instance} has no tests: {folder / script} is missing.")
     fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
+    build_folder = str(folder / build) if build else ""
     return TerminalTask(
         instance=instance,
         format=str(row["task_format"]),
@@ -97,7 +99,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
         script=script,
         spec=EnvironmentSpec(
             image=image,
-            build=str(folder / build) if build else "",
+            build=build_folder,
             fields={**fields, "instance_id": instance},
             workdir=str(row.get("container_repo_dir") or ""),
             variables={**QUIET, **(row.get("variables") or {})},
@@ -160,9 +162,13 @@ async def _run_tests(environment: AgentEnvironment, task: TerminalTask, *, uploa
     await phases.enter(environment, "tests", phases.test_user)
     ran = await environment.execute(command, timeout=task.test_timeout, max_output=LOG)
     log = ran.output.decode("utf-8", "replace")
-    reward = await _reward(environment) if task.format == HARBOR else _of_summary(log)
+    if task.format == HARBOR:
+        reward = await _reward(environment)
+    else:
+        reward = _of_summary(log)
+    tests_reward = None if ran.status == "timeout" else reward
     return {
-        "reward": None if ran.status == "timeout" else reward,
+        "reward": tests_reward,
         "timed_out": ran.status == "timeout",
         "exit_code": ran.exit_code,
         "log": log[-SHOWN:],
@@ -282,7 +288,9 @@ class TerminalTestsGrader:
             await task.phases.begin(environment, task.instance)
             if record.get(SOLVED) == task.instance:
                 solved = await solve_by_reference(environment, task)
-                before = "" if solved.exit_code == 0 else f"The solution ended with {shown(solved)}\n"
+                before = ""
+                if solved.exit_code != 0:
+                    before = f"The solution ended with {shown(solved)}\n"
             report = await judge(environment, task, environments)
             return {**report, "log": before + report["log"]}
         finally:

@@ -232,7 +232,10 @@ class Airline(TableService):
         passengers: all who fly
         """
         # What is no list of objects is stored as it came: so it is there, and is then not what was wanted.
-        people = _objects(passengers, Passenger) if _are_objects(passengers) else passengers
+        if _are_objects(passengers):
+            people = _objects(passengers, Passenger)
+        else:
+            people = passengers
         reservation = self._reservation(reservation_id)
         if len(people) != len(reservation["passengers"]):
             raise RefusedCall("the number of passengers is another")
@@ -362,7 +365,8 @@ def _are_objects(values: Any) -> bool:
 
 def _converted(value: Any, kind: Any) -> Any:
     try:
-        return msgspec.convert(int(value) if isinstance(value, bool) else value, kind, strict=False)
+        plain_value = int(value) if isinstance(value, bool) else value
+        return msgspec.convert(plain_value, kind, strict=False)
     except msgspec.ValidationError as error:
         raise RefusedCall(f"{value!r:.200}: {error}") from error
 

@@ -116,12 +116,14 @@ class Tau2Grader:
         return service
 
     def _score(self, right: bool, parts: dict[str, bool | None], why: str) -> Score:
+        outcome = "correct" if right else "wrong"
+        cause = None if right else "model"
         return Score(
-            outcome="correct" if right else "wrong",
+            outcome=outcome,
             fields=_fields(float(right), parts),
             grader=self._stamp,
             why=why,
-            cause=None if right else "model",
+            cause=cause,
         )
 
 
