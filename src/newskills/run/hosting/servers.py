@@ -78,12 +78,13 @@ def running_server(
     keys = {command.key_variable: key} if key and command.key_variable else {}
     command = msgspec.structs.replace(command, env={**command.env, **env, **keys})
     process = _start_guarded(command, log_path)
+    server_key = key if command.key_variable else ""
     server = RunningServer(
         base_url=command.base_url,
         model_name=spec.name,
         process=process,
         log_path=log_path,
-        key=key if command.key_variable else "",
+        key=server_key,
     )
     try:
         _await_ready(command, server, timeout)
@@ -217,7 +218,10 @@ def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -
 
 def _is_answering(command: ServeCommand, timeout: float) -> bool:
     address = urlsplit(command.base_url)
-    host = f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname
+    if ":" in (address.hostname or ""):
+        host = f"[{address.hostname}]"
+    else:
+        host = address.hostname
     url = f"http://{host}:{(address.port or 80) + command.ready_offset}{command.health_path}"
     try:
         with open_url(url, timeout=timeout, environ={}, redirects=0) as reply:

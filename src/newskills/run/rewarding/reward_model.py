@@ -82,7 +82,8 @@ class RewardModelSource:
         assert self._model is not None
         context = self._model.model.shape.max_position_embeddings
         fitting = [sequence for sequence in sequences if len(sequence) <= context]
-        values = iter(self._model.values(fitting) if fitting else [])
+        scores = self._model.values(fitting) if fitting else []
+        values = iter(scores)
         return [
             _scored_reply(next(values))
             if len(sequence) <= context
@@ -120,9 +121,8 @@ class RewardModelSource:
 def _scored_reply(value: float) -> Judged:
     if not math.isfinite(value):
         return _unscored_reply(f"the number is {value}")
-    return Judged(
-        value, value > 0, outcome="correct" if value > 0 else "wrong", components={"reward_model": value}
-    )
+    outcome = "correct" if value > 0 else "wrong"
+    return Judged(value, value > 0, outcome=outcome, components={"reward_model": value})
 
 
 def _unscored_reply(why: str) -> Judged:
