@@ -97,7 +97,10 @@ class Transcript:
 
     def exchanges(self) -> Iterator[ToolExchange]:
         """Yield each output of a tool, a command or executed code with what led to it and what followed."""
-        roles = (*_OUTPUT_ROLES, "user") if isinstance(self.row.get("steps"), list) else _OUTPUT_ROLES
+        if isinstance(self.row.get("steps"), list):
+            roles = (*_OUTPUT_ROLES, "user")
+        else:
+            roles = _OUTPUT_ROLES
         call = ""
         for place, turn in enumerate(self.turns):
             if turn.get("role") == "assistant":
@@ -158,7 +161,8 @@ def _agent_steps(row: Row) -> list[Row]:
 
 def _call_texts(turn: Row) -> Iterator[str]:
     calls = turn.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
+    call_list = calls if isinstance(calls, list) else ()
+    for call in call_list:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield as_text(function.get("arguments"))
