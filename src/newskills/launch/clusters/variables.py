@@ -57,7 +57,8 @@ def job_variables(
         else:
             value = environ[name]
         hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in variable_names(text))
-        (secrets if hidden else plain)[name] = value
+        variables = secrets if hidden else plain
+        variables[name] = value
     return JobVariables(plain, secrets)
 
 

@@ -88,7 +88,8 @@ class SlurmPlace:
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
         lines += ["", *_MAKE_ROOM.splitlines(), "", *_run_step()]
-        return lines + (["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else [])
+        limit_lines = ["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else []
+        return lines + limit_lines
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
         hardware, script = job.groups[group].hardware, command.script
@@ -104,7 +105,10 @@ class SlurmPlace:
         ]
         if hardware.num_nodes > nodes:
             words.append(Variable(self.first_node(job, group).name, "--nodelist="))
-        words.append(Variable("job_mpi", "--mpi=") if _wants_mpi(job.groups[group], command) else "--mpi=none")
+        mpi_word = "--mpi=none"
+        if _wants_mpi(job.groups[group], command):
+            mpi_word = Variable("job_mpi", "--mpi=")
+        words.append(mpi_word)
         if nodes * script.tasks_per_node > 1:
             words += ["--kill-on-bad-exit=1", f"--wait={TASK_PATIENCE}"]
         if image := image_of(self.cluster, command.container):
@@ -158,6 +162,8 @@ class SlurmPlace:
             exclusive = not hardware.num_gpus and partition is not None and partition == cluster.cpu_partition
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
         gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
+        gpus_text = str(gpus) if gpus else None
+        exclusive_value = "" if exclusive else None
         fields = {
             "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:MAX_NAME_CHARS],
             "partition": partition,
@@ -167,8 +173,8 @@ class SlurmPlace:
             "time-min": hardware.time_min,
             "nodes": str(hardware.num_nodes),
             "ntasks-per-node": str(tasks),
-            "gpus-per-node": str(gpus) if gpus else None,
-            "exclusive": "" if exclusive else None,
+            "gpus-per-node": gpus_text,
+            "exclusive": exclusive_value,
             "mail-type": cluster.mail_type,
             "mail-user": cluster.mail_user,
             "output": log_pattern(f"{folder.logs}/{job.name}") + "_%j_sbatch.log",
@@ -182,7 +188,8 @@ class SlurmPlace:
     def _partition(self, group: CommandGroup) -> str | None:
         if group.hardware.partition:
             return group.hardware.partition
-        return (None if group.hardware.num_gpus else self.cluster.cpu_partition) or self.cluster.partition
+        partition = None if group.hardware.num_gpus else self.cluster.cpu_partition
+        return partition or self.cluster.partition
 
     def _limit(self, group: CommandGroup) -> str:
         """Return the user's time limit, or the config's: that of the partition, else its default, cut to what the
