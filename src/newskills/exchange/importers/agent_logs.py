@@ -113,10 +113,11 @@ def _session_record(identity: str, conversation: list[Row], program: str, **more
     """Return the record of a session."""
     replies = [message for message in conversation if message["role"] == "assistant"]
     text = replies[-1].get("content") if replies else ""
+    generation = text if isinstance(text, str) else ""
     return {
         "id": identity,
         "problem": first_text(conversation),
-        "generation": text if isinstance(text, str) else "",
+        "generation": generation,
         "conversation": conversation,
         "num_steps": sum(len(message.get("tool_calls") or ()) for message in replies),
         "agent": program,
@@ -250,7 +251,11 @@ def _codex_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
 
 def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     """Yield the sessions of a database or of an exported one; those of sub-agents stand for themselves."""
-    for info, messages in _exported_sessions(file) if file.suffix == ".json" else _stored_sessions(file):
+    if file.suffix == ".json":
+        sessions = _exported_sessions(file)
+    else:
+        sessions = _stored_sessions(file)
+    for info, messages in sessions:
         models = {str(object_or_empty(message.get("info")).get("modelID") or "") for message in messages} - {""}
         tokens = object_or_empty(info.get("tokens"))
         cache = object_or_empty(tokens.get("cache"))
@@ -265,7 +270,8 @@ def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]
             cost=info.get("cost"),
         )
         if row["conversation"]:
-            yield row, next(iter(models)) if len(models) == 1 else ""
+            model = next(iter(models)) if len(models) == 1 else ""
+            yield row, model
 
 
 def _exported_sessions(file: Path) -> list[tuple[Row, list[Row]]]:
@@ -321,7 +327,10 @@ def _message_turns(message: Row) -> Iterator[Row]:
     yield spoken
     for part in calls:
         state = object_or_empty(part.get("state"))
-        result = state.get("output") if state.get("status") != "error" else state.get("error")
+        if state.get("status") != "error":
+            result = state.get("output")
+        else:
+            result = state.get("error")
         yield {"role": "tool", "tool_call_id": str(part["callID"]), "content": str(result or "")}
 
 
