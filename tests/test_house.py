@@ -334,13 +334,46 @@ FILLERS = {"found", "one", "said", "told", "asked", "given", "known"}
 """Variables and parameters are called by what they hold."""
 
 
+_FUNCTION_WORDS = """
+adjusted aligned carried differing hosted outside paired parted renumbered sniffed thinned titled turned twice
+unmerged
+"""
+FILLER_FUNCTIONS = frozenset(_FUNCTION_WORDS.split())
+"""A function is called by what it does or returns."""
+_CONSTANT_WORDS = """
+ALIVE BURST CALM ENOUGH FEWEST FLOOD GAIN GROWTH LAG LARGE LATE MAKING NOW_AND_THEN ONCE ORDINARY PERSIST QUICK
+REST STALE STEEPEST STRONG TELLTALES TOLERANT TROUBLE UNPLACED UNSURE USABLE YOUNG
+"""
+FILLER_CONSTANTS = frozenset(_CONSTANT_WORDS.split())
+"""A constant says quantity, role and unit."""
+
+
 def fillers(nodes: Sequence[ast.AST]) -> set[str]:
-    """Variables and parameters of functions; fields of classes may be words of a format."""
+    """Variables and parameters of functions; fields of classes may be words of a format. With an underscore, too,
+    functions and constants."""
     bodies = [node.body for node in nodes if isinstance(node, ast.ClassDef)]
     fields = {id(item.target) for body in bodies for item in body if isinstance(item, ast.AnnAssign)}
     names = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    return FILLERS & (parameters | {node.id for node in names if id(node) not in fields})
+    functions = {
+        node.name.strip("_") for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    constants = {node.id.strip("_") for node in names}
+    bad = (FILLER_FUNCTIONS & functions) | (FILLER_CONSTANTS & constants)
+    return bad | FILLERS & (parameters | {node.id for node in names if id(node) not in fields})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def f(told): pass", {"told"}),
+        ("async def _titled(name): pass", {"titled"}),
+        ("_STEEPEST = 0.1", {"STEEPEST"}),
+        ("def title(name): MIN_RATE_SHARE = 0.1", set()),
+    ],
+)
+def test_names_that_say_nothing_are_found(text: str, words: set[str]) -> None:
+    assert fillers(list(ast.walk(ast.parse(text)))) == words
 
 
 def test_variables_are_called_by_what_they_hold() -> None:

@@ -93,8 +93,7 @@ class CodeGrader(ABC):
     def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         nothing = CodeFinding(passed=False, why=f"no code ({extracted.how})")
-        cause = "truncation" if cut_short else "model"
-        return self._score("no_answer", "", nothing, cause)
+        return self._score("no_answer", "", nothing, "truncation" if cut_short else "model")
 
     def _score(self, outcome: Any, code: str, finding: CodeFinding, cause: Cause | None) -> Score:
         fields = {"completion": code, "is_correct": finding.passed, **self.verdict_fields(finding.passed)}

@@ -95,9 +95,8 @@ class EvalPlusGrader:
         fields = self._fields(extracted.code, record, passed[0])
         if PLUS in fields:
             fields[PLUS] = all(passed)
-        outcome = "correct" if all(passed) else "wrong"
         return Score(
-            outcome=outcome,
+            outcome="correct" if all(passed) else "wrong",
             fields=fields,
             grader=self._stamp,
             why=str(decisive),
@@ -106,13 +105,12 @@ class EvalPlusGrader:
 
     def _no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
-        cause = "truncation" if cut_short else "model"
         return Score(
             outcome="no_answer",
             fields=self._fields("", record, False),
             grader=self._stamp,
             why=f"no code ({extracted.how})",
-            cause=cause,
+            cause="truncation" if cut_short else "model",
         )
 
     @staticmethod

@@ -67,8 +67,7 @@ class InfillingGrader(CodeGrader):
         for piece in pieces(code, str(record["prefix"]), str(record["suffix"])):
             verdict = await self._try(piece, record, sandbox)
             if not verdict.judged:
-                cause = "data" if verdict.kind == "data" else "grader"
-                return unjudged(str(verdict), cause)
+                return unjudged(str(verdict), "data" if verdict.kind == "data" else "grader")
             if verdict.passed:
                 return CodeFinding(passed=True)
             first = first or verdict

@@ -110,16 +110,14 @@ class BirdGrader(CodeGrader):
         wanted = await self._run(gold, database, sandbox)
         if wanted.rows is None:
             kind = "the reference query"
-            cause = "sandbox" if wanted.refused else "data"
-            return unjudged(f"{kind}: {wanted.why}", cause)
+            return unjudged(f"{kind}: {wanted.why}", "sandbox" if wanted.refused else "data")
         answer_rows = await self._run(code, database, sandbox)
         if answer_rows.rows is None:
             return CodeFinding(passed=False, why=answer_rows.why, unread="syntax error" in answer_rows.why)
         right = self._same(answer_rows.rows, wanted.rows, gold)
-        why = ""
-        if not right:
-            why = f"{len(answer_rows.rows)} rows, not the {len(wanted.rows)} expected"
-        return CodeFinding(passed=right, why=why)
+        return CodeFinding(
+            passed=right, why="" if right else f"{len(answer_rows.rows)} rows, not the {len(wanted.rows)} expected"
+        )
 
     async def _run(self, query: str, database: str, sandbox: Sandbox) -> _Result:
         try:

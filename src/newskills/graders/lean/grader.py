@@ -130,8 +130,9 @@ class LeanProofGrader:
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
         right = status == "completed"
         cause: Cause | None = None if right else "model"
-        outcome = "correct" if right else "wrong"
-        return Score(outcome=outcome, fields=fields, grader=self._stamp, why=why, cause=cause)
+        return Score(
+            outcome="correct" if right else "wrong", fields=fields, grader=self._stamp, why=why, cause=cause
+        )
 
 
 def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:

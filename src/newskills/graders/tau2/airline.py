@@ -232,10 +232,7 @@ class Airline(TableService):
         passengers: all who fly
         """
         # What is no list of objects is stored as it came: so it is there, and is then not what was wanted.
-        if _are_objects(passengers):
-            people = _objects(passengers, Passenger)
-        else:
-            people = passengers
+        people = _objects(passengers, Passenger) if _are_objects(passengers) else passengers
         reservation = self._reservation(reservation_id)
         if len(people) != len(reservation["passengers"]):
             raise RefusedCall("the number of passengers is another")

@@ -129,18 +129,14 @@ class ApiBankGrader:
         calls, readable = answered_calls(record)
         if not readable or len(calls) != 1:
             silent = readable and not calls and not str(record.get("generation") or "").strip()
-            why = "a call cannot be read"
-            if readable:
-                why = f"{len(calls)} calls in place of 1"
+            why = "a call cannot be read" if not readable else f"{len(calls)} calls in place of 1"
             cut = record.get("finish_reason") == "length"
-            outcome = "no_answer" if silent or (cut and not calls) else "wrong"
-            cause = "truncation" if cut else "model"
             return Score(
-                outcome=outcome,
+                outcome="no_answer" if silent or (cut and not calls) else "wrong",
                 fields={"is_correct": False},
                 grader=stamp,
                 why=why,
-                cause=cause,
+                cause="truncation" if cut else "model",
             )
         ((name, wanted),) = record["ground_truth"][0].items()
         why = _problem(calls[0].name, calls[0].arguments, name, wanted)

@@ -100,8 +100,7 @@ class ToolCallGrader:
         if not problem:
             return self._score("correct", "as wanted", None)
         if nothing and (_cut(record) or not str(record.get("generation") or "").strip()):
-            cause = "truncation" if _cut(record) else "model"
-            return self._score("no_answer", problem, cause)
+            return self._score("no_answer", problem, "truncation" if _cut(record) else "model")
         return self._score("wrong", problem[:_SHOWN], "truncation" if _cut(record) else "model")
 
     def _score(self, outcome: Outcome, why: str, cause: Cause | None) -> Score:

@@ -105,10 +105,10 @@ class SlurmPlace:
         ]
         if hardware.num_nodes > nodes:
             words.append(Variable(self.first_node(job, group).name, "--nodelist="))
-        mpi_word = "--mpi=none"
         if _wants_mpi(job.groups[group], command):
-            mpi_word = Variable("job_mpi", "--mpi=")
-        words.append(mpi_word)
+            words.append(Variable("job_mpi", "--mpi="))
+        else:
+            words.append("--mpi=none")
         if nodes * script.tasks_per_node > 1:
             words += ["--kill-on-bad-exit=1", f"--wait={TASK_PATIENCE}"]
         if image := image_of(self.cluster, command.container):

@@ -77,8 +77,7 @@ class Context(Struct, frozen=True, kw_only=True):
                 hint="Put a Command with that script into one of the job's groups.",
             )
         name, listens = self.components[serial]
-        ref_attribute = attribute if listens or attribute != "host" else "node"
-        return Ref(name, ref_attribute)
+        return Ref(name, attribute if listens or attribute != "host" else "node")
 
 
 @dataclass(eq=False)
@@ -239,8 +238,7 @@ class ServerScript(JobScript):
     def build(self, context: Context) -> Script:
         """Build the script. Raises UnknownNameError, ConfigError."""
         properties = server_properties(self.server_type)
-        host = context.interface if properties.loopback else None
-        spec = self._spec(python=context.python, host=host)
+        spec = self._spec(python=context.python, host=context.interface if properties.loopback else None)
         argv, made = _serve_words(spec, context.own)
         several = self.num_nodes > 1
         if several and properties.joins_by_ray:
@@ -398,8 +396,7 @@ def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
     env: dict[str, Word] = {}
 
     def variable(match: re.Match[str]) -> str:
-        attribute = "host" if match[1] == "HOST" else "port"
-        ref = context.ref_by_serial(int(match[2]), attribute)
+        ref = context.ref_by_serial(int(match[2]), "host" if match[1] == "HOST" else "port")
         base = f"NEWSKILLS_{match[1]}_{re.sub(r'[^A-Za-z0-9]', '_', ref.component).upper()}"
         name = next(
             n for n in itertools.chain([base], (f"{base}_{i}" for i in range(2, 99))) if env.get(n, ref) == ref

@@ -218,10 +218,7 @@ def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -
 
 def _is_answering(command: ServeCommand, timeout: float) -> bool:
     address = urlsplit(command.base_url)
-    if ":" in (address.hostname or ""):
-        host = f"[{address.hostname}]"
-    else:
-        host = address.hostname
+    host = f"[{address.hostname}]" if ":" in (address.hostname or "") else address.hostname
     url = f"http://{host}:{(address.port or 80) + command.ready_offset}{command.health_path}"
     try:
         with open_url(url, timeout=timeout, environ={}, redirects=0) as reply:

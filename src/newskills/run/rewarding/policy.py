@@ -127,9 +127,7 @@ class PolicyBatch:
         """Return the sample up to its limit, and up to and with the token that completes one of the request's stop
         texts."""
         tokens = sampled.tokens[:limit]
-        reason = "length"
-        if len(tokens) == len(sampled.tokens):
-            reason = sampled.stop_reason
+        reason = sampled.stop_reason if len(tokens) == len(sampled.tokens) else "length"
         decode = self.form.tokenizer.decode
 
         def stopped(count: int) -> bool:
