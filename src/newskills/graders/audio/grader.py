@@ -116,9 +116,7 @@ class AudioGrader:
     def _transcript(self, record: Row, task: str, right: str, heard: str) -> Score:
         counts: Counts = {}
         marks = bool(_MARKED.match(task))
-        mode = "none"
-        if self.config.normalize_asr_pc_standard_wer or not marks:
-            mode = self.config.mode
+        mode = self.config.mode if self.config.normalize_asr_pc_standard_wer or not marks else "none"
         words = self._words(right, mode, record)
         if not words:
             return self._unscored("the right transcript has no words once it is normalised")

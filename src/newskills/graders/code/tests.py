@@ -73,8 +73,7 @@ class CodeTestsGrader(CodeGrader):
             verdicts = await run_program(program_of(record, code), time, sandbox)
             decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
             if not decisive.judged:
-                cause = "data" if decisive.kind == "data" else "grader"
-                return unjudged(str(decisive), cause)
+                return unjudged(str(decisive), "data" if decisive.kind == "data" else "grader")
             return CodeFinding(
                 passed=decisive.passed,
                 why=str(decisive),
@@ -89,17 +88,15 @@ class CodeTestsGrader(CodeGrader):
             return unjudged("tests in JUnit are not run")
         if style in ("unit", "pytest"):
             collect = style == "pytest"
-            modules = ("pytest", *needs) if collect else needs
-            reference = f"{before}\n{solution}" if solution else ""
             unit = UnitTask(
                 code=f"{before}\n{code}",
                 head=before,
                 entry=str(record.get("entry_point") or ""),
                 tests=tests,
-                needs=modules,
+                needs=("pytest", *needs) if collect else needs,
                 expects=test_names(tests),
                 collect=collect,
-                reference=reference,
+                reference=f"{before}\n{solution}" if solution else "",
             )
         elif style == "script":
             unit = UnitTask(code=f"answer = {code!r}\n", tests=tests, needs=needs, script=True)

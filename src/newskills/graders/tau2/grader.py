@@ -116,14 +116,12 @@ class Tau2Grader:
         return service
 
     def _score(self, right: bool, parts: dict[str, bool | None], why: str) -> Score:
-        outcome = "correct" if right else "wrong"
-        cause = None if right else "model"
         return Score(
-            outcome=outcome,
+            outcome="correct" if right else "wrong",
             fields=_fields(float(right), parts),
             grader=self._stamp,
             why=why,
-            cause=cause,
+            cause=None if right else "model",
         )
 
 

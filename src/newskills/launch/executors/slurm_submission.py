@@ -57,10 +57,7 @@ def group_alike_jobs(
         groups = requests[number]
         same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN_OPTIONS)
         waits = (bool(job.needs or job.after),) if any_end else (job.needs, job.after)
-        if len(groups) == 1:
-            key = (levels[number], same, job.job.copies, waits)
-        else:
-            key = (levels[number], number)
+        key = (levels[number], same, job.job.copies, waits) if len(groups) == 1 else (levels[number], number)
         groups_alike.setdefault(key, []).append(number)
     return sorted(groups_alike.values(), key=lambda some: levels[some[0]])
 

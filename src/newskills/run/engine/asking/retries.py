@@ -48,8 +48,7 @@ class PendingRequest(Struct, eq=False):
 def probe_request(request: Request) -> Request:
     """Return `request` without any text of a row, to probe an endpoint."""
     text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
-    if request.messages is None:
-        content = {"prompt": text}
-    else:
-        content = {"messages": [Message(role="user", content="Hello")]}
+    content = (
+        {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
+    )
     return msgspec.structs.replace(request, tools=None, response_format=None, **content)
