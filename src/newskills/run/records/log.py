@@ -300,9 +300,7 @@ class GradeReader(LogReader):
         """Return the score on row `position`, whose record has `checksum`; None: what is at `offset` is something
         else."""
         grade = decode_sound_line(_grade, self.line(offset))
-        if grade is not None and (grade.position, grade.sum) == (position, checksum):
-            return grade.score
-        return None
+        return grade.score if grade is not None and (grade.position, grade.sum) == (position, checksum) else None
 
 
 _grade = msgspec.json.Decoder(GradeLine)

@@ -182,8 +182,7 @@ class IndexFile:
         """Load what the file tells into `index`; return the byte of `log` from which on nothing is known."""
         end, good = self._read(index, log)
         try:
-            mode = "r+b" if good else "wb"
-            self._file = self.path.open(mode, buffering=_BLOCK_BYTES)
+            self._file = self.path.open("r+b" if good else "wb", buffering=_BLOCK_BYTES)
             if good:
                 self._file.truncate(good)
                 self._file.seek(good)

@@ -121,8 +121,9 @@ class RewardModelSource:
 def _scored_reply(value: float) -> Judged:
     if not math.isfinite(value):
         return _unscored_reply(f"the number is {value}")
-    outcome = "correct" if value > 0 else "wrong"
-    return Judged(value, value > 0, outcome=outcome, components={"reward_model": value})
+    return Judged(
+        value, value > 0, outcome="correct" if value > 0 else "wrong", components={"reward_model": value}
+    )
 
 
 def _unscored_reply(why: str) -> Judged:
