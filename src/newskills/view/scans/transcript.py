@@ -97,10 +97,7 @@ class Transcript:
 
     def exchanges(self) -> Iterator[ToolExchange]:
         """Yield each output of a tool, a command or executed code with what led to it and what followed."""
-        if isinstance(self.row.get("steps"), list):
-            roles = (*_OUTPUT_ROLES, "user")
-        else:
-            roles = _OUTPUT_ROLES
+        roles = (*_OUTPUT_ROLES, "user") if isinstance(self.row.get("steps"), list) else _OUTPUT_ROLES
         call = ""
         for place, turn in enumerate(self.turns):
             if turn.get("role") == "assistant":
