@@ -163,10 +163,7 @@ def as_text(sample: SelectedSample, *, full: bool = False) -> str:
 
 def _sample_lines(sample: SelectedSample, full: bool) -> Iterator[str]:
     row = sample.record
-    if sample.cause is None:
-        ending = sample.outcome
-    else:
-        ending = f"{sample.outcome} ({sample.cause})"
+    ending = sample.outcome if sample.cause is None else f"{sample.outcome} ({sample.cause})"
     seed = "" if sample.seed is None else f" · seed {sample.seed}"
     title = printable(f"{sample.benchmark} · {row.get('id')}{seed} · {ending}").replace("\n", "\\n")
     yield from textwrap.wrap(title, WIDTH)

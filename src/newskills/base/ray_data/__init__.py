@@ -70,15 +70,13 @@ def _connect_to_ray() -> Any:
     folders = [Path(base.__file__).parents[1], *(path.resolve() for path in library_folders().values())]
     try:
         _test_address(address or "")
-        if address:
-            runtime_env = {"py_modules": [str(folder) for folder in folders]}
-        else:
-            runtime_env = {"env_vars": {"PYTHONPATH": ":".join(str(folder.parent) for folder in folders)}}
         ray.init(
             address=address,
             log_to_driver=False,
             logging_level="ERROR",
-            runtime_env=runtime_env,
+            runtime_env={"py_modules": [str(folder) for folder in folders]}
+            if address
+            else {"env_vars": {"PYTHONPATH": ":".join(str(folder.parent) for folder in folders)}},
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(

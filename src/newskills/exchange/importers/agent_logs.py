@@ -251,11 +251,7 @@ def _codex_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
 
 def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]]:
     """Yield the sessions of a database or of an exported one; those of sub-agents stand for themselves."""
-    if file.suffix == ".json":
-        sessions = _exported_sessions(file)
-    else:
-        sessions = _stored_sessions(file)
-    for info, messages in sessions:
+    for info, messages in _exported_sessions(file) if file.suffix == ".json" else _stored_sessions(file):
         models = {str(object_or_empty(message.get("info")).get("modelID") or "") for message in messages} - {""}
         tokens = object_or_empty(info.get("tokens"))
         cache = object_or_empty(tokens.get("cache"))
@@ -270,8 +266,7 @@ def _opencode_sessions(file: Path, notes: list[str]) -> Iterator[tuple[Row, str]
             cost=info.get("cost"),
         )
         if row["conversation"]:
-            model = next(iter(models)) if len(models) == 1 else ""
-            yield row, model
+            yield row, next(iter(models)) if len(models) == 1 else ""
 
 
 def _exported_sessions(file: Path) -> list[tuple[Row, list[Row]]]:

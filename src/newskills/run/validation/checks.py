@@ -361,10 +361,7 @@ def _judge_hedges(case: _Case) -> None:
     guilty = []
     for name, share in validation.hedges.items():
         share.limit = at_most(share.of, chance)
-        if name in OF_THE_QUESTION:
-            earned = share.right
-        else:
-            earned = max(share.right, share.worth)
+        earned = share.right if name in OF_THE_QUESTION else max(share.right, share.worth)
         if earned > share.limit:
             guilty.append(f"{_shown_hedge(case, name)} earns {earned:.4g} of {share.of}, {share.limit} by chance")
     validation.shares[HEDGE] = max(validation.hedges.values(), key=lambda share: share.right / max(1, share.of))
