@@ -341,7 +341,7 @@ unmerged
 FILLER_FUNCTIONS = frozenset(_FUNCTION_WORDS.split())
 """A function is called by what it does or returns."""
 _CONSTANT_WORDS = """
-ALIVE BURST CALM ENOUGH FEWEST FLOOD GAIN GROWTH LAG LARGE LATE MAKING NOW_AND_THEN ONCE ORDINARY PERSIST QUICK
+ALIVE BURST CALM FLOOD GAIN GROWTH LAG LARGE LATE MAKING NOW_AND_THEN ONCE ORDINARY PERSIST QUICK
 REST STALE STEEPEST STRONG TELLTALES TOLERANT TROUBLE UNPLACED UNSURE USABLE YOUNG
 """
 FILLER_CONSTANTS = frozenset(_CONSTANT_WORDS.split())
@@ -359,7 +359,7 @@ def fillers(nodes: Sequence[ast.AST]) -> set[str]:
         node.name.strip("_") for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     constants = {node.id.strip("_") for node in names}
-    bad = (FILLER_FUNCTIONS & functions) | (FILLER_CONSTANTS & constants)
+    bad = (functions & FILLER_FUNCTIONS) | (constants & FILLER_CONSTANTS)
     return bad | FILLERS & (parameters | {node.id for node in names if id(node) not in fields})
 
 

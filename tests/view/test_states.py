@@ -22,7 +22,7 @@ from newskills.base.records import Row
 from newskills.graders.instructions.grader import IFEvalGrader
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.tool_calls.grader import ToolCallGrader
-from newskills.view.server import ViewOptions, viewer
+from newskills.view.server import ViewOptions, serve_viewer
 
 pytestmark = pytest.mark.nightly
 SIZES = ((1280, 900), (390, 844))
@@ -186,7 +186,7 @@ def test_pages_fit_and_can_be_read(
         if runs == 2:
             places["compare"] = "compare?a=model-0&b=model-1"
     faults = []
-    with viewer(ViewOptions(folders=(root,))) as address:
+    with serve_viewer(ViewOptions(folders=(root,))) as address:
         for width, height in SIZES:
             for dark in (False, True):
                 browser.size(width, height, dark=dark)
