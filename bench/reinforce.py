@@ -2,48 +2,72 @@
 """`python -m bench reinforce [--tasks …] [--seeds …] [--out FOLDER] [--set key=value …]`: what GRPO does to held-out
 problems, step by step, and TRL's trainer with the same problems, rewards and samples.
 
-SmolLM2-135M-Instruct is fine-tuned once a task, until the rule of `bench.reinforce_tasks` ends that; from there every
-seed is a run with the defaults of `ns grpo`, but for lengths. Greedy answers to 400 held-out problems are measured
-before, on the way and after. Every cell (task, trainer, seed) is a file: what is done is not done again, and what was
-stopped goes on where it was. Seeds come one after the other, so that each is on all tasks before the next begins.
-`--write-docs` draws docs/training-curves.svg and puts the table of what is done into docs/grpo-signal.md.
+SmolLM2-135M-Instruct is fine-tuned once a task, by the rule of `bench.reinforce_tasks`; from there every seed is what
+`ns grpo` does with its defaults: an epoch, a quarter of the problems held out, evaluated on the way, harm ends the run,
+the best state is kept. The start, the kept state and the last one are measured on 400 other problems, greedily. TRL
+has the same start, problems, rewards and samples. Every cell (task, trainer, seed) is a file: what is done is not done
+again, what was stopped goes on where it was, and several processes share what is left. Seeds come one after the other,
+so that each is on all tasks before the next begins.
+`--write-docs` draws docs/training-curves.svg, and puts what is done into docs/training.md and docs/grpo-signal.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from textwrap import fill
 
 import msgspec
 
+from bench.__main__ import machine
 from bench.measure import ROOT
 from bench.reinforce_plot import Cell, cell_of, drawn, judged, tabled
-from bench.reinforce_tasks import CHECK_STEPS, ENOUGH, FIXED, MOST_STEPS, TASKS, Item, split
+from bench.reinforce_tasks import (
+    CHECK_STEPS,
+    ENOUGH,
+    FIXED,
+    ROUNDS,
+    TASKS,
+    TOO_MUCH,
+    TUNE_RATE,
+    TUNE_STEPS,
+    Item,
+    split,
+)
 from bench.reinforce_turns import scorer_of
 from newskills.base.store import write_json
 from newskills.models.serving.weights import resolve_weights
 from newskills.models.tokenizer import HFTokenizer
 from newskills.pipelines.training.methods.grpo_options import GrpoKeys
 from newskills.pipelines.training.methods.running import config_of
+from newskills.train.backends.cpu.local import CpuLocal
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import merge_lora
-from newskills.train.loops.evaluation import HeldOut
-from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.evaluation import SCORE, HeldOut, kept_apart, measure, steps_between
+from newskills.train.loops.folder import Checkpoint, TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig, RewardedProblems
 from newskills.train.loops.samples import Problem
+from newskills.train.loops.schedule import steps_of
 from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
 from newskills.train.settings import EvalSettings, TrainerSettings
 from newskills.train.trainers import Trainer, make_trainer
 from newskills.train.verbs import Datum
 
-STEPS, EVERY, TOKENS = 20, 10, 16
-PAGE, PICTURE = ROOT / "docs/grpo-signal.md", ROOT / "docs/training-curves.svg"
+TOKENS, CURVE_STEPS = 16, 30
+"""Longest reply; steps between the states that are measured."""
+PAGE, SUMMARY = ROOT / "docs/grpo-signal.md", ROOT / "docs/training.md"
+PICTURE = ROOT / "docs/training-curves.svg"
+LINE = 146
+"""Characters of a line of a page."""
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"
 SHOWN = ("loss", "reward", "eval_correct")
 
@@ -55,8 +79,9 @@ class Runs:
         self.name, self.out, self.settings = name, out, TrainerSettings(threads=threads)
         self.items, self.task = split(name), TASKS[name]
         self._base, self.start = out / "base", out / f"{name}-start"
-        if not self._base.is_dir():
-            gguf_to_hf(resolve_weights("smollm2", say=print), self._base)
+        with alone(out / "base.lock", wait=True):
+            if not self._base.is_dir():
+                gguf_to_hf(resolve_weights("smollm2", say=print), self._base)
         self.tokenizer = HFTokenizer(str(self._base))
         self.end: int = json.loads((self._base / "config.json").read_text())["eos_token_id"]
         self.scorer = scorer_of(self.task, self.tokenizer, self.end)
@@ -71,28 +96,50 @@ class Runs:
         )
         return HeldOut(problems=[self.problem(item) for item in items], scorer=self.scorer, settings=settings)
 
-    def prepare(self) -> None:
-        """Fine-tunes until the rule of the task ends it."""
-        if self.start.is_dir():
-            return
-        examples = [made for item in self.items.tune for made in self._examples(item)]
-        config = SftConfig(steps=MOST_STEPS, learning_rate=1e-3, save_every=0)
+    def prepare(self, *, wait: bool = True) -> None:
+        """Fine-tunes by the rule of `bench.reinforce_tasks`; not where another process does so and we do not wait."""
+        with alone(self.out / f"{self.name}-start.lock", wait=wait) as free:
+            if not free or self.start.is_dir():
+                return
+            examples = [made for item in self.items.tune for made in self._examples(item)]
+            base, rate, every = self._base, TUNE_RATE, CHECK_STEPS
+            for number in range(ROUNDS):
+                folder = self._tuned(number, base, examples, rate, every)
+                checks = folder.scores(SCORE)
+                step, right = checks[-1]
+                if right > TOO_MUCH and len(checks) > 1:
+                    step, rate, every = checks[-2][0], rate / 4, 1
+                target = self.start if ENOUGH <= right <= TOO_MUCH or number + 1 == ROUNDS else None
+                target = target or self.out / f"{self.name}-tuned-{number}"
+                if step:
+                    merge_lora(base, folder.path / f"checkpoint-{step:06d}", target)
+                    base = target
+                folder.close()
+                if self.start.is_dir():
+                    return
+
+    def _tuned(
+        self, number: int, base: Path, examples: Sequence[Datum], rate: float, every: int
+    ) -> TrainingFolder:
+        """A round of fine-tuning, until its first check with enough right."""
+        config = SftConfig(steps=TUNE_STEPS, learning_rate=rate, save_every=every, seed=number)
         reached: list[float] = []
 
         def watched(progress: Progress) -> None:
             told(progress)
-            reached.append(progress.metrics.get("eval_correct", 0.0))
+            reached.append(progress.metrics.get(SCORE, 0.0))
 
-        folder = TrainingFolder(self.out / f"{self.name}-tuning", msgspec.to_builtins(config))
+        folder = TrainingFolder(
+            self.out / f"{self.name}-tuning-{number}", msgspec.to_builtins(config) | {"base": base.name}
+        )
         hooks = Hooks(
             on_step=watched,
-            held_out=self.held_out(self.items.checked, CHECK_STEPS),
+            held_out=self.held_out(self.items.checked, every),
             stop=lambda: reached[-1] >= ENOUGH,
         )
-        make_trainer("cpu", self._base, self.settings).run(config, examples, folder, hooks)
-        assert folder.last is not None
-        merge_lora(self._base, Path(folder.state_of(folder.last)), self.start)
-        folder.close()
+        if not folder.scores(SCORE) or folder.scores(SCORE)[-1][1] < ENOUGH:
+            make_trainer("cpu", base, self.settings).run(config, examples, folder, hooks)
+        return folder
 
     def _examples(self, item: Item) -> list[Datum]:
         """An example for each reply of an item, in the token ids that sampling has."""
@@ -103,20 +150,77 @@ class Runs:
         after = [*prompt, *first, *encode(self.task.between(item.first))]
         return [example(prompt, first), example(after, [*encode(item.answer), self.end])]
 
-    def reinforce(self, backend: str, config: GrpoConfig) -> Cell:
-        """Runs it, or goes on with it; what was measured."""
-        path = self.out / f"{self.name}-{backend}-{config.seed}"
+    def reinforce(self, backend: str, keys: GrpoKeys) -> Cell:
+        """Runs it, or goes on with it; what was measured.
+
+        Problems are held out of those to learn from, and evaluated, as `ns grpo` does it. TRL has the same problems to
+        learn from, evaluates nothing and ends with its last weights, as its own command does.
+        """
+        path = self.out / f"{self.name}-{backend}-{keys.seed}"
         trainer: Trainer = make_trainer(backend, self.start, self.settings)
+        every = [self.problem(item) for item in self.items.reinforce]
+        problems, apart = kept_apart(every, keys.held_out)
+        config = config_of(GrpoConfig, keys, keys.steps or steps_of(keys.epochs, len(problems), keys.batch_size))
         folder = TrainingFolder(path, msgspec.to_builtins(config))
-        held_out = self.held_out(self.items.held_out, EVERY)
-        problems = [self.problem(item) for item in self.items.reinforce]
-        hooks = Hooks(on_step=told, held_out=held_out)
-        trainer.run(config, RewardedProblems(problems, self.scorer), folder, hooks)
+        between = steps_between(len(apart), keys.batch_size * keys.group_size)
+        asked = msgspec.structs.replace(keys.eval, every=between, max_tokens=TOKENS)
+        gate = HeldOut(problems=apart, scorer=self.scorer, settings=asked) if backend == "cpu" else None
+        trainer.run(
+            config,
+            RewardedProblems(problems, self.scorer),
+            folder,
+            Hooks(on_step=told, remark=print, held_out=gate),
+        )
         folder.close()
-        drawn_groups = sum(1 for _ in folder.sampled())
-        about = self.name, self.task.kind, backend, config.seed
-        rows, evaluations = list(folder.metric_rows()), folder.evaluations()
-        return cell_of(about, rows, evaluations, drawn_groups * config.group_size)
+        rows, kept = list(folder.metric_rows()), 0 if folder.unchanged else step_of(folder.last)
+        states = {step_of(state): folder.state_of(state) for state in folder.checkpoints if state.name}
+        wanted = sorted({kept, rows[-1]["step"], *(step for step in states if step % CURVE_STEPS == 0)} - {0})
+        right = {0: self.before()} | {step: self.measured(path, Path(states[step])) for step in wanted}
+        about = self.name, self.task.kind, backend, keys.seed
+        groups = sum(1 for _ in folder.sampled())
+        return cell_of(about, rows, right, kept, samples=groups * keys.group_size, steps=config.steps)
+
+    def before(self) -> list[float]:
+        """The rewards of the model that the runs start from, measured once."""
+        path = self.out / f"{self.name}-start.rewards"
+        with alone(self.out / f"{self.name}-before.lock", wait=True):
+            if not path.is_file():
+                write_json(path, self._rewards(self.start))
+            return msgspec.json.decode(path.read_bytes(), type=list[float])
+
+    def measured(self, path: Path, state: Path) -> list[float]:
+        """The rewards of the model that `ns` would write of a state: its pairs are merged."""
+        merged = path / "merged"
+        shutil.rmtree(merged, ignore_errors=True)
+        merge_lora(self.start, state, merged)
+        rewards = self._rewards(merged)
+        shutil.rmtree(merged)
+        return rewards
+
+    def _rewards(self, model: Path) -> list[float]:
+        """The reward of the greedy answer to each of the problems to measure on, by the cpu trainer's sampler whoever
+        trained the model."""
+        held_out = self.held_out(self.items.held_out, 0)
+        with CpuLocal(model, self.settings).client(GrpoConfig) as client:
+            return [reward for [reward] in measure(client, held_out, 0).rewards]
+
+
+def step_of(state: Checkpoint | None) -> int:
+    """The step of the weights of a checkpoint, whenever it was noted."""
+    return int(state.name.rpartition("-")[2]) if state is not None else 0
+
+
+@contextmanager
+def alone(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Whether no other process is in here with this file; several of them share the cells."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def told(progress: Progress) -> None:
@@ -125,13 +229,21 @@ def told(progress: Progress) -> None:
 
 
 def write_docs(out: Path) -> None:
-    """The picture, and the table between the markers of the page."""
+    """The picture; between the markers of their pages, the table, and what it comes to."""
     PICTURE.write_text(drawn(out))
-    before, begin, rest = PAGE.read_text().partition(BEGIN)
+    between_markers(PAGE, tabled(out))
+    latest = max(path.stat().st_mtime for path in out.glob("*-*-*.json"))
+    when = time.strftime("%Y-%m-%d", time.gmtime(latest))
+    text = f"{judged(out, FIXED)} Measured until {when} on {machine()}, shared, one thread a run."
+    between_markers(SUMMARY, fill(text, LINE, break_on_hyphens=False))
+
+
+def between_markers(page: Path, text: str) -> None:
+    before, begin, rest = page.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{PAGE} lacks the markers {BEGIN} and {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n{tabled(out)}\n\n{judged(out, FIXED)}\n{END}{after}")
+        raise SystemExit(f"{page} lacks the markers {BEGIN} and {END}")
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -141,21 +253,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--backends", nargs="*", choices=["cpu", "trl"], default=["cpu", "trl"])
     parser.add_argument("--threads", type=int, default=0, help="0 = one a core")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/reinforce")
-    parser.add_argument("--set", nargs="*", default=[], metavar="key=value", help="other settings of GRPO")
+    parser.add_argument("--set", nargs="*", default=[], metavar="key=value", help="other ++ keys of ns grpo")
     parser.add_argument("--write-docs", action="store_true", help="table and picture from what is done so far")
     options = parser.parse_args(argv)
     options.out.mkdir(parents=True, exist_ok=True)
     changed = {key: json.loads(value) for key, _, value in (pair.partition("=") for pair in options.set)}
     for name in options.tasks:
-        Runs(name, options.out, options.threads).prepare()
+        Runs(name, options.out, options.threads).prepare(wait=False)
     for backend, seed, name in product(options.backends, options.seeds, options.tasks):
         cell = options.out / f"{name}-{backend}-{seed}.json"
-        if cell.is_file():
-            continue
-        keys = GrpoKeys(max_tokens=TOKENS, seed=seed, save_every=EVERY)
-        config = msgspec.structs.replace(config_of(GrpoConfig, keys, STEPS), **changed)
-        print(f"{name}, {backend}, seed {seed}", file=sys.stderr, flush=True)
-        write_json(cell, Runs(name, options.out, options.threads).reinforce(backend, config))
+        with alone(cell.with_suffix(".lock"), wait=False) as free:
+            if not free or cell.is_file():
+                continue
+            print(f"{name}, {backend}, seed {seed}", file=sys.stderr, flush=True)
+            runs = Runs(name, options.out, options.threads)
+            runs.prepare()
+            keys = msgspec.convert({"max_tokens": TOKENS, "seed": seed, **changed}, GrpoKeys)
+            write_json(cell, runs.reinforce(backend, keys))
+        for state in cell.with_suffix("").glob("checkpoint-*"):
+            shutil.rmtree(state)  # measured; those of all cells are 12 GB
     if options.write_docs:
         write_docs(options.out)
     print(f"{tabled(options.out)}\n\n{judged(options.out, FIXED)}")

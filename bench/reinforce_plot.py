@@ -4,32 +4,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, variance
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
-from newskills.base.stats import Z95
+from newskills.base.stats import Z95, t_critical
+from newskills.train.loops.stepping import RETURNED
 
 RIGHT = "eval_correct"
 WIDTH, HEIGHT, LEFT, TOP, ACROSS = 260, 170, 40, 30, 3
 COLOURS = {"cpu": "#1f6feb", "trl": "#d1701d"}
 NAMES = {"cpu": "ns grpo", "trl": "TRL"}
 SIGNIFICANT = 0.05
+State = Literal["kept", "last"]
 
 
 class Cell(Struct, frozen=True, kw_only=True):
     """One run.
 
-    curve          (step, share of held-out problems that are right)
-    rewards        of the samples, step by step
-    before, after  the rewards of each held-out problem, which was answered greedily
-    signal         of the gradient in the last step, where the trainer measures it
-    samples        that were drawn
+    curve     (step, share of the problems to measure on that are right), of the states that were measured
+    gate      (step, share of the problems that the run evaluates itself on), by which it chooses what it keeps
+    rewards   of the samples, step by step
+    before, kept, last  the rewards of each problem to measure on, which was answered greedily by the model as it was,
+              the one that the run kept, and the last one
+    kept_step  0: the run kept the model that it began from
+    returns   steps after which it went back to its best weights, as its evaluations showed a loss
+    steps     that the run would have done; it ends early where it has gone back too often
+    signal    of the gradient in the last step, where the trainer measures it
+    samples   that were drawn
     """
 
     task: str
@@ -37,32 +45,53 @@ class Cell(Struct, frozen=True, kw_only=True):
     backend: str
     seed: int
     curve: list[tuple[int, float]]
+    gate: list[tuple[int, float]]
     rewards: list[float]
-    before: list[list[float]]
-    after: list[list[float]]
+    before: list[float]
+    kept: list[float]
+    last: list[float]
+    kept_step: int
+    steps: int
+    returns: list[int] = []
     signal: float | None = None
     samples: int = 0
     seconds: float = 0.0
 
+    def lift(self, state: State = "kept") -> PairedDifference:
+        after = self.kept if state == "kept" else self.last
+        return paired_difference([[score] for score in self.before], [[score] for score in after])
+
     @property
-    def lift(self) -> PairedDifference:
-        return paired_difference(self.before, self.after)
+    def ended_early(self) -> bool:
+        return len(self.rewards) < self.steps
 
 
 def cell_of(
-    about: tuple[str, str, str, int], rows: Sequence[Row], evaluations: dict[int, list[list[float]]], samples: int
+    about: tuple[str, str, str, int],
+    rows: Sequence[Row],
+    right: Mapping[int, list[float]],
+    kept: int,
+    *,
+    samples: int,
+    steps: int,
 ) -> Cell:
-    """The run that wrote these rows of metrics.jsonl; `about`: task, its kind, backend, seed."""
+    """The run that wrote these rows of metrics.jsonl; `about`: task, its kind, backend, seed; `right`: the rewards of
+    the states that were measured, by step."""
     task, kind, backend, seed = about
     return Cell(
         task=task,
         kind=kind,
         backend=backend,
         seed=seed,
-        curve=[(row["step"], row[RIGHT]) for row in rows if RIGHT in row],
+        curve=[(step, fmean(rewards)) for step, rewards in sorted(right.items())],
+        gate=[(row["step"], row[RIGHT]) for row in rows if RIGHT in row],
         rewards=[row["reward"] for row in rows if "reward" in row],
-        before=evaluations[0],
-        after=evaluations[max(evaluations)],
+        before=right[0],
+        kept=right[kept],
+        last=right[rows[-1]["step"]],
+        kept_step=kept,
+        steps=steps,
+        returns=[row["step"] for row in rows if RETURNED in row],
         signal=rows[-1].get("signal"),
         samples=samples,
         seconds=math.fsum(row.get("seconds", 0.0) for row in rows),
@@ -80,63 +109,87 @@ def grouped(every: Sequence[Cell]) -> Iterator[list[Cell]]:
         yield [cell for cell in every if (cell.task, cell.backend) == key]
 
 
-def mean_lift(some: Sequence[Cell]) -> tuple[float, float, float]:
+def mean_lift(some: Sequence[Cell], state: State = "kept") -> tuple[float, float, float]:
     """The mean over seeds with its 95 % interval, in points: the error of the problems, which all seeds share, and that
-    of the seeds are added."""
-    after = [
-        [score for scores in problem for score in scores]
-        for problem in zip(*(cell.after for cell in some), strict=True)
-    ]
-    whole = paired_difference(some[0].before, after)
-    spread = variance([cell.lift.difference for cell in some]) / len(some) if len(some) > 1 else 0.0
-    wide = Z95 * math.hypot(whole.standard_error, math.sqrt(spread))
+    of the seeds are added; the latter by Student's t, as there are few."""
+    after = [cell.kept if state == "kept" else cell.last for cell in some]
+    whole = paired_difference(
+        [[score] for score in some[0].before], [list(scores) for scores in zip(*after, strict=True)]
+    )
+    wide = Z95 * whole.standard_error
+    if len(some) > 1:
+        spread = variance([cell.lift(state).difference for cell in some]) / len(some)
+        wide = math.hypot(wide, t_critical(len(some) - 1) * math.sqrt(spread))
     return 100 * whole.difference, 100 * (whole.difference - wide), 100 * (whole.difference + wide)
 
 
 def tabled(folder: Path) -> str:
-    """A line for each task and trainer: the mean lift with its interval, and each seed's lift with its p-value."""
+    """A line for each task and trainer: the mean lift of what was kept with its interval, each seed's with its p-value,
+    and the same of the last states."""
     lines = [
-        "| task | stands for | trainer | seeds | before | after | mean lift, 95 % | each seed (p) | signal | samples |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| task | stands for | trainer | seeds | start | kept | mean lift, 95 % | each seed (p) | kept step | "
+        "last states | signal | samples |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for some in grouped(cells(folder)):
         first = some[0]
         lift, low, high = mean_lift(some)
-        before, after = (100 * fmean(cell.curve[at][1] for cell in some) for at in (0, -1))
-        each = ", ".join(f"{100 * cell.lift.difference:+.1f} ({cell.lift.p_value:.1g})" for cell in some)
+        start, kept = 100 * fmean(first.before), 100 * fmean(fmean(cell.kept) for cell in some)
         signals = [cell.signal for cell in some if cell.signal is not None]
         signal = f"{fmean(signals):.2f}" if signals else ""
+        steps = ", ".join(f"{cell.kept_step}{'↩' * len(cell.returns)}" for cell in some)
+        drawn_samples = round(fmean(cell.samples for cell in some))
         lines.append(
-            f"| {first.task} | {first.kind} | {NAMES[first.backend]} | {len(some)} | {before:.1f} % | {after:.1f} % | "
-            f"{lift:+.1f} [{low:+.1f}, {high:+.1f}] | {each} | {signal} | {first.samples:,} |"
+            f"| {first.task} | {first.kind} | {NAMES[first.backend]} | {len(some)} | {start:.1f} % | {kept:.1f} % | "
+            f"{lift:+.1f} [{low:+.1f}, {high:+.1f}] | {_each(some, 'kept')} | {steps} | {_each(some, 'last')} | "
+            f"{signal} | {drawn_samples:,} |"
         )
     return "\n".join(lines)
 
 
+def _each(some: Sequence[Cell], state: State) -> str:
+    """The lift of each seed with its p-value; a star marks a run that its evaluations ended."""
+    lifts = [(cell.lift(state), "*" if cell.ended_early else "") for cell in some]
+    return ", ".join(f"{100 * lift.difference:+.1f} ({lift.p_value:.1g}){star}" for lift, star in lifts)
+
+
 def judged(folder: Path, tasks: Sequence[str]) -> str:
-    """A sentence on what was run, and on how many tasks ours lifts, harms and compares with TRL."""
+    """A sentence on what was run, and on how many tasks ours lifts and harms."""
     by_key = {(some[0].task, some[0].backend): some for some in grouped(cells(folder))}
     ours = {task: by_key[task, "cpu"] for task in tasks if (task, "cpu") in by_key}
-    lifted = [task for task, some in ours.items() if mean_lift(some)[1] > 0]
-    harmed = [
-        f"{task} seed {cell.seed}"
-        for task, some in ours.items()
-        for cell in some
-        if cell.lift.difference < 0 and cell.lift.p_value < SIGNIFICANT
-    ]
+    # One seed does not show how much seeds differ.
+    lifted = [task for task, some in ours.items() if len(some) > 1 and mean_lift(some)[1] > 0]
+    better = [task for task, some in ours.items() if len(some) > 1 and all(map(_is_better, some))]
     missing = [task for task in tasks if task not in ours]
     text = (
         f"Of {len(tasks)} tasks, {len(ours)} were run ({sum(map(len, ours.values()))} runs); mean lift above 0 with "
-        f"95 %: {len(lifted)}. Significantly worse (p < {SIGNIFICANT}): {', '.join(harmed) or 'none'}."
+        f"95 %: {len(lifted)} ({', '.join(lifted) or 'none'}). Every seed significantly better (p < {SIGNIFICANT}): "
+        f"{len(better)} ({', '.join(better) or 'none'}). Significantly worse: "
+        f"{_harmed(ours.values(), 'kept')}; last states: {_harmed(ours.values(), 'last')}."
     )
     if missing:
         text += f" Not run yet: {', '.join(missing)}."
-    beside = [task for task in ours if (task, "trl") in by_key]
-    return f"{text} Beside TRL: {', '.join(beside) or 'none yet'}."
+    beside = {task: by_key[task, "trl"] for task in ours if (task, "trl") in by_key}
+    if not beside:
+        return f"{text} Not run yet: TRL."
+    harmed = _harmed(beside.values(), "last")
+    return f"{text} Beside TRL: {', '.join(beside)}; TRL is significantly worse than the start in: {harmed}."
+
+
+def _is_better(cell: Cell) -> bool:
+    lift = cell.lift("kept")
+    return lift.difference > 0 and lift.p_value < SIGNIFICANT
+
+
+def _harmed(every: Iterable[Sequence[Cell]], state: State) -> str:
+    """The seeds that are significantly worse than the start."""
+    lifts = [(cell, cell.lift(state)) for some in every for cell in some]
+    worse = [cell for cell, lift in lifts if lift.difference < 0 and lift.p_value < SIGNIFICANT]
+    return ", ".join(f"{cell.task} seed {cell.seed}" for cell in worse) or "none"
 
 
 def drawn(folder: Path) -> str:
-    """A panel for each task: held-out problems right over steps, a line for each seed."""
+    """A panel for each task: held-out problems right over steps, a line for each seed, a dot at what it kept."""
     every = cells(folder)
     tasks = list(dict.fromkeys(cell.task for cell in every))
     steps = max((cell.curve[-1][0] for cell in every), default=1)
@@ -177,4 +230,7 @@ def _panel(corner: tuple[int, int], task: str, some: Sequence[Cell], steps: int)
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{COLOURS[cell.backend]}" stroke-width="1.5"/>'
         )
+        if cell.backend == "cpu":
+            across, down = place(cell.kept_step, fmean(cell.kept)).split(",")
+            parts.append(f'<circle cx="{across}" cy="{down}" r="3.5" fill="{COLOURS[cell.backend]}"/>')
     return parts

@@ -2,7 +2,7 @@
 """Small tasks with one right answer each, made from a seed: what GRPO learns in `bench.reinforce`.
 
 The six of `FIXED` were written down before anything was trained on them, with the rule that decides how long each is
-fine-tuned (`ENOUGH`), and no setting may be chosen by them: `alphabet` is there for that.
+fine-tuned (`ENOUGH` and what follows it), and no setting may be chosen by them: `alphabet` is there for that.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from string import ascii_lowercase
 
 from msgspec import Struct
 
-HELD_OUT, CHECKED, TUNE, REINFORCE = 400, 100, 640, 800
-"""Problems to measure on, to end the fine-tuning by, examples to fine-tune with, problems to reinforce with; no
-question twice."""
-ENOUGH, CHECK_STEPS, MOST_STEPS = 0.45, 4, 160
-"""Fine-tuning ends at the first check, every so many steps, with this share right: the held-out share is then between
+HELD_OUT, CHECKED, TUNE, REINFORCE, TUNE_MORE = 400, 100, 640, 800, 1920
+"""Problems to measure on, to end the fine-tuning by, examples to fine-tune with, problems to reinforce with, further
+examples; no question twice."""
+ENOUGH, TOO_MUCH = 0.4, 0.6
+"""Fine-tuning ends at the first check with a share right between these: the held-out share is then between
 30 and 70 %."""
+TUNE_STEPS, TUNE_RATE, CHECK_STEPS, ROUNDS = 80, 2e-3, 4, 6
+"""Fine-tuning has rounds of so many steps, whose rate falls from this to 0, with a check every so many. A check above
+`TOO_MUCH` ends its round: the next one goes on from the check before it, with a quarter of the rate and checks after
+each step. After so many rounds, what there is is taken."""
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")  # fmt: skip
@@ -141,8 +145,11 @@ class Split(Struct, frozen=True):
 def split(task: str) -> Split:
     """The same every time."""
     draw, items = random.Random(f"reinforce-{task}"), dict[str, Item]()
-    while len(items) < HELD_OUT + CHECKED + TUNE + REINFORCE:
+    while len(items) < HELD_OUT + CHECKED + TUNE + REINFORCE + TUNE_MORE:
         item = TASKS[task].draw(draw)
         items.setdefault(item.question, item)
     left = iter(items.values())
-    return Split(*([next(left) for _ in range(size)] for size in (HELD_OUT, CHECKED, TUNE, REINFORCE)))
+    held_out, checked, tune, reinforce, more = (
+        [next(left) for _ in range(size)] for size in (HELD_OUT, CHECKED, TUNE, REINFORCE, TUNE_MORE)
+    )
+    return Split(held_out, checked, tune + more, reinforce)

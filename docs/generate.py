@@ -13,8 +13,9 @@ import sys
 from itertools import dropwhile
 from pathlib import Path
 
-from newskills._api.public import HEAD, table
-from newskills._api.stub import stub
+from newskills._api.functions import results_table
+from newskills._api.public import table
+from newskills._api.stub import write_stub
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.generate_catalog import catalog_text
 from newskills.benchmarks.listing import CATALOG
@@ -24,36 +25,29 @@ from newskills_evaluator.harness import target as framework
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-STUB = ROOT / "src" / "newskills" / "_api" / "__init__.pyi"
 PYTHON = DOCS / "python.md"
 AGENTS = DOCS / "agents.md"
 
 
-def python_page() -> str:
-    """Return the page of the Python API with the table of public modules as it should be."""
-    before, head, rest = PYTHON.read_text(encoding="utf-8").partition("\n".join(HEAD) + "\n")
-    assert head, f"{PYTHON} has no table of public modules"
-    after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
-    return f"{before}{table()}{''.join(after)}"
-
-
-def agents_page() -> str:
-    """Return the page of agents with the table of those that are data files as it should be."""
-    head = "".join(agent_table().splitlines(keepends=True)[:2])
-    before, table_head, rest = AGENTS.read_text(encoding="utf-8").partition(head)
-    assert table_head, f"{AGENTS} has no table of agents"
-    after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
-    return f"{before}{agent_table()}{''.join(after)}"
+def page_with(path: Path, *new_tables: str) -> str:
+    """Return the page with the tables as they should be; each is found by its two lines of head."""
+    text = path.read_text(encoding="utf-8")
+    for new in new_tables:
+        before, head, rest = text.partition("".join(new.splitlines(keepends=True)[:2]))
+        assert head, f"{path} has no table {new.splitlines()[0]}"
+        after = dropwhile(lambda line: line.startswith("|"), rest.splitlines(keepends=True))
+        text = f"{before}{new}{''.join(after)}"
+    return text
 
 
 def main(argv: list[str]) -> int:
     catalog = catalog_text()
     if "--check" not in argv and _read(CATALOG) != catalog:
         CATALOG.write_text(catalog, encoding="utf-8")  # what follows reads it
+    write_stub()  # git does not have it
     files = {
-        STUB: stub(),
-        PYTHON: python_page(),
-        AGENTS: agents_page(),
+        PYTHON: page_with(PYTHON, results_table(), table()),
+        AGENTS: page_with(AGENTS, agent_table()),
         CATALOG: catalog,
         SCHEMA: schema_text(),
         framework(): framework_text(),

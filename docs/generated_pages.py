@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from newskills.benchmarks.pages import pages as benchmark_pages
-from newskills.benchmarks.pages import stored_figures
-from newskills.benchmarks.standing import standing_page
+from newskills.benchmarks.pages import standing_page, stored_figures
 from newskills.commands.loading import load
 from newskills.commands.table import GROUPS, shown
 from newskills.config.fields import Leaf, leaves
@@ -30,9 +29,10 @@ FIGURES = Path(__file__).resolve().parents[1] / "tests" / "official" / "figures.
 """Of comparisons that docs/agreement.md does not show, made by `python -m tests.official --write`."""
 EXAMPLES = {
     name: text.strip().replace("](", "](../")
+    for page in (Path(__file__).resolve().parent / "examples" / "commands").glob("*.md")
     for name, text in re.findall(
         r"^## (\w+)\n(.*?)(?=^## |\Z)",
-        (Path(__file__).resolve().parent / "examples" / "commands.md").read_text(encoding="utf-8"),
+        page.read_text(encoding="utf-8").replace("<!-- nightly -->\n", ""),
         re.MULTILINE | re.DOTALL,
     )
 }
@@ -41,6 +41,7 @@ GENERAL = (
     ("`--help`, `--help=all`", "show the help, or all options"),
     ("`--explain`", "show where each value comes from, and stop"),
 )
+COMMAND_WIDTH = 100
 KEYS = "Write sub-keys with a dot, lists as `[a,b]`, dictionaries as `{a:1}`."
 NOTEBOOKS = Path(__file__).resolve().parent / "notebooks"
 
@@ -119,12 +120,33 @@ def command_page(name: str) -> str:
     for prefix in dict.fromkeys(leaf.path.rpartition(".")[0] for leaf in keys):
         rows = _option_rows((leaf for leaf in keys if leaf.path.rpartition(".")[0] == prefix), "++")
         lines += ["", *([f"### `++{prefix}.`", ""] if prefix else []), *_option_table(rows)]
-    return "\n".join(lines) + "\n"
+    return _fold_commands("\n".join(lines) + "\n")
+
+
+def _folded(line: str) -> str:
+    """Return a shell command broken before options that would pass COMMAND_WIDTH, never within single quotes."""
+    lines = [""]
+    for part in re.split(r" (?=(?:--|\+\+)(?:[^']*'[^']*')*[^']*$)", line):
+        if lines[-1] and len(lines[-1]) + len(part) + 3 > COMMAND_WIDTH:
+            lines.append(f"    {part}")
+        else:
+            lines[-1] += f" {part}" if lines[-1] else part
+    return " \\\n".join(lines)
+
+
+def _fold_commands(text: str) -> str:
+    """Fold the commands in the shell blocks of a page."""
+    return re.sub(
+        r"(?<=^```bash\n).*?(?=^```)",
+        lambda block: "".join(f"{_folded(line)}\n" for line in block[0].splitlines()),
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
 
 
 def _option_rows(options: Iterable[Leaf], mark: str = "--") -> list[tuple[str, ...]]:
     """Return flag, value, default and meaning of each option."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for leaf in options:
         flags = [leaf.extra["short"]] if "short" in leaf.extra else []
         flags.append(leaf.path.upper() if leaf.extra.get("positional") else f"{mark}{leaf.path}")

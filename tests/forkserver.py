@@ -175,8 +175,14 @@ def ns(
     timeout: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """`ns WORDS`, from the server that has imported what it needs."""
-    trl = "--backend=trl" in words or list(words[:1]) == ["kto"]
-    server = _TRL if trl else _CPU if words and words[0] in _TRAINING else _COMMANDS
+    if "--dry_run" in words:  # imports no trainer
+        server = _COMMANDS
+    elif "--backend=trl" in words or list(words[:1]) == ["kto"]:
+        server = _TRL
+    elif words and words[0] in _TRAINING:
+        server = _CPU
+    else:
+        server = _COMMANDS
     return server.run(["newskills", *words], cwd=cwd, env=env, stdin=stdin, timeout=timeout)
 
 

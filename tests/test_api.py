@@ -15,13 +15,14 @@ import newskills
 from newskills._api.functions import FUNCTIONS, SPELLINGS
 from newskills._api.objects import generation_signature
 from newskills._api.signatures import JSON, NUMBERS, TEXTS, WORDS
-from newskills._api.stub import RESULTS
+from newskills._api.stub import stub
 from newskills.commands.command import resolve
 from newskills.commands.loading import load
+from newskills.commands.table import command_names
 from newskills.config.command_line import build
 from newskills.config.fields import leaves
 
-STUB = ast.parse((Path(newskills.__file__).parent / "_api" / "__init__.pyi").read_text(encoding="utf-8"))
+STUB = ast.parse(stub())
 
 
 def defined() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -47,13 +48,20 @@ def function(name: str) -> FunctionType:
 
 def test_all_names_are_there() -> None:
     assert dir(newskills) == sorted(newskills.__all__)
-    assert {*FUNCTIONS, *SPELLINGS, *RESULTS, *newskills.OBJECTS} < {*newskills.__all__}
+    assert {*FUNCTIONS, *SPELLINGS, *newskills.OBJECTS} < {*newskills.__all__}
     assert all(getattr(newskills, name) is not None for name in newskills.__all__)
     assert newskills.eval is newskills.evaluate
     assert newskills.evaluate_async is newskills.aevaluate
     assert defined().keys() == FUNCTIONS.keys()
     with pytest.raises(AttributeError, match="no attribute 'evaluat'"):
         _ = newskills.evaluat  # type: ignore[attr-defined]
+
+
+def test_every_command_is_a_function_that_says_what_it_returns() -> None:
+    assert {each.command for each in FUNCTIONS.values()} == {*command_names()}
+    for name in FUNCTIONS:
+        returned = inspect.signature(function(name)).return_annotation
+        assert returned not in ("None", "Any", "object", ""), name
 
 
 def test_checkers_see_all_names() -> None:
@@ -107,9 +115,7 @@ def test_the_docstring_tells_arguments_result_and_errors(name: str) -> None:
 def test_the_result_is_that_of_the_command(name: str) -> None:
     declared = FUNCTIONS[name]
     command = load(declared.command)
-    if command.result is None:
-        assert declared.annotation == "None"
-        return
+    assert command.result is not None
     returned = inspect.signature(resolve(command.result)).return_annotation
     assert {part.strip() for part in returned.split(" | ")} == {
         *([declared.returns] if declared.returns else []),

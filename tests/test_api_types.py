@@ -10,6 +10,8 @@ import jedi
 import pytest
 from mypy import api as mypy
 
+from newskills._api.stub import write_stub
+
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 EXAMPLE = PAGE.parent / "examples" / "python" / "evaluate_sums.py"
@@ -48,6 +50,11 @@ name: str = rows.id
 newskills.prepare_data(benchmarks=["gsm8k"], an_option_of_the_benchmark="x")
 state: str = newskills.profile_evaluate(config="mine.yaml", batch="my-cluster")[0].tasks[0].state
 address: str = newskills.start_server(model="m", server_type="vllm").address
+jobs: tuple[object, ...] = newskills.plan(command="eval", words=["--benchmarks=gsm8k"]).jobs
+level: str = newskills.serve_sandbox(action="doctor").isolation_level
+page: str = newskills.serve_view(folders=["a", Path("b")]).address
+names: list[str] = [item.title for item in newskills.list_names(kind="graders")]
+low: float = newskills.aimo_evaluate(model="m")["gsm8k"].low
 folder: Path = newskills.merge_lora(base_model="a", adapter="b", output_model="c")
 
 
@@ -83,6 +90,11 @@ def checked(text: str, folder: Path) -> list[str]:
     output, problems, _ = mypy.run([*command, str(folder / "mine.py")])
     assert problems == ""
     return [line for line in output.splitlines() if ": error: " in line]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _made() -> None:
+    write_stub()
 
 
 @pytest.fixture(scope="module")

@@ -13,18 +13,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import pytest
 from bench import __main__ as front
 from bench import answers, endpoint, judges, lines, rows
 from bench.endpoint import Endpoint, fallback
 from bench.measure import BenchError, Line, run
-from bench.reinforce_plot import Cell, drawn, judged, mean_lift, tabled
+from bench.reinforce import alone
+from bench.reinforce_plot import Cell, cell_of, drawn, judged, mean_lift, tabled
 from bench.reinforce_tasks import FIXED, TASKS, calculated, split
 from bench.reinforce_turns import scorer_of
 from bench.simulation import Campaign
 
-from newskills.base.paired import mcnemar, paired_difference
+from newskills.base.paired import mcnemar
 from newskills.base.store import write_json
 from newskills.train.loops.samples import Problem
 from newskills.train.verbs import Sampled, SamplingParams
@@ -151,7 +151,7 @@ def test_tasks_to_reinforce_hold_no_question_twice() -> None:
     for name in TASKS:
         parts = split(name)
         sizes = len(parts.held_out), len(parts.checked), len(parts.tune), len(parts.reinforce)
-        assert sizes == (400, 100, 640, 800)
+        assert sizes == (400, 100, 2560, 800)
         items = [*parts.held_out, *parts.checked, *parts.tune, *parts.reinforce]
         assert len({item.question for item in items}) == len(items)
         assert split(name) == parts
@@ -233,39 +233,51 @@ def test_tasks_of_two_turns_read_what_comes_between(
     assert [judgement.correct for judgement in scorer.judge(group)] == [*right, False]
 
 
-def cell(backend: str, seed: int, after: int) -> Cell:
-    scores = [[[float(place < count)] for place in range(100)] for count in (40, after)]
-    return Cell(
-        task="sums",
-        kind="arithmetic",
-        backend=backend,
-        seed=seed,
-        curve=[(0, 0.4), (2, after / 100)],
-        rewards=[0.2, 0.3],
-        before=scores[0],
-        after=scores[1],
-        signal=0.25,
-        samples=1280,
-    )
+def cell(backend: str, seed: int, kept: int, last: int, *, task: str = "sums", done: int = 2) -> Cell:
+    """A run from 40 right answers to so many."""
+    before, after, end = ([float(place < count) for place in range(100)] for count in (40, kept, last))
+    right = {0: before, 1: after, done: end}
+    rows = [{"step": step, "reward": 0.2, "eval_correct": 0.5, "signal": 0.25} for step in range(1, done + 1)]
+    rows[0] |= {"returned": 0} if seed else {}
+    return cell_of((task, "arithmetic", backend, seed), rows, right, 1, samples=1280, steps=2)
 
 
-def test_curves_become_a_table_and_a_picture(tmp_path: Path) -> None:
-    for one in (cell("cpu", 0, 60), cell("cpu", 1, 70), cell("trl", 0, 28)):
-        write_json(tmp_path / f"sums-{one.backend}-{one.seed}.json", one)
+def test_what_runs_keep_becomes_a_table_and_a_picture(tmp_path: Path) -> None:
+    runs = cell("cpu", 0, 60, 30), cell("cpu", 1, 70, 70), cell("trl", 0, 28, 28)
+    for run_cell in runs:
+        write_json(tmp_path / f"sums-{run_cell.backend}-{run_cell.seed}.json", run_cell)
     shown = tabled(tmp_path).splitlines()
     assert shown[2].startswith("| sums | arithmetic | ns grpo | 2 | 40.0 % | 65.0 % | +25.0 [")
-    assert f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 0.25 | 1,280 |" in shown[2]
+    each = f"+20.0 ({mcnemar(0, 20):.1g}), +30.0 ({mcnemar(0, 30):.1g}) | 1, 1↩ | -10.0 ({mcnemar(10, 0):.1g})"
+    assert f"{each}, +30.0 ({mcnemar(0, 30):.1g}) | 0.25 | 1,280 |" in shown[2]
     assert "| TRL | 1 | 40.0 % | 28.0 % | -12.0 [" in shown[3]
-    lift, low, high = mean_lift([cell("cpu", 0, 60), cell("cpu", 1, 70)])
-    alone = paired_difference(cell("cpu", 0, 65).before, cell("cpu", 0, 65).after)
+    lift, low, high = mean_lift(runs[:2])
+    alone = cell("cpu", 0, 65, 65).lift()
     assert lift == 25.0
     assert low < 100 * alone.low < 100 * alone.high < high  # seeds differ, which one run cannot show
+    assert low < 0  # two seeds, 10 points apart, are too few to be sure
     sentence = judged(tmp_path, ["sums", "dates"])
-    assert "Of 2 tasks, 1 were run (2 runs); mean lift above 0 with 95 %: 1." in sentence
-    assert "Significantly worse (p < 0.05): none. Not run yet: dates. Beside TRL: sums." in sentence
-    write_json(tmp_path / "dates-cpu-0.json", msgspec.structs.replace(cell("cpu", 0, 28), task="dates"))
-    assert "Significantly worse (p < 0.05): dates seed 0." in judged(tmp_path, ["sums", "dates"])
+    assert "Of 2 tasks, 1 were run (2 runs); mean lift above 0 with 95 %: 0 (none)." in sentence
+    assert "Significantly worse: none; last states: sums seed 0. Not run yet: dates." in sentence
+    assert "Beside TRL: sums; TRL is significantly worse than the start in: sums seed 0." in sentence
+    write_json(tmp_path / "dates-cpu-0.json", cell("cpu", 0, 80, 80, task="dates"))
+    assert "mean lift above 0 with 95 %: 0 (none)" in judged(tmp_path, ["sums", "dates"])  # of one seed
+    write_json(tmp_path / "dates-cpu-0.json", cell("cpu", 0, 28, 28, task="dates"))
+    assert "Significantly worse: dates seed 0; last" in judged(tmp_path, ["sums", "dates"])
     assert drawn(tmp_path).count("<polyline") == 4
+    assert drawn(tmp_path).count("<circle") == 3
+
+
+def test_runs_that_harm_ended_are_marked(tmp_path: Path) -> None:
+    write_json(tmp_path / "sums-cpu-0.json", cell("cpu", 0, 40, 20, done=1))
+    assert f"({mcnemar(20, 0):.1g})* |" in tabled(tmp_path)
+
+
+def test_cells_are_shared_by_processes(tmp_path: Path) -> None:
+    with alone(tmp_path / "cell.lock", wait=False) as first, alone(tmp_path / "cell.lock", wait=False) as second:
+        assert (first, second) == (True, False)
+    with alone(tmp_path / "cell.lock", wait=False) as again:
+        assert again
 
 
 @pytest.mark.parametrize("seed", range(5))

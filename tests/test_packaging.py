@@ -25,6 +25,8 @@ APPLICATIONS = {
 }
 """Folder of apps → its package."""
 
+MADE = ("src/newskills/_api/__init__.pyi",)
+"""Files of the package that git does not have."""
 LINKS = ("src/newskills/aimo", "src/newskills/interop", "src/core_evals")
 """To what applications have beside their packages."""
 
@@ -76,8 +78,8 @@ def tracked(folder: str) -> set[str]:
     listed = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("no checkout of git here, which tells what belongs to the package")
-    names = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-    return {name.removeprefix(f"{folder}/") for name in names}
+    names = [name for name in (*listed.stdout.split("\0"), *MADE) if name and (ROOT / name).is_file()]
+    return {name.removeprefix(f"{folder}/") for name in names if name.startswith(folder)}
 
 
 def held(wheel: Path) -> set[str]:

@@ -15,8 +15,8 @@ from newskills.base.replacing import remove_abandoned, replacing_file
 WRITER = """
 import sys, time
 from pathlib import Path
-from newskills.base.replacing import replacement
-with replacement(Path(sys.argv[1])) as file:
+from newskills.base.replacing import replacing_file
+with replacing_file(Path(sys.argv[1])) as file:
     file.write(b"new")
     print("writing", flush=True)
     sys.stdin.readline()

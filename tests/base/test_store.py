@@ -150,8 +150,8 @@ def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import sys,time\nfrom pathlib import Path\nfrom newskills.base.store import locked\n"
-            f"with locked(Path({str(path)!r}), 'x'):\n print('held', flush=True)\n time.sleep(60)",
+            "import sys,time\nfrom pathlib import Path\nfrom newskills.base.store import hold_lock\n"
+            f"with hold_lock(Path({str(path)!r}), 'x'):\n print('held', flush=True)\n time.sleep(60)",
         ],
         stdout=subprocess.PIPE,
         text=True,

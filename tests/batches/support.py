@@ -36,7 +36,7 @@ PROVIDERS: dict[str, tuple[type[Provider], str]] = {
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """Wait for nothing longer than a test can."""
-    for name in ("QUIET", "FIRST_LOOK", "LONGEST_LOOK", "UNSURE", "FULL_PAUSE"):
+    for name in ("QUIET_SECONDS", "FIRST_LOOK", "LONGEST_LOOK", "UNCONFIRMED_SECONDS", "FULL_PAUSE"):
         patch.setattr(flow, name, 0.02)
     patch.setattr("newskills.models.batch_apis.openai.READ_EVERY", 0.01)
 

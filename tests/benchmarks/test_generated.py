@@ -12,6 +12,7 @@ import pytest
 
 from newskills.base.benchmark import Benchmark, Group
 from newskills.benchmarks import expand, get_benchmark, get_group, list_all, list_benchmarks
+from newskills.benchmarks.evidence import FILE, evidence_of
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups, catalog_text
 from newskills.benchmarks.listing import CATALOG
 from newskills.benchmarks.pages import agreements, pages
@@ -32,11 +33,11 @@ def test_the_catalog_is_up_to_date() -> None:
 @pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)
 def test_pages_tell_how_far_the_source_is_proven_and_by_what(benchmark: Benchmark) -> None:
     page = pages_of_all()[f"{benchmark.name.partition('.')[0]}.md"]
-    state = "schema checked" if benchmark.evidence else "not verified"
+    state = "schema checked" if evidence_of(benchmark.name) else "not verified"
     lines = [line for line in page.splitlines() if line.startswith("| live source | [")]
     (line,) = [line for line in lines if f"`{benchmark.name}`" in line] or lines
     assert line.startswith(f"| live source | [{state if benchmark.unverified else 'verified'}](")
-    for proof in benchmark.evidence:
+    for proof in evidence_of(benchmark.name):
         assert f"| source read | {proof.compared}: <{proof.url}> ({proof.date}) |" in page
 
 
@@ -66,10 +67,16 @@ def test_every_share_below_all_has_its_reasons() -> None:
 
 @pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)
 def test_evidence_names_a_public_address_and_a_day(benchmark: Benchmark) -> None:
-    for proof in benchmark.evidence:
+    for proof in evidence_of(benchmark.name):
         assert proof.url.startswith("https://")
         assert proof.compared
         assert date.fromisoformat(proof.date) >= date(2026, 1, 1)
+
+
+def test_each_line_of_evidence_belongs_to_a_benchmark() -> None:
+    names = [line.partition('"name":')[2].split('"')[1] for line in FILE.read_text(encoding="utf-8").splitlines()]
+    assert names == sorted({*names})
+    assert {*names} <= {benchmark.name for benchmark in ALL}
 
 
 def test_listing_imports_no_benchmark() -> None:

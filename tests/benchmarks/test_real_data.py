@@ -24,6 +24,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import PreparedData, prepare
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
+from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.generate_catalog import built_in
 from newskills.graders.lean.program import read_proof, read_statement
 from newskills.graders.lean.source import forbidden
@@ -209,7 +210,7 @@ def test_what_is_called_verified_is_in_the_mirror_or_says_what_was_read(mirror: 
         if sources and not benchmark.data:
             mirrored = any(in_mirror(source, fetcher) for source in sources)
             assert not (mirrored and benchmark.unverified), benchmark.name
-            assert mirrored or benchmark.unverified or benchmark.evidence, benchmark.name
+            assert mirrored or benchmark.unverified or evidence_of(benchmark.name), benchmark.name
 
 
 @pytest.mark.parametrize(("name", "split"), COUNTS)

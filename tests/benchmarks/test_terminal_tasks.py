@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.benchmarks.terminal_tasks import folders, row
 from newskills.benchmarks.terminal_tasks.registry import registry_source
-from newskills.graders.software.terminal import parse_reward, terminal_task
+from newskills.graders.software.terminal import parse_rewards, single_reward, terminal_task
 
 HARBOR = {
     "task.toml": 'version = "1.0"\n[environment]\nmemory = "2G"\n[verifier]\ntimeout_sec = 9.0\n',
@@ -52,7 +52,7 @@ def test_harbor() -> None:
     assert (made["id"], made["problem_statement"], made["task_format"]) == ("t", "Do it.", "harbor")
     assert (made["container_repo_dir"], made["memory_mb"], made["test_timeout"]) == ("/app/sub", 2048, 9.0)
     assert (made["build"], made["offline"]) == ("environment", False)
-    assert made["image"].startswith("localhost/newskills-task-t:")
+    assert made["image"].startswith("localhost/newskills-task:")
     ready = mapped(HARBOR, task_dot_toml='[environment]\ndocker_image = "a/b:1"\nallow_internet = false\n')
     assert isinstance(ready, dict)
     assert (ready["image"], ready["build"], ready["offline"]) == ("a/b:1", "", True)
@@ -144,18 +144,30 @@ def test_terminal_bench() -> None:
                     "its schema is 1.5, and newskills reads those up to 1.4",
                 ),
                 ('version = "2.0"\n', "its schema is 2.0"),
-                ('[agent]\nnetwork_mode = "allowlist"\n', "the network in part (`agent.network_mode`)"),
-                ('[environment]\nallowed_hosts = ["a.b"]\n', "the network in part (`environment.allowed_hosts`)"),
-                ('[[environment.mcp_servers]]\nname = "a"\n', "MCP servers (`environment.mcp_servers`)"),
+                ('[environment]\nallowed_hosts = ["a.b"]\n', "`environment.allowed_hosts` needs"),
+                (
+                    '[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["http://a"]\n',
+                    "`http://a`, which is no host",
+                ),
+                (
+                    '[verifier.environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.b"]\n',
+                    "in a container of their own, have the network in part",
+                ),
+                (
+                    '[[environment.mcp_servers]]\nname = "a"\nurl = "http://a"\nheaders = {A = "b"}\n',
+                    "its MCP servers need headers (`environment.mcp_servers.headers`)",
+                ),
                 ('[environment.tpu]\ntype = "v4"\ntopology = "2x2"\n', "TPUs (`environment.tpu`)"),
                 ('[environment]\nskills_dir = "/s"\n', "skills for agents (`environment.skills_dir`)"),
-                ('[[steps]]\nname = "one"\n', "it has several steps ([[steps]])"),
+                (
+                    '[[steps]]\nname = "one"\n[steps.verifier]\nenvironment_mode = "separate"\n',
+                    "its step one has tests in a container of their own",
+                ),
                 ('[verifier.env]\nKEY = "${KEY}"\n', "variables of the machine (`verifier.env.KEY`)"),
                 ('[[verifier.collect]]\ncommand = "a"\nservice = "db"\n', "`verifier.collect.service` is db"),
                 ('artifacts = ["a.txt"]\n[verifier]\nenvironment_mode = "separate"\n', "no absolute path"),
             )
         ),
-        (HARBOR, {"environment__docker-compose_dot_yaml": "services: {}"}, "environment/docker-compose.yaml"),
         (HARBOR, {"environment__Dockerfile": None}, "neither an image nor a Dockerfile"),
         (TERMINAL_BENCH, {"task_dot_yaml": "instruction: x\nparser_name: swebench\n"}, "not of pytest"),
         (
@@ -208,7 +220,7 @@ def test_a_row_whose_files_are_gone_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_rewards(text: str, reward: float | None) -> None:
-    assert parse_reward(text) == reward
+    assert single_reward(parse_rewards(text)) == reward
 
 
 def registry(folder: Path, **tasks: str | None) -> str:

@@ -21,7 +21,7 @@ from newskills.cli import main
 from newskills.run import evaluate
 
 report, *words = sys.argv[1:]
-plans, opened, original = [], [], evaluate._answers
+plans, opened, original = [], [], evaluate._plan_answers
 
 def answers(spec):
     plans.append(spec)
@@ -31,7 +31,7 @@ def hear(event, arguments):
     if event == "open" and str(arguments[0]).endswith("asked.yaml"):
         opened.append(arguments[0])
 
-evaluate._answers = answers
+evaluate._plan_answers = answers
 sys.addaudithook(hear)
 code = main(words)
 Path(report).write_text(f"{len(plans)} {len(opened)}")

@@ -17,10 +17,11 @@ from newskills.graders.math.grader import VERSION
 ONLY_LOOK = {
     *("doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"),
     *("compare", "why", "samples", "query", "regrade", "report", "plan_eval", "kuberay", "judge_agreement"),
-    "push",
+    *("push", "environments"),
 }
 """Commands that change nothing of the user's; a rehearsal is itself the trial of another command, those that look at
-results write new files at most, a manifest is only printed, and `ns push` is a dry run unless it is told to send.
+results write new files at most, a manifest is only printed, `ns push` is a dry run unless it is told to send, and
+`ns environments prune` one without --yes.
 """
 
 GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]

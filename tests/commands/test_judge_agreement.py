@@ -101,7 +101,7 @@ def test_a_bias_for_own_answers_is_seen(tmp_path: Path) -> None:
 def test_each_judge_of_a_panel_is_compared(tmp_path: Path) -> None:
     rows, truths = judged(60, 3)
     for row, truth in zip(rows, truths, strict=True):
-        said = {"good": truth, "contrary": not truth, "silent": None}
+        said = {"good": truth, "contrary": not truth, "silent": None, "panel": not truth}
         words = {True: "Yes", False: "No", None: None}
         row["judge_panel"] = {name: {"judgement": {"verdict": words[value]}} for name, value in said.items()}
     benchmark(tmp_path / "run", "sums", [rows])
@@ -109,7 +109,8 @@ def test_each_judge_of_a_panel_is_compared(tmp_path: Path) -> None:
     done = ns(f"ns judge_agreement run --labels {file} --json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = {one["judge"]: one for one in json.loads(done.stdout)}
-    assert set(found) == {"panel", "good", "contrary"}
+    assert set(found) == {"panel", "good", "contrary", "the judge panel"}
+    assert found["panel"]["kappa"]["value"] != found["the judge panel"]["kappa"]["value"]
     assert found["good"]["kappa"]["value"] == 1
     assert found["contrary"]["kappa"]["value"] < 0
     assert found["contrary"]["rogan_gladen"] is None

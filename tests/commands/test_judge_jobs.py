@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.commands import judged
 from tests.commands.clusters import SERVED, Place, reachable_server
@@ -160,3 +161,53 @@ def test_judges_on_slurm(place: Place) -> None:
         assert outcomes == ["wrong" if n == 4 else "unscored" if n == 7 else "correct" for n in range(10)]
     metrics = json.loads((place.folder / "out/metrics.json").read_text())["judged-sums"]
     assert metrics["pass@1[avg-of-2]"]["judge_correct"] == pytest.approx(100 * 8 / 9)
+
+
+def test_a_panel_of_services_gets_its_keys_by_the_names_of_variables(
+    place: Place, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRST_JUDGE", "secret-of-the-first")
+    monkeypatch.setenv("SECOND_JUDGE", "secret-of-the-second")
+    model = fake_server(answering(), process=True)
+    first = fake_server(msgspec.structs.replace(judging(), api_key="secret-of-the-first"), process=True)
+    second = fake_server(msgspec.structs.replace(judging(), api_key="secret-of-the-second"), process=True)
+    keys = "++server.api_key_env_var=FIRST_JUDGE ++models.model1.api_key_env_var=SECOND_JUDGE"
+    words = evaluation(model.url, at(f"{first.url},{second.url}"), "--expname=panel")
+    words = words.replace("--judge_model=fake", "--judge_model=one,two")
+    done = place.ns(words, f"--extra_judge_args={keys}")
+    assert done.returncode == 0, done.stderr + place.logs("panel")
+    assert (len(first.records), len(second.records)) == (20, 20)
+    records = rows_of(place.folder / "out/eval-results/judged-sums/output-rs0.jsonl")
+    assert [set(row["judge_panel"]) for row in records] == [{"one", "two"}] * 10
+    for path in place.folder.rglob("*"):
+        if path.is_file():
+            assert b"secret-of-the-" not in path.read_bytes(), path
+
+
+@pytest.mark.nightly
+def test_the_servers_of_a_panel_start_beside_it(place: Place, fake_server: FakeServerFactory) -> None:
+    check_hosted_panel(place, fake_server(answering(), process=True).url, "mine")
+
+
+@pytest.mark.nightly
+def test_a_panel_on_slurm(place: Place) -> None:
+    require_cluster()
+    place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")
+    with reachable_server(answering()) as model:
+        check_hosted_panel(place, model.url, "real")
+
+
+def check_hosted_panel(place: Place, address: str, cluster: str) -> None:
+    """Run an evaluation whose two judges are servers of the judges' job."""
+    line, arguments = hosted()
+    words = evaluation(address, line, "--expname=panel", cluster=cluster)
+    words = words.replace("--judge_model=fake", "--judge_model=one,two")
+    done = place.ns(words, arguments, timeout=200)
+    assert done.returncode == 0, done.stderr + place.logs("panel")
+    assert set(place.ended("panel").values()) == {"completed"}, place.logs("panel")
+    for seed in range(2):
+        records = rows_of(place.folder / f"out/eval-results/judged-sums/output-rs{seed}.jsonl")
+        assert [set(row["judge_panel"]) for row in records] == [{"one", "two"}] * 10
+        assert {row["outcome"] for row in records} == {"correct"}
+    metrics = json.loads((place.folder / "out/metrics.json").read_text())["judged-sums"]
+    assert metrics["pass@1[avg-of-2]"]["judge_split"] == 0.0

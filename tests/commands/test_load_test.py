@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 from tests.commands.running import ns, rows_of, write
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, Fault, Latency, Script
 
 import newskills
+from newskills.run.load_testing import measuring
 
 TEXT = " ".join(f"word{n}" for n in range(12))
 ANSWER = Answer(text=TEXT)
@@ -97,6 +99,44 @@ def test_a_time_limit_ends_a_level(fake_server: FakeServerFactory, tmp_path: Pat
     level = result["levels"][0]
     assert 2 <= level["completed"] <= 20
     assert level["seconds"] >= 0.5
+
+
+def test_streams_that_never_end_are_cut(
+    fake_server: FakeServerFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = fake_server(Script(answer=ANSWER, faults=(Fault(kind="hang", after=2, every=2),)))
+    monkeypatch.setattr(measuring, "SHORTEST_GRACE_SECONDS", 0.4)
+    test = newskills.load_test(
+        server_type="vllm", server_address=server.url, model="fake", output_dir=str(tmp_path / "out"),
+        concurrency="2", seconds=0.2, input_tokens=40, limits="ttft:60000",
+    )  # fmt: skip
+    assert test is not None
+    (level,) = test.levels
+    assert level.errors == {"unfinished": level.failed}
+    assert level.failed in (1, 2)
+    assert level.completed
+    assert 0.6 <= level.seconds < 20
+    assert any("had no end long after --seconds were over" in note for note in level.notes)
+    assert [record["error"] for record in requests_in(tmp_path) if record.get("error")] == [
+        "unfinished"
+    ] * level.failed
+
+
+def test_who_counted_the_tokens_is_said(fake_server: FakeServerFactory, tmp_path: Path) -> None:
+    words = ("--concurrency=2", "--num_requests=4", "--input_tokens=40", "++tokenizer=./words")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    (tmp_path / "words").mkdir()
+    tokenizer.save(str(tmp_path / "words" / "tokenizer.json"))
+    for usage, said in (
+        ("right", "tok/s: output tokens by the server's usage, 1.00 an event; the tokenizer counts 100% of them"),
+        ("wrong", "one of them is wrong"),
+        ("none", "tok/s: output tokens by events: the server reports no usage"),
+    ):
+        server = fake_server(Script(answer=ANSWER, usage=usage))
+        line = f"ns load_test --server_type=vllm --server_address={server.url} --model=fake --output_dir={usage}"
+        shown = ns(line, *words, cwd=tmp_path)
+        assert said in " ".join(shown.stdout.split()), shown.stdout + shown.stderr
 
 
 def test_failures_are_counted_by_kind(fake_server: FakeServerFactory, tmp_path: Path) -> None:

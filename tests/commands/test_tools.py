@@ -260,4 +260,4 @@ def test_an_evaluation_with_tools(here: Path, model: Callable[..., FakeServer]) 
 def test_tools_are_listed(here: Path) -> None:
     listed = ns("ns list tools", cwd=here).stdout.split()
     science = ["coolprop", "particle", "periodictable", "radioactivedecay"]
-    assert listed == sorted(["exa", "mcp", "python", "tavily", *science])
+    assert listed == sorted(["arxiv", "exa", "mcp", "python", "tavily", "wikipedia", *science])

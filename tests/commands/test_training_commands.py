@@ -262,7 +262,7 @@ def both_ranks(place: Path, *words: str, **variables: str) -> list[subprocess.Co
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place: Path) -> None:
-    """Under ZeRO-3 one process alone would wait for the other for ever, and no file would hold the model."""
+    """Under ZeRO-3 that gathers nothing no file would hold the model."""
     pytest.importorskip("trl")
     write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
     words = [

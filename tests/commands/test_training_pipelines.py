@@ -522,6 +522,19 @@ def test_the_whole_command_line(disk: Path) -> None:
     assert "did you mean 'sft'" in wrong.stderr
 
 
+SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 500}
+
+
+@pytest.mark.parametrize("line", [SFT, GRPO, PPO])
+def test_a_dry_run_estimates_the_memory_of_a_model_that_is_here(disk: Path, line: str) -> None:
+    assert "memory" not in planned(disk, line).shown
+    (disk / "base/config.json").write_text(json.dumps({"max_position_embeddings": 2048, **SIZES}))
+    told = str(planned(disk, line).shown["memory"])
+    assert told.startswith("needs about ")
+    assert told.endswith("an estimate, without vLLM")
+    assert "memory" not in planned(disk, line.replace("fsdp", "megatron")).shown
+
+
 def test_one_experiment_waits_for_all_of_another(disk: Path) -> None:
     """As in the page's example: a model that does not exist yet is no error, and its jobs are waited for."""
     pipeline = plan_of(disk, GRPO.replace("/disk/base", "/disk/out/final_hf_model"), "--run_after=sft")

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the examples of docs/examples/commands.md, in a folder with results and small files.
+"""Runs the examples of docs/examples/commands/, in a folder with results and small files.
 
-`python -m tests.docs.command_examples` writes their outputs into the page again; those with a line `…` stay as they
-are.
+`python -m tests.docs.command_examples` writes their outputs into the pages again; those with a line `…` stay as they
+are. With names of commands it runs `prepare_data` and these only. Examples below `<!-- nightly -->` need a model or
+take long: they are run by name, and by the tests at night.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,17 +19,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.commands.running import ns
+
+from newskills.commands.table import GROUPS
+
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "examples" / "commands.md"
-SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-EXAMPLE = re.compile(r"```bash\n((?:(?!```).)*)```\n(?:\n```text\n((?:(?!```).)*)```\n)?", re.DOTALL)
-FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FILES = {
-    "problems.jsonl": '{"problem": "What is 2+2?", "expected_answer": "4"}\n',
-    "train.jsonl": '{"prompt": "Sort: 3 1 2", "completion": "1, 2, 3"}\n' * 3,
-    "cluster_configs/slurm.yaml": "executor: slurm\njob_dir: {folder}\n",
-}
+_GROUPS = ["data", *(group for group in GROUPS if group != "data")]
+"""The others use prepared data."""
+PAGES = [ROOT / "docs" / "examples" / "commands" / f"{group}.md" for group in _GROUPS]
+FILES = ROOT / "docs" / "examples" / "files"
 """What pages say in words, or in an earlier step."""
+SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(
+    r"(<!-- nightly -->\n)?```bash\n((?:(?!```).)*)```\n(?:\n```text\n((?:(?!```).)*)```\n)?", re.DOTALL
+)
+FILE = re.compile(r"`([\w./-]+\.\w+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 Run = Callable[[str, Path, dict[str, str]], tuple[int, str, str]]
 """(command, folder, variables) → exit code, both outputs."""
@@ -34,15 +41,16 @@ Run = Callable[[str, Path, dict[str, str]], tuple[int, str, str]]
 
 class CommandExample(NamedTuple):
     section: str
+    is_nightly: bool
     commands: str
     output: str
 
 
 def write_files(folder: Path, pages: tuple[str, ...]) -> None:
     """Write the small files, and those on `pages` of docs/."""
-    for name, content in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content.replace("{folder}", str(folder)), encoding="utf-8")
+    shutil.copytree(FILES, folder, dirs_exist_ok=True)
+    for config in (folder / "cluster_configs").iterdir():
+        config.write_text(config.read_text(encoding="utf-8").replace("{folder}", str(folder)), encoding="utf-8")
     for page in pages:
         for name, content in FILE.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -61,15 +69,17 @@ def variables(folder: Path, mirror: str) -> dict[str, str]:
 
 
 def examples() -> Iterator[CommandExample]:
-    for section, text in SECTION.findall(PAGE.read_text(encoding="utf-8")):
-        yield from (CommandExample(section, commands, output) for commands, output in EXAMPLE.findall(text))
+    for page in PAGES:
+        for section, text in SECTION.findall(page.read_text(encoding="utf-8")):
+            for mark, commands, output in EXAMPLE.findall(text):
+                yield CommandExample(section, bool(mark), commands, output)
 
 
 def printed_by(commands: str, folder: Path, mirror: str, run: Run) -> tuple[str, str]:
     """Run each line; return what they print, without the folders of Python and of the run: the standard output of each
     before its errors and notes, and behind them, since a terminal shows them as they come."""
     texts = ["", ""]
-    for line in commands.splitlines():
+    for line in commands.replace("\\\n", "").splitlines():
         code, output, errors = run(line, folder, variables(folder, mirror))
         assert code == 0, (line, output, errors)
         texts = [texts[0] + output + errors, texts[1] + errors + output]
@@ -98,21 +108,45 @@ def missing_line(shown: str, printed: str) -> str:
     return ""
 
 
-def _run(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str, str]:
-    done = subprocess.run(
-        command,
-        shell=True,
-        cwd=folder,
-        env={**os.environ, **env},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, ""
+def run_line(line: str, folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
+    """Run one line as a shell does; an `ns` by itself in a process that has its imports."""
+    if line.startswith("ns ") and not {"|", ">"} & set(shlex.split(line)):
+        done = ns(line, cwd=folder, env=variables)
+    else:
+        done = subprocess.run(
+            line,
+            shell=True,
+            cwd=folder,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return done.returncode, done.stdout, done.stderr
 
 
-def main() -> None:
+def written(text: str, folder: Path, *, with_nightly: bool) -> str:
+    """Run the examples of a section and return it with their outputs."""
+
+    def replaced(match: re.Match[str]) -> str:
+        mark, commands, output = match.groups("")
+        if mark and not with_nightly:
+            return match[0]
+        try:
+            printed = printed_by(commands, folder, os.environ.get("NEWSKILLS_MIRROR", ""), run_line)
+        except AssertionError as failure:
+            print(f"{commands}fails: {failure}")
+            return match[0]
+        if "…" not in output:
+            return f"{mark}```bash\n{commands}```\n\n```text\n{printed[0]}\n```\n"
+        if missing := missing_line(output, printed[0]) and missing_line(output, printed[1]):
+            print(f"{commands}does not print {missing!r}:\n{printed[0]}")
+        return match[0]
+
+    return EXAMPLE.sub(replaced, text)
+
+
+def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(
@@ -120,17 +154,14 @@ def main() -> None:
         )
         write_files(folder, ("add-a-benchmark", "grading"))
 
-        def written(match: re.Match[str]) -> str:
-            printed, _ = printed_by(match[1], folder, os.environ.get("NEWSKILLS_MIRROR", ""), _run)
-            if match[2] and "…" in match[2]:
-                line = missing_line(match[2], printed)
-                if line:
-                    print(f"{match[1]}does not print {line!r}:\n{printed}")
+        def section(match: re.Match[str]) -> str:
+            if names and match[1] not in ("prepare_data", *names):
                 return match[0]
-            return f"```bash\n{match[1]}```\n\n```text\n{printed}\n```\n"
+            return f"## {match[1]}\n{written(match[2], folder, with_nightly=match[1] in names)}"
 
-        PAGE.write_text(EXAMPLE.sub(written, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        for page in PAGES:
+            page.write_text(SECTION.sub(section, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -7,12 +7,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
-from tests.docs.command_examples import examples, missing_line, printed_by, write_files
+from tests.docs.command_examples import examples, missing_line, printed_by, run_line, write_files
 from tests.night import NIGHTLY
+
+from newskills.commands.table import command_names
 
 ROOT = Path(__file__).parents[2]
 NO_FENCE = r"((?:(?!```).)*)"
@@ -23,8 +26,61 @@ EXAMPLES = [
     for name in EXAMPLES_BY_PAGE
     for number, (command, _, output) in enumerate(EXAMPLE.findall((ROOT / name).read_text(encoding="utf-8")))
 ]
-TAKE_SECONDS = ("regrade", "report", "view")
-"""Sections whose commands take seconds of a core each: they run at night."""
+FEWER_EXAMPLES = {
+    "a cluster or a service of others does the work: the page shows the jobs": (
+        "evaluate",
+        "grpo_nemo_rl",
+        "kuberay",
+        "nemo_evaluator",
+        "nemo_gym_rollouts",
+        "ppo_verl",
+        "sft_nemo_rl",
+        "swe_bench",
+        "tinker_rl",
+        "tinker_sft",
+        "train_megatron_lm",
+    ),
+    "only prints and runs other commands, whose pages have examples": (
+        "aimo_evaluate",
+        "aimo_evaluate_all",
+        "aimo_evaluate_checkpoints",
+        "aimo_train",
+        "improve",
+    ),
+    "shows the containers of this machine": ("environments",),
+    "has one or two forms": (
+        "average_checkpoints",
+        "cancel",
+        "completion",
+        "compute_metrics",
+        "doctor",
+        "experiments",
+        "gateway",
+        "logs",
+        "merge_chunks",
+        "merge_lora",
+        "rehearse",
+        "report",
+        "robust_eval",
+        "sandbox",
+        "serve_evals",
+        "serve_tinker",
+        "setup",
+        "summarize_robustness",
+        "view",
+    ),
+    "needs an invocation of `ns evaluate`, results of the recipe, or answers to all problems of CritPt": (
+        "aimo_regenerate_summary",
+        "critpt",
+        "info",
+        "resume",
+    ),
+}
+"""Why a command has fewer than three examples → the commands."""
+OF_A_MACHINE = re.compile(
+    r"/(work|root|home/(?!me/))|/tmp/(?!jobs)|20\d\d[01]\d[0-3]\d-\d{6}|packages/[0-9a-f]{8}"
+)
+"""Folders and times that are others elsewhere."""
 FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents\n",
@@ -64,26 +120,35 @@ def test_examples_print_what_they_show(command: str, output: str, folder: Path) 
     assert printed == expected
 
 
-def run(command: str, folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
-    done = ns(command, cwd=folder, env=variables)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("page", FIRST_COMMANDS)
 def test_examples_with_the_files_of_their_page(page: str, tmp_path: Path, mirror: Path) -> None:
     write_files(tmp_path, (page,))
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     commands, _, output = next(it for it in EXAMPLE.findall(text) if it[0].startswith(FIRST_COMMANDS[page]))
-    assert "" in [missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run)]
+    assert "" in [
+        missing_line(f"{output}…", text) for text in printed_by(commands, tmp_path, str(mirror), run_line)
+    ]
+
+
+def test_every_command_has_three_examples_with_outputs() -> None:
+    counts = Counter(example.section for example in examples())
+    fewer = {name for names in FEWER_EXAMPLES.values() for name in names}
+    assert {name for name in command_names() if counts[name] < 3} == fewer
+    assert [example.commands for example in examples() if not example.output.strip("… \n")] == []
+    assert [example.commands for example in examples() if OF_A_MACHINE.search(example.output)] == []
 
 
 @pytest.mark.slow
-def test_pages_of_commands_show_what_they_print(folder: Path, mirror: Path) -> None:
+def test_pages_of_commands_show_what_they_print(
+    folder: Path, mirror: Path, request: pytest.FixtureRequest
+) -> None:
+    if NIGHTLY:
+        request.getfixturevalue("local_model")
     write_files(folder, ("add-a-benchmark", "grading"))
     wrong = {}
     for example in examples():
-        if NIGHTLY or example.section not in TAKE_SECONDS:
-            texts = printed_by(example.commands, folder, str(mirror), run)
+        if NIGHTLY or not example.is_nightly:
+            texts = printed_by(example.commands, folder, str(mirror), run_line)
             missing = [missing_line(example.output, text) for text in texts]
             if "" not in missing:
                 wrong[example.commands] = missing

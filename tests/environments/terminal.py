@@ -23,6 +23,19 @@ COMPOSE = """services:
     volumes:
       - ${T_BENCH_TASK_LOGS_PATH}:${T_BENCH_CONTAINER_LOGS_PATH}
 """
+STORE = """    depends_on: {{store: {{condition: service_healthy}}}}
+  store:
+    image: {image}
+    command: ["sh", "-c", "cd /data && python3 -m http.server 80"]
+    volumes: ["./store:/data:ro"]
+    healthcheck:
+      test: ["CMD", "python3", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1/index.txt')"]
+      interval: 200ms
+      retries: 100
+"""
+FROM_STORE = (
+    "$(python3 -c 'import urllib.request as u; print(u.urlopen(\"http://store/index.txt\").read().decode())')"
+)
 REWARD = """#!/bin/bash
 if [ "$(cat /work/{file} 2>/dev/null)" = "{text}" ]; then echo 1 > /logs/verifier/reward.txt
 else echo 0 > /logs/verifier/reward.txt; fi
@@ -35,7 +48,7 @@ def write(path: Path, text: str) -> None:
 
 
 def terminal_bench_tasks(folder: Path, image: str) -> Path:
-    """`greeting` and `number`, as Terminal-Bench 1 writes tasks, and one that needs two containers."""
+    """`greeting` and `number`, as Terminal-Bench 1 writes tasks, `two` of two containers, and one that needs rights."""
     for name, text in (("greeting", "hello"), ("number", "42")):
         task = folder / name
         write(
@@ -50,16 +63,24 @@ def terminal_bench_tasks(folder: Path, image: str) -> Path:
         write(task / "run-tests.sh", PYTEST.format(file=f"/app/{name}.txt", text=text, name=name))
         write(task / "tests" / "expected.txt", text)
         write(task / "solution.sh", f"#!/bin/bash\necho {text} > {name}.txt\n")
-    write(folder / "two" / "task.yaml", "instruction: x\ndifficulty: hard\n")
-    write(folder / "two" / "run-tests.sh", "true\n")
-    write(folder / "two" / "docker-compose.yaml", "services: {client: {}, database: {image: db}}\n")
+    task = folder / "two"
+    write(task / "task.yaml", "instruction: Write page into /app/two.txt.\ndifficulty: hard\n")
+    write(task / "Dockerfile", f"FROM {image}\nWORKDIR /app\nCOPY start.txt /app/start.txt\n")
+    write(task / "start.txt", "here\n")
+    write(task / "docker-compose.yaml", COMPOSE + STORE.format(image=image))
+    write(task / "store" / "index.txt", "page")
+    write(task / "run-tests.sh", PYTEST.format(file="/app/two.txt", text=FROM_STORE, name="two"))
+    write(task / "tests" / "expected.txt", "page")
+    write(folder / "rights" / "task.yaml", "instruction: x\ndifficulty: hard\n")
+    write(folder / "rights" / "run-tests.sh", "true\n")
+    write(folder / "rights" / "docker-compose.yaml", "services: {client: {}, db: {image: db, privileged: true}}\n")
     return folder
 
 
 def harbor_tasks(folder: Path, image: str) -> Path:
     """`copy` with an image that is there, `count` with a Dockerfile, as Harbor writes tasks; `slow` has tests that
-    hang, `silent` tests without a verdict, `steps` several steps."""
-    for name, text in (("copy", "same"), ("count", "3"), ("slow", "x"), ("silent", "x"), ("steps", "x")):
+    hang, `silent` tests without a verdict."""
+    for name, text in (("copy", "same"), ("count", "3"), ("slow", "x"), ("silent", "x")):
         task = folder / name
         ready = f'docker_image = "{image}"\n' if name != "count" else ""
         write(
@@ -67,7 +88,7 @@ def harbor_tasks(folder: Path, image: str) -> Path:
             'version = "1.0"\n[metadata]\nauthor_name = "nobody"\ndifficulty = "easy"\ncategory = "files"\n'
             f'tags = ["files"]\n[verifier]\ntimeout_sec = {3.0 if name == "slow" else 60.0}\n[agent]\n'
             f"timeout_sec = 300.0\n[environment]\nbuild_timeout_sec = 600.0\n{ready}cpus = 1\nmemory = '512M'\n"
-            f"workdir = '/work'\n" + ("[[steps]]\nname = 'one'\n" if name == "steps" else ""),
+            "workdir = '/work'\n",
         )
         write(task / "instruction.md", f"Write {text} into {name}.txt.\n")
         script = {"slow": "sleep 600\n", "silent": "exit 1\n"}.get(name)
@@ -80,6 +101,30 @@ def harbor_tasks(folder: Path, image: str) -> Path:
         test = folder / name / "tests" / "test.sh"
         test.write_text(test.read_text().replace("/work/", "/tmp/"))
     return folder
+
+
+def stepped_task(folder: Path, image: str, name: str, first: str) -> None:
+    """A task of two steps whose instructions are commands; the second has files and a script that sets it up, and sees
+    what the first has left, but not its tests. `first`: the command of the first."""
+    write(
+        folder / name / "task.toml",
+        f'schema_version = "1.4"\n[environment]\ndocker_image = "{image}"\nworkdir = "/tmp"\n'
+        '[[steps]]\nname = "one"\nmin_reward = 1.0\n'
+        '[[steps]]\nname = "two"\n[steps.agent]\nuser = 4321\n[steps.verifier.env]\nWORD = "b"\n',
+    )
+    judge = "#!/bin/bash\nif {test}; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
+    steps = folder / name / "steps"
+    write(steps / "one" / "instruction.md", first)
+    write(steps / "one" / "tests" / "test.sh", judge.format(test='[ "$(cat /tmp/one.txt)" = a ]'))
+    write(steps / "one" / "tests" / "secret.txt", "a")
+    write(steps / "two" / "instruction.md", "echo $(cat /tmp/one.txt) $(cat /tests/secret.txt) b > /tmp/two.txt")
+    write(steps / "two" / "workdir" / "setup.sh", "cat given.txt > /tmp/set.txt\n")
+    write(steps / "two" / "workdir" / "given.txt", "ready")
+    own = '[ "$(stat -c %u /tmp/two.txt)" = 4321 ]'
+    test = f'[ "$(cat /tmp/two.txt)" = "a $WORD" ] && [ "$(cat /tmp/set.txt)" = ready ] && {own}'
+    write(steps / "two" / "tests" / "test.sh", judge.format(test=test))
+    write(steps / "one" / "solution" / "solve.sh", "echo a > /tmp/one.txt\n")
+    write(steps / "two" / "solution" / "solve.sh", "echo a b > /tmp/two.txt; chown 4321 /tmp/two.txt\n")
 
 
 def phased_tasks(folder: Path, image: str) -> Path:
@@ -119,4 +164,6 @@ def phased_tasks(folder: Path, image: str) -> Path:
         write(folder / name / "instruction.md", command)
         write(folder / name / "tests" / "test.sh", verdict.format(test=test))
         write(folder / name / "solution" / "solve.sh", f"{command}\n")
+    stepped_task(folder, image, "stepped", "echo a > /tmp/one.txt")
+    stepped_task(folder, image, "gated", "echo wrong > /tmp/one.txt")
     return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from newskills.base.environment import EnvironmentSpec
+from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, ServiceGroup, TaskService
 from newskills.base.errors import ConfigError, EnvironmentFailedError
 from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
@@ -62,6 +62,36 @@ def test_docker() -> None:
     assert docker.resume("n") == ["docker", "start", "--attach", "--interactive", "n"]
     assert docker.remove("n") == [["docker", "rm", "--force", "--volumes", "n"]]
     assert "--network=bridge" in engine("docker", network=True).start("n", SPEC)[0]
+
+
+def test_a_group_has_a_network_of_its_own() -> None:
+    main = TaskService(name="main", image="a:1", volumes={"v": "/v"})
+    database = TaskService(
+        name="db", image="docker://db:2", entrypoint=["run", "-x"], command=["y z"], user="5", shared_memory="1g"
+    )
+    addresses = {"db": "10.0.0.2", "store": "10.0.0.2", "main": "10.0.0.3"}
+    spec = EnvironmentSpec(
+        image="a:1",
+        group=ServiceGroup(services=[database, main]),
+        network=GroupNetwork(name="n", addresses=addresses),
+    )
+    for name, closed, log in (("docker", (), "json-file"), ("podman", ("--disable-dns",), "k8s-file")):
+        program = engine(name, network=True).groups
+        assert program is not None
+        assert program.make_network("n") == [
+            *(name, "network", "create", "--internal", *closed, "--label=newskills.environment=1", "n")
+        ]
+        assert {"--subnet=10.9.0.0/24", "--gateway=10.9.0.1"} <= {*program.make_network("n", "10.9.0.0/24")}
+        start = engine(name, network=True).start("n", spec)[0]
+        assert [word for word in start if word.startswith(("--network", "--ip", "--add-host", "--volume"))] == [
+            *("--network=n", "--ip=10.0.0.3", "--add-host=db:10.0.0.2", "--add-host=store:10.0.0.2"),
+            "--volume=n.v:/v",
+        ]
+        made = program.make_service("n.db", database, spec)
+        assert made[:3] == [name, "create", "--name=n.db"]
+        assert made[-6:] == ["--user=5", "--shm-size=1g", "--entrypoint=run", "db:2", "-x", "y z"]
+        assert {"--network=n", "--ip=10.0.0.2", "--add-host=main:10.0.0.3", f"--log-driver={log}"} <= {*made}
+    assert engine("apptainer").groups is None
 
 
 def test_podman_runs_a_folder_without_changing_it(tmp_path: Path) -> None:
@@ -148,8 +178,8 @@ def test_a_container_that_is_just_ending_is_removed_too(tmp_path: Path) -> None:
     program.write_text(f"#!/bin/sh\n{refuses_once}\necho {name}\n")
     program.chmod(0o755)
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    assert asyncio.run(remove_left_over(engine("podman"), environ)) == [name]
-    assert (tmp_path / "calls").read_text().split() == ["ps", "rm", "rm"]
+    assert asyncio.run(remove_left_over(engine("podman"), environ)) == [name] * 3
+    assert (tmp_path / "calls").read_text().split() == ["ps", "rm", "rm", "network", "volume", "network", "volume"]
 
 
 @pytest.mark.parametrize("pieces", [[b"0123456789"], [b"0", b"12", b"3456789"], [b"0123", b"4567", b"89"]])
@@ -171,10 +201,22 @@ def test_a_formatter_that_names_one_image_for_all_tasks_is_refused(tmp_path: Pat
 
 
 def test_dockerfiles_are_built_by_those_who_can() -> None:
-    assert engine("podman").build("t:1", "/c") == [
+    assert engine("podman").build("t:1", ImageBuild(folder="/c")) == [
         *("podman", "build", "--quiet", "--network=none", "--tag=t:1", "/c"),
     ]
-    assert engine("docker", network=True).build("t:1", "/c") == ["docker", "build", "--quiet", "--tag=t:1", "/c"]
+    build = ImageBuild(folder="/c", dockerfile="a.docker", target="run", arguments={"B": "c d"})
+    assert engine("docker", network=True).build("t:1", build) == [
+        *(
+            "docker",
+            "build",
+            "--quiet",
+            "--file=/c/a.docker",
+            "--target=run",
+            "--build-arg=B=c d",
+            "--tag=t:1",
+            "/c",
+        ),
+    ]
     assert engine("podman").has_image("docker://a:1")[-1] == "a:1"
     for name in ("apptainer", "enroot"):
         with pytest.raises(ConfigError, match=f"built of a Dockerfile, which {name} cannot do"):

@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
+import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,12 +20,14 @@ from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
 from tests.exchange.evaluated import records
 from tests.exchange.imported import imported, only
+from tests.view.browser import PATIENCE, Browser, chromium
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.exchange.importers import ImportSource, read
 from newskills.exchange.importers import write_import as write_imported
 from newskills.exchange.inspect_export import export
+from newskills.run.hosting.servers import free_port
 
 
 @pytest.fixture
@@ -89,6 +95,40 @@ def test_inspect_s_own_library_reads_our_log(ours: Path, tmp_path: Path) -> None
     assert len(summaries) == 12
     log_file.write_eval_log(log, str(tmp_path / "again.eval"))
     assert len(log_file.read_eval_log(str(tmp_path / "again.eval")).samples) == 12
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(chromium() is None, reason="no browser here: apt-get install chromium")
+def test_the_viewer_of_inspect_shows_our_log(ours: Path, tmp_path: Path) -> None:
+    """`inspect view` in a browser: the table of samples, and one of them with its conversation."""
+    pytest.importorskip("inspect_ai", reason="no inspect_ai here: pip install inspect_ai")
+    done = ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path)
+    port = free_port()
+    words = [sys.executable, "-m", "inspect_ai", "view", "start", "--log-dir=logs", f"--port={port}"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        browser = Browser()
+        try:
+            _until_it_answers(port)
+            place = f"http://127.0.0.1:{port}/#/logs/{Path(done.stdout.strip()).name}"
+            browser.send("Page.navigate", url=place)
+            browser.wait("document.body?.innerText.includes('Add 0 and 0.')")
+            shown = browser.text()
+            assert ("gsm8k" in shown, "asked-model" in shown, "0.8" in shown) == (True, True, True), shown
+            browser.send("Page.navigate", url=f"{place}/samples/sample/0/1/")
+            browser.wait("document.body?.innerText.includes('Let me see.')")
+            assert "boxed" in browser.text()
+        finally:
+            browser.close()
+            server.terminate()
+
+
+def _until_it_answers(port: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the viewer never answered")
 
 
 def test_there_and_back(ours: Path, tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from tests.gateway.scripted import ScriptedModel, call
 
 from newskills.base.protocols import Model
 from newskills.base.records import Row
-from newskills.gateway.form import GatewayProblem, ProgramProtocol, encode
+from newskills.gateway.form import GatewayProblem, ProgramProtocol, ProgramRequest, ReplyHead, encode
 from newskills.gateway.recording import message_row
 from newskills.gateway.routes import CHAT, GEMINI, MESSAGES, RESPONSES
 from newskills.gateway.tasks import GatewayTask
 
 SCHEMA: Row = {"type": "object", "properties": {"a": {"type": "string"}}}
 IMAGE = "data:image/png;base64,eA=="
+HEAD = ReplyHead(request=ProgramRequest(messages=[]), task="t", number=1, created=1)
 GOOD: dict[ProgramProtocol, Row] = {
     CHAT: {
         "model": "m",
@@ -130,7 +131,7 @@ def test_any_change_is_read_or_refused(protocol: ProgramProtocol, data: st.DataO
     else:
         assert 400 <= problem.status < 500
         assert encode(protocol.error(problem))
-        assert protocol.error_event(problem).endswith(b"\n\n")
+        assert protocol.stream(HEAD).fail(problem).endswith(b"\n\n")
 
 
 @pytest.mark.parametrize("protocol", GOOD, ids=lambda protocol: protocol.name)

@@ -252,6 +252,6 @@ def test_a_slow_reply_is_streamed_after_signs_of_life(monkeypatch: pytest.Monkey
             with made.responses.stream(model="m", input="a") as stream:
                 if seen is None:
                     events = [event.type for event in stream]
-                    assert events == ["response.created", "response.failed"]
+                    assert events == ["response.created", "response.in_progress", "response.failed"]
                 else:
                     assert stream.get_final_response().output_text == seen

@@ -6,16 +6,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.base.http._loopback import always, events, replies, run
-from tests.models._openai_wire import QUESTION, ask, chat, choice
+from tests.models._openai_wire import CHAT, QUESTION, ask, chat, choice
 
+from newskills.base.callbacks import REPLY_LISTENER
 from newskills.base.errors import (
     HttpError,
     RateLimitError,
     ServerError,
     TransportError,
 )
-from newskills.base.records import Inference, Message, Request, Row, Usage
+from newskills.base.records import Inference, Message, ReplyPiece, Request, Row, Usage
+from newskills.models.decode import StopGuard, earliest_stop
 
 
 def delta(**fields: Any) -> Row:
@@ -157,3 +161,57 @@ def test_streamed_responses() -> None:
         run(ask(always(events({"type": "response.created"})), chat(endpoint="responses", stream=True)))
     with pytest.raises(ServerError, match="boom"):
         run(ask(always(events({"type": "error", "message": "boom"})), chat(endpoint="responses", stream=True)))
+
+
+class Parts:
+    """A listener that keeps what it hears."""
+
+    begun = False
+
+    def __init__(self) -> None:
+        self.heard: list[ReplyPiece] = []
+
+    def hear(self, piece: ReplyPiece) -> None:
+        self.begun = True
+        self.heard.append(piece)
+
+    def __enter__(self) -> Parts:
+        self._token = REPLY_LISTENER.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        REPLY_LISTENER.reset(self._token)
+
+
+def test_who_listens_gets_the_parts_of_a_reply_that_is_asked_for_as_a_stream() -> None:
+    last = delta(content="lo")
+    last["choices"][0]["finish_reason"] = "stop"
+    request = chat()
+    with Parts() as parts:
+        reply, heard = run(ask(always(events(delta(content="hel"), last)), request))
+    assert (reply.text, [piece.text for piece in parts.heard]) == ("hello", ["hel", "lo"])
+    assert heard.json["stream"] is True
+    assert not request.inference.stream
+
+
+def test_a_backend_without_streams_is_asked_for_the_whole() -> None:
+    with Parts() as parts:
+        reply, heard = run(ask(replies(CHAT), chat(), "megatron"))
+    assert (reply.text, parts.heard) == ("hello", [])
+    assert "stream" not in heard.json
+
+
+@given(st.text("abST", max_size=30), st.lists(st.text("abST", min_size=1, max_size=4), max_size=3), st.data())
+@settings(max_examples=100, deadline=None)
+def test_nothing_behind_a_stop_phrase_is_told(text: str, phrases: list[str], data: st.DataObject) -> None:
+    heard: list[ReplyPiece] = []
+    guard = StopGuard(heard.append, phrases)
+    rest = text
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        guard(ReplyPiece(text=rest[:size]))
+        rest = rest[size:]
+    told = "".join(piece.text for piece in heard)
+    whole = earliest_stop(text, phrases)
+    assert whole.startswith(told)
+    assert len(whole) - len(told) < max(map(len, phrases), default=1)

@@ -56,15 +56,19 @@ def test_a_program_shows_the_test_that_failed() -> None:
     assert [each["kind"] for each in face_of(right)] == ["code"]
 
 
-def test_instructions_show_which_were_followed() -> None:
+def instructions_row() -> Row:
+    """A record of instructions, the second of which was not followed."""
     row: Row = {
         "generation": "**no commas here** at all",
         "prompt": "Write.",
         "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
         "kwargs": [{}, {"num_words": 50, "relation": "at least"}],
     }
-    row |= IFEvalGrader().grade(row).fields
-    items = block(row, "checks")["items"]
+    return row | IFEvalGrader().grade(row).fields
+
+
+def test_instructions_show_which_were_followed() -> None:
+    items = block(instructions_row(), "checks")["items"]
     assert [(item["text"], item["passed"]) for item in items] == [
         ("punctuation:no_comma", True),
         ("length_constraints:number_words", False),
@@ -72,10 +76,15 @@ def test_instructions_show_which_were_followed() -> None:
     assert items[1]["note"] == "num_words=50, relation=at least"
 
 
-def test_options_show_the_chosen_and_the_expected_one() -> None:
+def options_row() -> Row:
+    """A record whose reply chose another option than the expected one."""
     question = "Which is a fruit?\nA. stone\nB. apple\nC. cloud"
     row: Row = {"problem": question, "expected_answer": "B", "generation": "So the answer is \\boxed{C}."}
-    row |= MultichoiceGrader().grade(row).fields
+    return row | MultichoiceGrader().grade(row).fields
+
+
+def test_options_show_the_chosen_and_the_expected_one() -> None:
+    row = options_row()
     items = block(row, "options")["items"]
     assert [(item["label"], item["text"], item["chosen"], item["gold"]) for item in items] == [
         ("A", "stone", False, False),
@@ -87,7 +96,8 @@ def test_options_show_the_chosen_and_the_expected_one() -> None:
     assert not [each for each in face_of({**row, "problem": "A. one\nC. two"}) if each["kind"] == "options"]
 
 
-def test_calls_show_each_argument_beside_the_expected_one() -> None:
+def calls_row() -> Row:
+    """A record of two calls of tools where one was expected, the first with other arguments."""
     function = {
         "name": "area",
         "parameters": {"type": "dict", "properties": {"base": {"type": "integer"}, "unit": {"type": "string"}}},
@@ -103,6 +113,11 @@ def test_calls_show_each_argument_beside_the_expected_one() -> None:
             {"name": "volume", "arguments": "{}"},
         ],
     }
+    return row
+
+
+def test_calls_show_each_argument_beside_the_expected_one() -> None:
+    row = calls_row()
     assert ToolCallGrader().grade(row).outcome == "wrong"
     rows = block(row, "calls")["rows"]
     assert [(one["expected"], one["actual"]) for one in rows] == [("area", "area"), (None, "volume")]

@@ -16,15 +16,12 @@ import pytest
 from tests.view.browser import Browser, chromium
 from tests.view.load_tests import write_load_test
 from tests.view.results import benchmark, mixed, record, rich_records, shares, write_lines
-from tests.view.test_faces import agent
+from tests.view.test_faces import agent, calls_row, instructions_row, options_row
 
 from newskills.base.records import Row
-from newskills.graders.instructions.grader import IFEvalGrader
-from newskills.graders.multichoice import MultichoiceGrader
-from newskills.graders.tool_calls.grader import ToolCallGrader
 from newskills.view.server import ViewOptions, serve_viewer
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600)]
 SIZES = ((1280, 900), (390, 844))
 LEAST_CONTRAST = 4.5
 """Of text and what is behind it, large text aside (https://www.w3.org/TR/WCAG21/#contrast-minimum)."""
@@ -66,38 +63,6 @@ def browser() -> Iterator[Browser]:
     made = Browser()
     yield made
     made.close()
-
-
-def options_row() -> Row:
-    row: Row = {
-        "problem": "Which is a fruit?\nA. stone\nB. apple\nC. cloud",
-        "expected_answer": "B",
-        "generation": "So the answer is \\boxed{C}.",
-    }
-    return row | MultichoiceGrader().grade(row).fields
-
-
-def instructions_row() -> Row:
-    row: Row = {
-        "generation": "**no commas here** at all",
-        "prompt": "Write about the sea without a comma, in at least 50 words.",
-        "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
-        "kwargs": [{}, {"num_words": 50, "relation": "at least"}],
-    }
-    return row | IFEvalGrader().grade(row).fields
-
-
-def calls_row() -> Row:
-    properties = {"base": {"type": "integer"}, "unit": {"type": "string"}}
-    row: Row = {
-        "check": "calls",
-        "language": "python",
-        "function": [{"name": "area", "parameters": {"type": "dict", "properties": properties}}],
-        "ground_truth": [{"area": {"base": [10], "unit": ["cm", ""]}}],
-        "generation": "",
-        "tool_calls": [{"name": "area", "arguments": '{"base": 3, "colour": "red"}'}],
-    }
-    return row | ToolCallGrader().grade(row).fields
 
 
 def code_row() -> Row:
@@ -186,6 +151,7 @@ def test_pages_fit_and_can_be_read(
         if runs == 2:
             places["compare"] = "compare?a=model-0&b=model-1"
     faults = []
+    browser.forget()  # the page of a viewer that has ended
     with serve_viewer(ViewOptions(folders=(root,))) as address:
         for width, height in SIZES:
             for dark in (False, True):

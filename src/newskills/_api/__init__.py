@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands as functions, each made when it is first asked for. `__init__.pyi` has their signatures.
 
-`docs/generate.py` writes that file from the options of the commands.
+An installation makes that file from the options of the commands (`hatch_build.py`), and so does `docs/generate.py`.
 """
 
 from __future__ import annotations

@@ -74,6 +74,30 @@ FUNCTIONS = {
         returns="AggregatedAnswers",
         meaning="`outputs`, the files; `problems` and `records`, how many were changed.",
     ),
+    "aimo_evaluate": Function(
+        command="aimo_evaluate",
+        returns="dict[str, Number]",
+        meaning="Benchmark → its headline score, with `low` and `high`.",
+    ),
+    "aimo_evaluate_all": Function(
+        command="aimo_evaluate_all",
+        returns="dict[str, Number]",
+        meaning="Benchmark → its headline score, with `low` and `high`.",
+    ),
+    "aimo_evaluate_checkpoints": Function(
+        command="aimo_evaluate_checkpoints",
+        returns="dict[int, dict[str, Number]]",
+        meaning="Step → benchmark → its headline score, with `low` and `high`.",
+    ),
+    "aimo_generate": Function(
+        command="aimo_generate", returns="Path", meaning="The file with the answers, a line for each problem."
+    ),
+    "aimo_regenerate_summary": Function(
+        command="aimo_regenerate_summary",
+        returns="dict[Path, dict[str, Number]]",
+        meaning="Folder of an evaluation → benchmark → its headline score.",
+    ),
+    "aimo_train": Function(command="aimo_train", returns="Path", meaning=MODEL_FOLDER),
     "average_checkpoints": Function(
         command="average_checkpoints", returns="Path", meaning=MODEL_FOLDER, submits=True
     ),
@@ -83,8 +107,11 @@ FUNCTIONS = {
     "compare": Function(
         command="compare",
         returns="Comparison",
-        meaning="Figures, flips and one sentence for each benchmark.",
+        meaning="Figures, flips and one sentence for each benchmark; where `fail_if` holds, GateError is raised.",
         always=True,
+    ),
+    "completion": Function(
+        command="completion", returns="str", meaning="The script, or the candidates, a line for each.", always=True
     ),
     "compute_metrics": Function(
         command="compute_metrics", returns="list[Report]", meaning="One report for each table."
@@ -103,6 +130,12 @@ FUNCTIONS = {
         meaning="`run`, with its benchmarks and their groups of failures; `other` and `changes`; `files`.",
     ),
     "distill": Function(command="distill", returns="TrainingOutcome", meaning=TRAINING, submits=True),
+    "doctor": Function(
+        command="doctor",
+        returns="list[DoctorFinding]",
+        meaning="What was looked at, each with `state` and `text`; nothing that is wrong raises an error.",
+        always=True,
+    ),
     "dpo": Function(command="dpo", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "evaluate": Function(
         command="eval",
@@ -152,12 +185,42 @@ FUNCTIONS = {
         meaning="Each with its `id`, `config`, and `tasks` with their `state`, `folder` and `scores`.",
         always=True,
     ),
+    "judge_agreement": Function(
+        command="judge_agreement",
+        returns="list[JudgeAgreement]",
+        meaning="Each judge on each benchmark: agreement with labels, biases, corrected scores.",
+        always=True,
+    ),
     "kto": Function(command="kto", returns="TrainingOutcome", meaning=TRAINING, submits=True),
+    "kuberay": Function(command="kuberay", returns="str", meaning="The manifest, for kubectl.", always=True),
+    "list_agents": Function(
+        command="agents",
+        returns="list[ListedAgent]",
+        meaning="The agents that there are, or those that were installed: `name`, `version`, `folder`, …",
+    ),
+    "list_environments": Function(
+        command="environments",
+        returns="list[ListedLeftover]",
+        meaning="What environments of agents have made here: `kind`, `name`, `size`, `state`.",
+        always=True,
+    ),
+    "list_names": Function(
+        command="list",
+        returns="list[ListedName]",
+        meaning="Each with its `name`; of a benchmark also `category`, `title`, `rows`, `needs`, `state`, `prepared`.",
+        always=True,
+    ),
     "load_test": Function(
         command="load_test",
         returns="LoadTest",
         meaning="`levels` with the figures of each load, `highest` load within the limits, `records`, the file with "
         "a line for each request.",
+    ),
+    "logs": Function(
+        command="logs",
+        returns="list[str]",
+        meaning="The lines, each with its job in front; with `follow` they are printed as they come, too.",
+        always=True,
     ),
     "merge_chunks": Function(
         command="merge_chunks", returns="MergedChunks", meaning="`output`, the file, and its number of `rows`."
@@ -170,6 +233,12 @@ FUNCTIONS = {
     ),
     "nemo_evaluator": Function(command="nemo_evaluator", submits=True),
     "nemo_gym_rollouts": Function(command="nemo_gym_rollouts", submits=True),
+    "plan": Function(
+        command="plan",
+        returns="CommandPlan",
+        meaning="`text`, what the dry run prints, and `jobs`, those of a cluster.",
+        always=True,
+    ),
     "plan_eval": Function(
         command="plan_eval", returns="list[EvalPlan]", meaning="A plan for each benchmark.", always=True
     ),
@@ -197,6 +266,12 @@ FUNCTIONS = {
         meaning="`files`, the paths in the repository; `address`; `commit`, empty where nothing was sent.",
         always=True,
     ),
+    "query": Function(
+        command="query",
+        returns="list[dict[str, Any]]",
+        meaning="All rows of the query, or the first `rows`. `newskills.analysis.query` returns a table of Arrow.",
+        always=True,
+    ),
     "quickstart": Function(
         command="quickstart",
         returns="QuickstartOutcome",
@@ -205,8 +280,19 @@ FUNCTIONS = {
     "regrade": Function(
         command="regrade", returns="list[Regraded]", meaning="What changed in each benchmark.", always=True
     ),
+    "rehearse": Function(
+        command="rehearse",
+        returns="list[RehearsalCheck]",
+        meaning="The checks, each with `what`, `state` and `text`; one that is wrong raises no error.",
+        always=True,
+    ),
     "report": Function(
         command="report", returns="list[Path]", meaning="The files that were written, HTML first.", always=True
+    ),
+    "resume": Function(
+        command="resume",
+        returns="Invocation",
+        meaning="The invocation, with the `tasks` that were submitted again and their `state`.",
     ),
     "retrieve_similar": Function(
         command="retrieve_similar",
@@ -251,12 +337,25 @@ FUNCTIONS = {
         meaning="The service that was stopped: its `address`.",
         note=UNTIL_STOPPED,
     ),
+    "serve_sandbox": Function(
+        command="sandbox",
+        returns="SandboxService",
+        meaning="`isolation_level` and `missing` packages; after `serve` an `address`, which answers until `close()`.",
+        note="The server runs beside your program; the function returns as soon as it answers.",
+    ),
     "serve_tinker": Function(
         command="serve_tinker",
         returns="EndedService",
         meaning="The service that was stopped: its `address`.",
         note=UNTIL_STOPPED,
     ),
+    "serve_view": Function(
+        command="view",
+        returns="RunningService",
+        meaning="`address` of the page, which is served until `close()`; of an export the address of its file.",
+        note="The server runs beside your program; the function returns as soon as it answers.",
+    ),
+    "setup": Function(command="setup", returns="Path", meaning="The config that was written."),
     "sft": Function(command="sft", returns="TrainingOutcome", meaning=TRAINING, submits=True),
     "sft_nemo_rl": Function(command="sft_nemo_rl", submits=True),
     "start_server": Function(
@@ -301,19 +400,23 @@ FUNCTIONS = {
         returns="list[Validation]",
         meaning="A validation of each benchmark; what is wrong with it is in `problems`.",
     ),
-    "judge_agreement": Function(
-        command="judge_agreement",
-        returns="list[JudgeAgreement]",
-        meaning="Each judge on each benchmark: agreement with labels, biases, corrected scores.",
-        always=True,
-    ),
     "why": Function(
         command="why",
         returns="list[Explanation]",
-        meaning="What differs in each benchmark, and what it is worth.",
+        meaning="What differs in each benchmark, and by how many points.",
         always=True,
     ),
 }
 
 SPELLINGS = {"eval": "evaluate", "evaluate_async": "aevaluate"}
 """Another name → the name of the same function."""
+
+
+def results_table() -> str:
+    """Return the table of docs/python.md: what each function returns; those that return the same share a row."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, function in FUNCTIONS.items():
+        meaning = function.meaning or "What was submitted to the cluster."
+        names.setdefault((function.annotation.replace(" | ", "` or `"), meaning), []).append(f"`{name}`")
+    rows = [f"| {', '.join(each)} | `{kind}` | {meaning} |" for (kind, meaning), each in names.items()]
+    return "\n".join(["| function | returns | which holds |", "|---|---|---|", *rows]) + "\n"

@@ -22,7 +22,7 @@ HANDLES = {
 }
 """Keywords that take what an earlier call returned, which is None where nothing was left to do → their types."""
 
-FOLLOWING = ("cancel", "status")
+FOLLOWING = ("cancel", "logs", "status")
 """Commands whose `name` may be an experiment."""
 
 JSON, WORDS, NUMBERS = "str | dict[str, Any]", "str | Sequence[str]", "str | Sequence[int]"
@@ -66,7 +66,7 @@ OBJECTS = {
 """Options of evaluations and generations that take objects as well → their types."""
 BENCHMARK_COMMANDS = ("eval", "robust_eval", "prepare_data", "validate")
 """Commands whose benchmarks may be objects."""
-PATHS = ("_dir", "_file", "_files", "_path")
+PATHS = ("_dir", "_file", "_files", "_path", "folder", "folders")
 """Endings of options that are paths of files or folders."""
 
 

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from inspect import Parameter, cleandoc
+from pathlib import Path
 
 from newskills import OBJECTS
 from newskills._api.functions import FUNCTIONS, SPELLINGS
 from newskills._api.objects import Generation, generation_signature
 from newskills._api.signatures import docstring, signature
+from newskills.base.store import atomic_write
 from newskills.commands.loading import load
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
-# Written by docs/generate.py from the options of the commands.
+# Made from the options of the commands: python docs/generate.py
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,54 +25,35 @@ from typing import Any, Literal
 
 from newskills._api.calls import Arguments as Arguments, wrap_arguments as wrap_arguments
 """
-RESULTS = (
-    "AggregatedAnswers",
-    "Benchmark",
-    "Card",
-    "Comparison",
-    "CritPtFile",
-    "EndedServer",
-    "EndedService",
-    "EvalPlan",
-    "Evaluation",
-    "Experiment",
-    "Explanation",
-    "JudgeAgreement",
-    "FailureReport",
-    "Graded",
-    "Group",
-    "Improvement",
-    "Invocation",
-    "JobState",
-    "LoadTest",
-    "MergedChunks",
-    "MirrorFolder",
-    "Model",
-    "PreparedData",
-    "Push",
-    "QuickstartOutcome",
-    "Regraded",
-    "Report",
-    "RobustnessSummary",
-    "RunResult",
-    "Scan",
-    "SelectedSample",
-    "ServiceTraining",
-    "SimilarFile",
-    "Summary",
-    "SweBenchFile",
-    "TrainingOutcome",
-    "Validation",
-)
-"""Types that functions take and return."""
+
+
+PATH = Path(__file__).with_name("__init__.pyi")
+"""Made by an installation, by docs/generate.py and by tests; git does not have it."""
+
+
+def write_stub() -> None:
+    """Write the file, unless it is current."""
+    text = stub()
+    if not PATH.is_file() or PATH.read_text(encoding="utf-8") != text:
+        with atomic_write(PATH) as file:
+            file.write(text.encode())
 
 
 def stub() -> str:
     """Return the whole text of the stub file."""
-    imports = sorted(f"from {OBJECTS[name]} import {name}" for name in RESULTS)
-    parts = [HEAD + "\n".join(imports), _generation(), *map(_definition, FUNCTIONS)]
+    parts = [HEAD + "\n".join(_imports()), _generation(), *map(_definition, FUNCTIONS)]
     parts += [f"{spelling} = {name}" for spelling, name in SPELLINGS.items()]
     return "\n\n".join(parts) + "\n"
+
+
+def _imports() -> list[str]:
+    """Return an import of each of our types that functions take and return."""
+    names: set[str] = set()
+    for function in FUNCTIONS.values():
+        made = signature(function, load(function.command))
+        for kind in (made.return_annotation, *(each.annotation for each in made.parameters.values())):
+            names |= {*re.findall(r"\w+", str(kind))} & OBJECTS.keys()
+    return sorted(f"from {OBJECTS[name]} import {name}" for name in names - {Generation.__name__})
 
 
 def _definition(name: str) -> str:

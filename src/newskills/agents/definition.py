@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +16,7 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct
 
+from newskills.base.environment import McpServer
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.registry import fold
 from newskills.config.settings import read_config
@@ -53,6 +54,26 @@ class AgentLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     cost: Annotated[float, Meta(ge=0)] = 0.0
 
 
+class AgentTools(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the program is told of a task's MCP servers: by an entry for each in a file, or by words of its command line.
+    Placeholders of an entry: {name}, {command}, {args}, {words} (command and args), {url}."""
+
+    file: Annotated[str, Meta(description="file of JSON for the entries, with a field `field`; empty: words")] = ""
+    field: Annotated[str, Meta(description="field of that file: name of a server → its entry")] = "mcpServers"
+    stdio: Annotated[Any, Meta(description="entry of a server that is a command")] = None
+    sse: Annotated[Any, Meta(description="entry of a server at an address, by server-sent events")] = None
+    http: Annotated[Any, Meta(description="entry of a server at an address, by streamable HTTP")] = None
+
+    def entries(self, servers: Sequence[McpServer]) -> dict[str, Any]:
+        """Return name → entry."""
+        kinds = {"stdio": self.stdio, "sse": self.sse, "streamable-http": self.http}
+        return {server.name: server.fill(kinds[server.transport]) for server in servers}
+
+    def missing(self, servers: Sequence[McpServer]) -> list[str]:
+        """Return the servers that the program cannot be told of."""
+        return [name for name, entry in self.entries(servers).items() if entry is None]
+
+
 class AgentDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A data file. Its texts hold the placeholders of SETTINGS and PLACES: {task}, {model}, {url}."""
 
@@ -75,6 +96,10 @@ class AgentDefinition(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         Meta(description="exit code → why it ended; 0 is submitted, others failed; broken: unscored"),
     ] = {}
     limits: Annotated[AgentLimits, Meta(description="limits of a task: seconds, tokens, cost")] = AgentLimits()
+    mcp: Annotated[
+        AgentTools,
+        Meta(description="how it is told of a task's MCP servers; without it, it is given no such tasks"),
+    ] = AgentTools()
     prompt: Annotated[str, Meta(description="prompt that states the task; empty: the usual one")] = ""
     name: str = ""
 
@@ -188,7 +213,7 @@ def read_definition(path: Path) -> AgentDefinition:
         raise ConfigError(f"{path} is not the file of an agent: expected keys, got {type(row).__name__}.")
     row = {str(key): value for key, value in row.items()}
     row |= {key: written[key] for key in AS_WRITTEN if key in row}
-    for key, kind in (("install", AgentInstall), ("limits", AgentLimits)):
+    for key, kind in (("install", AgentInstall), ("limits", AgentLimits), ("mcp", AgentTools)):
         if isinstance(row.get(key), dict):
             row[key] = read_config(kind, row[key], f"{path}: {key}")
     definition = read_config(AgentDefinition, {**row, "name": path.stem}, str(path))

@@ -8,11 +8,14 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from newskills.base.errors import boundary
 from newskills.base.records import Failure
 from newskills_sandbox.waiters import Waiters
+
+if TYPE_CHECKING:
+    from newskills.base.environment import HealthCheck
 
 T = TypeVar("T")
 
@@ -160,3 +163,26 @@ class Gate:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _HasExitCode(Protocol):
+    @property
+    def exit_code(self) -> int | None: ...
+
+
+Outcome = TypeVar("Outcome", bound=_HasExitCode)
+
+
+async def wait_until_healthy(probe: Callable[[float], Awaitable[Outcome]], check: HealthCheck) -> Outcome | None:
+    """Run `probe` (given its time limit) until it passes and return None; return its last outcome after so many
+    failures, of which those in the start period do not count."""
+    started, failures = time.monotonic(), 0
+    while True:
+        is_starting = time.monotonic() - started < check.start_period_sec
+        outcome = await probe(check.timeout_sec)
+        if outcome.exit_code == 0:
+            return None
+        failures += not is_starting
+        if failures >= check.retries:
+            return outcome
+        await asyncio.sleep(check.start_interval_sec if is_starting else check.interval_sec)

@@ -150,19 +150,6 @@ class Judge(Struct, frozen=True, kw_only=True):
     model_defaults: Row = {}
 
 
-class Evidence(Struct, frozen=True):
-    """A public text that says what the live source holds, read where its rows could not be had.
-
-    url         card of the data set, its loading script, or published code that reads it
-    compared    what of the mapping stands there: fields, configurations, splits, rows
-    date        when it was read, ISO 8601
-    """
-
-    url: str
-    compared: str
-    date: str
-
-
 class Option(Struct, frozen=True, kw_only=True):
     """An option of `ns prepare_data` that a benchmark has for itself: `--name`, `--name value …`, `--name=a,b`.
 
@@ -211,7 +198,6 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     hedgeable       why a reply that says several things may be taken for right (a published scorer that looks for the
                     right words anywhere); "" = it may not. Told on its page, and where its scores become rewards
     unverified      its mapping was never run on rows of the live source, only on rows of the same schema
-    evidence        what the mapping was compared with instead
     requires        extra of newskills to install (`newskills[local]`)
     version         raised whenever the same generations could score differently
     """
@@ -256,7 +242,6 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     misprints: dict[str, str] = {}
     hedgeable: str = ""
     unverified: bool = False
-    evidence: tuple[Evidence, ...] = ()
     version: str = "1"
 
     def splits(self) -> tuple[str, ...]:

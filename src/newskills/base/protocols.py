@@ -155,6 +155,15 @@ class NeedsProbe(Protocol):
 
 
 @runtime_checkable
+class PreparesAhead(Protocol):
+    """A solver that can get ready for a sample while it works on others."""
+
+    def prepare_ahead(self, sample: Sample, kit: Kit) -> None:
+        """Begin what the sample will need. Raises nothing: what fails here is tried again when its turn comes."""
+        ...
+
+
+@runtime_checkable
 class Sandbox(Protocol):
     """Where code written by a model runs, and nowhere else.
 

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 if TYPE_CHECKING:
     from hashlib import blake2b
@@ -95,7 +95,10 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     thinking_budget: Annotated[
         Annotated[int, Meta(ge=1)] | Literal["none"] | None,
-        Meta(description="tokens that the model may think at most; none: it does not think; null = not sent"),
+        Meta(
+            description="tokens that the model may think at most, forced by budget_forcing on the text endpoint; "
+            "none: it does not think; null = not sent"
+        ),
     ] = None
     cache_prompt: Annotated[
         Literal["auto", "none"] | None,
@@ -108,11 +111,25 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     extra_body: Annotated[Row, Meta(description="more keys for the request body, sent unchanged")] = {}
 
 
+class CacheMark(Struct, frozen=True, kw_only=True):
+    """Where a program wants the beginning of a prompt to be kept in the provider's cache.
+
+    message  number of the message; None: the tools
+    end      characters of its text (parts of its content, tools) that belong to the beginning; None: all
+    control  what the program says of the mark, in Anthropic's words
+    """
+
+    message: int | None
+    end: int | None = None
+    control: Row
+
+
 class Request(Struct, kw_only=True):
     """What is asked of a model: `messages` for chat and responses, `prompt` for text.
 
     `solver` is never sent: what decides, beside the request, how a solver goes on from the reply (limits, tags). It
-    is part of the key, so that work done with other settings is not taken for the same.
+    is part of the key, so that work done with other settings is not taken for the same. `cache_marks` are for backends
+    that take marks.
     """
 
     messages: list[Message] | None = None
@@ -123,6 +140,7 @@ class Request(Struct, kw_only=True):
     response_format: Row | None = None
     extra_body: Row = {}
     solver: Row = {}
+    cache_marks: list[CacheMark] | UnsetType = UNSET
 
     def key(self, salt: str = "") -> str:
         """Return 16 hex digits that change when anything the model would see changes (resume and cache key).
@@ -130,7 +148,8 @@ class Request(Struct, kw_only=True):
         The timeout is left out: waiting longer does not ask for something else. So is a thinking budget that is not
         set, which keeps the keys of records from before there was one, and the marks for a cache.
         """
-        body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_without_times(self.inference))])
+        inference = _without_times(self.inference)
+        body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=inference, cache_marks=UNSET)])
         return _blake2b()(body, digest_size=8).hexdigest()
 
 
@@ -238,6 +257,24 @@ class Reply(Struct, kw_only=True):
     started: float = 0.0
     ended: float = 0.0
     tokens: ReplyTokens | None = None
+
+
+class ReplyPiece(Struct, frozen=True, kw_only=True, eq=False):
+    """A part of a reply that a model is still writing.
+
+    call    number of the tool call that `call_id`, `name` and `arguments` (a part of its JSON) belong to
+    native  the part in the words of the backend's own protocol, where that says more (signatures)
+    usage   token counts, as far as they are known before the end
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    call: int | None = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    native: Row | None = None
+    usage: Usage | None = None
 
 
 class Failure(Struct, kw_only=True):

@@ -49,7 +49,7 @@ class Registry:
         *,
         group: str = "",
         aliases: Mapping[str, str] | None = None,
-    ):
+    ) -> None:
         self.kind = kind
         self.group = group
         self._table = dict(table)
@@ -123,7 +123,7 @@ class DescribedRegistry(Registry, Generic[Properties]):
         usual: Properties,
         group: str = "",
         aliases: Mapping[str, str] | None = None,
-    ):
+    ) -> None:
         super().__init__(kind, {name: where for name, (where, _) in table.items()}, group=group, aliases=aliases)
         self._properties = {name: properties for name, (_, properties) in table.items()}
         self._usual = usual

@@ -74,6 +74,15 @@ def decode_row(line: bytes, path: Path, place: Place) -> Row:
         raise DataError(f"{place_in(path, place)}: invalid JSON ({error}).", hint=hint) from error
 
 
+def count_rows(path: Path) -> int:
+    """Count the lines that end with a newline and are not blank; 0 where there is no file. Raises DataError for what
+    cannot be read."""
+    if not path.exists():
+        return 0
+    with open_for_reading(path) as file:
+        return sum(line.endswith(b"\n") and not line.isspace() for line in file)
+
+
 def open_for_reading(path: Path, block: int = 1 << 20) -> IO[bytes]:
     """Open a file; `block`: bytes that are read at a time. Raises DataError for a missing or unreadable file."""
     try:

@@ -13,6 +13,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}s"
 
 
+def print_now(text: str) -> None:
+    """Print a line that whoever reads along sees at once."""
+    print(text, flush=True)
+
+
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Return `a, b, c`, and how many more there are where not all are named."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

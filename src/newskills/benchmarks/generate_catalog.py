@@ -18,6 +18,7 @@ from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
 from newskills.benchmarks import CatalogEntry
+from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.listing import CATALOG
 from newskills.benchmarks.lookup import exported
 from newskills.models.kinds import MODELS
@@ -78,7 +79,7 @@ def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
         requires=benchmark.requires,
         needs_sandbox=benchmark.needs_sandbox,
         verified=not benchmark.unverified,
-        evidence=bool(benchmark.evidence),
+        evidence=bool(evidence_of(benchmark.name)),
         data=benchmark.data,
         judge=benchmark.judge.model if benchmark.judge else None,
         keys=tuple(dict.fromkeys(_keys(benchmark))),

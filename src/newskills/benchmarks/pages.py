@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation of the benchmarks, made from their files by the docs build.
 
-One page per benchmark, one for each family `<family>.<member>`, and an index by category.
+One page per benchmark, one for each family `<family>.<member>`, an index by category, and the list of headlines.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.terminal import counted
 from newskills.benchmarks import STATE_MEANING, STATES, State
 from newskills.benchmarks.downloads.patterns import braces
+from newskills.benchmarks.evidence import evidence_of
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups
 from newskills.benchmarks.headlines import headline_definition
 from newskills.prompts.official.table import entries_for
@@ -27,6 +28,15 @@ from newskills.prompts.prompt_sets import USUAL_SET, PromptSet, load_prompt_set
 _FEW_REASONS = 2
 _AGREEMENT = Path(__file__).with_name("agreement.json")
 _FEW = 4
+_HEADLINES_HEAD = """# Headlines, sources and official scorers
+
+Of every benchmark: its headline, how far its live source is proven ([states](benchmarks/index.md)), and, where the
+official scorer was run beside ours, which part of it ([parts](agreement.md)), on how many attempts and how often both
+say the same. Members of a family that share all of this have one line. [Agreement](agreement.md) explains
+disagreements.
+
+| benchmark | headline | live source | official scorer | compared | attempts | agreement |
+|---|---|---|---|---|---|---|"""
 
 
 def pages() -> dict[str, str]:
@@ -222,7 +232,7 @@ def _states(members: Sequence[Benchmark]) -> Iterator[str]:
         if names := [name for name, its in states.items() if its == state]:
             some = f": {', '.join(f'`{name}`' for name in names)}" if len(names) < len(members) else ""
             yield f"| live source | [{state}](index.md#verification-status-of-data-sources){some} |"
-    for proof in dict.fromkeys(proof for member in members for proof in member.evidence):
+    for proof in dict.fromkeys(proof for member in members for proof in evidence_of(member.name)):
         yield f"| source read | {proof.compared}: <{proof.url}> ({proof.date}) |"
 
 
@@ -230,7 +240,7 @@ def source_state(benchmark: Benchmark) -> State:
     """Return how far the live source is verified, as far as the code knows."""
     if not benchmark.unverified:
         return "verified"
-    if benchmark.evidence:
+    if evidence_of(benchmark.name):
         return "schema checked"
     return "not verified"
 
@@ -354,3 +364,24 @@ def _rows(benchmark: Benchmark) -> int | str:
 
 def _chance(benchmark: Benchmark) -> str:
     return f"{benchmark.chance:.0%}"
+
+
+def standing_page(others: Mapping[str, Agreement]) -> str:
+    """Render the page; `others`: comparisons that docs/agreement.md does not show."""
+    figures = {**others, **agreements()}
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for _, benchmark in built_in():
+        family = benchmark.name.partition(".")[0]
+        figure = figures.get(benchmark.name) or figures.get(family)
+        shown: tuple[str, ...] = ("", "", "", "")
+        if figure is not None:
+            shown = (figure.scorer, figure.compared, f"{figure.attempts:,}", figure.percent())
+        key = (family, headline_definition(benchmark), source_state(benchmark), *shown)
+        lines.setdefault(key, []).append(benchmark.name)
+    return "\n".join([_HEADLINES_HEAD, *(_headline_line(key, names) for key, names in sorted(lines.items())), ""])
+
+
+def _headline_line(key: tuple[str, ...], names: list[str]) -> str:
+    family, *cells = key
+    name = names[0] if len(names) == 1 else f"{family} ({len(names)} tasks)"
+    return f"| [{name}](benchmarks/{family}.md) | {' | '.join(cells)} |"

@@ -12,6 +12,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "setup": "describe a cluster: write its config and test it",
         "list": "list benchmarks, prompts, graders, metrics, servers",
         "agents": "list and install programs that work as agents",
+        "environments": "list and remove containers and images of agents",
     },
     "data": {
         "prepare_data": "download and normalise benchmark data",

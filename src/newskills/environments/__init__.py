@@ -42,6 +42,10 @@ def check_image(config: EnvironmentConfig, spec: EnvironmentSpec, environ: Mappi
     """Raise ConfigError for an image that cannot be named, or that the engine cannot use. Nothing is started."""
     from newskills.environments.containers import with_image
     from newskills.environments.engines import find_engine
+    from newskills.environments.services import group_program
 
     if config.engine != SESSIONS:
-        find_engine(config, environ).start("", with_image(config, spec))
+        engine = find_engine(config, environ)
+        engine.start("", with_image(config, spec))
+        if spec.group is not None:
+            group_program(engine, spec)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import os
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -13,20 +14,43 @@ from newskills.base.errors import DataError
 
 
 def pack_folder(source: Path, archive: IO[bytes]) -> None:
-    """Pack a folder as an archive of root's files. Raises DataError."""
+    """Pack what is in a folder as an archive of root's files. Raises DataError.
 
-    def of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.uid = member.gid = 0
-        member.uname = member.gname = ""
-        return member
+    The folder itself is no member, but where it is empty: its mode would become that of the folder that it is unpacked
+    in, such as /tmp.
+    """
 
     try:
         with tarfile.open(fileobj=archive, mode="w") as packed:
-            packed.add(source, arcname=".", filter=of_root)
+            for name in sorted(os.listdir(source)) or ["."]:
+                packed.add(source / name, arcname=name, filter=_of_root)
             end = packed.offset + 2 * tarfile.BLOCKSIZE
         archive.truncate(end)  # podman stops to read there, and has been seen to fail over zeros that follow
     except OSError as error:
         raise DataError(f"{source} cannot be read: {error.strerror or error}.") from error
+    archive.seek(0)
+
+
+def pack_files(files: Mapping[str, str], archive: IO[bytes]) -> None:
+    """Pack files and folders (place here → place inside) as root's. Scripts may be executed, whatever their modes are
+    here: prepared data keeps the bytes of files alone. Raises DataError."""
+
+    try:
+        with tarfile.open(fileobj=archive, mode="w") as packed:
+            for source, target in files.items():
+                root = Path(source)
+                for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
+                    member = packed.gettarinfo(str(path), str(Path(target.lstrip("/"), path.relative_to(root))))
+                    if not member.isreg():
+                        packed.addfile(_of_root(member))
+                        continue
+                    with path.open("rb") as opened:
+                        member.mode = 0o755 if opened.peek(2)[:2] == b"#!" else 0o644
+                        packed.addfile(_of_root(member), opened)
+            end = packed.offset + 2 * tarfile.BLOCKSIZE
+        archive.truncate(end)
+    except OSError as error:
+        raise DataError(f"A file of the task cannot be read: {error}.") from error
     archive.seek(0)
 
 
@@ -51,6 +75,12 @@ def _extract(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> 
         packed.extract(member, target, filter="data")
     else:  # Python 3.11.0 to 3.11.3, as Debian 12 has it
         packed.extract(checked_member(member, target), target, set_attrs=not member.issym())
+
+
+def _of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
 
 
 def checked_member(member: tarfile.TarInfo, target: Path) -> tarfile.TarInfo:

@@ -34,6 +34,14 @@ class EnvironmentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = 10240
     cpus: Annotated[float, Meta(ge=0, description="processor cores for one environment; 0 = all")] = 0.0
     at_once: Annotated[int, Meta(ge=1, description="largest number of environments at the same time")] = 64
+    warm: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="environments of the next tasks that are started ahead, as far as at_once and free memory "
+            "allow; 0 = none",
+        ),
+    ] = 2
     start_timeout: Annotated[
         float, Meta(gt=0, description="seconds that starting one may take, with the download of its image")
     ] = 1200.0

@@ -21,6 +21,7 @@ from newskills.environments.engines.engine import INSIDE, WITH_INPUT, Argv, Engi
 from newskills.environments.kept import LARGEST_INPUT, STARTING, Beginning, KeptProcess, words_of_kept
 from newskills.environments.owners import new_name
 from newskills.environments.programs import LONGEST_WORD, EndedProgram, last_line, run_program
+from newskills.environments.services import Companions
 
 HOUSEKEEPING = 120.0
 """Seconds for a call of the engine that does no work inside."""
@@ -54,16 +55,21 @@ class Container:
         self._turn = asyncio.Lock()
         self._online = not spec.offline
         self._disk = DiskWatch(storage, self._written_files, spec.disk_mb * MIB)
+        self._companions = Companions(engine, spec, self.name, environ) if spec.group is not None else None
         self._removal: asyncio.Future[None] | None = None
 
     async def start(self, timeout: float) -> None:
-        """Start the container and copy the folders of its specification into it. Raises ConfigError (image),
-        EnvironmentFailedError."""
+        """Start the container with the services beside it, and copy the folders of its specification into it. Raises
+        ConfigError (image), EnvironmentFailedError."""
+        if self._companions is not None:
+            self._spec = await self._companions.start_before(timeout)
         for argv in self._engine.start(self.name, self._spec):
             if self._engine.resume(self.name):
                 await self._start_joined([*argv, *words_of_kept()], timeout)
             elif (made := await self._call(argv, timeout)).exit_code != 0:
                 raise _cannot_start(self._engine, self._spec, made.last_line if made.exit_code is not None else "")
+        if self._companions is not None:
+            await self._companions.start_after(timeout)
         await self._disk.begin()
         for source, target in self._spec.trees.items():
             await self.copy_in(Path(source), target)
@@ -85,7 +91,7 @@ class Container:
             await self._revive()
         return result
 
-    async def set_phase(self, *, user: str, online: bool) -> None:
+    async def set_phase(self, *, user: str, online: bool, hosts: Sequence[str] = ()) -> None:
         """Change who runs commands, and whether the network can be reached. Raises EnvironmentFailedError."""
         engine = self._engine
         if user and not engine.has_users:
@@ -94,7 +100,12 @@ class Container:
                 hint=BETTER_ENGINES,
             )
         self._spec = structs.replace(self._spec, user=user)
-        if self._spec.offline or online == self._online:
+        if self._spec.offline:
+            return
+        if self._companions is not None:
+            await self._companions.set_network(online=online, hosts=hosts)
+            return
+        if online == self._online:
             return
         argv = engine.connect(self.name, online=online)
         if not argv:
@@ -155,8 +166,13 @@ class Container:
             raise _cannot_start(self._engine, self._spec, shown if beginning == "ended" else "")
 
     async def _remove(self) -> None:
+        companions = self._companions
         try:
+            if companions is not None:
+                await companions.remove()
             await remove_container(self._engine, self.name, self._environ)
+            if companions is not None:
+                await companions.remove_places()
         finally:
             self._let_go()
             self._on_stop(self)

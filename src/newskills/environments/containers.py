@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping
 
@@ -11,7 +12,7 @@ from msgspec import structs
 
 from newskills.base.aio import Gate, backoff
 from newskills.base.environment import MIB, AgentEnvironment, EnvironmentSpec, image_of
-from newskills.base.errors import ConfigError, EnvironmentFailedError
+from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import HOUSEKEEPING, Container, remove_container
 from newskills.environments.disk import Storage
@@ -20,6 +21,9 @@ from newskills.environments.engines.engine import EngineProgram
 from newskills.environments.images import ImageBuilder
 from newskills.environments.owners import is_left_over
 from newskills.environments.programs import run_program
+from newskills.environments.prune import Lifeline
+from newskills.environments.services import places_of
+from newskills_sandbox.memory import memory_left
 
 TRIES = 3
 
@@ -53,12 +57,19 @@ class ContainerPool:
         self._images = ImageBuilder(self._engine, environ)
         self._cleared = asyncio.Lock()
         self._clear = False
+        self._lifeline: Lifeline | None = None
+        self._warm: list[tuple[EnvironmentSpec, asyncio.Task[Container]]] = []
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Start a container for `spec`, in up to three tries. Raises ConfigError (image), EnvironmentFailedError."""
         await self._remove_left_over()
         spec = with_image(self._config, spec)
-        await self._gate.acquire()
+        if (warm := self._claim(spec)) is not None:
+            with contextlib.suppress(EnvironmentFailedError):  # started anew below
+                return await warm
+        if not self._gate.try_enter():
+            await self._give_way()
+            await self._gate.acquire()
         try:
             for attempt in range(1, TRIES):
                 try:
@@ -70,15 +81,60 @@ class ContainerPool:
             self._gate.release()
             raise
 
+    def expect(self, spec: EnvironmentSpec) -> None:
+        """Begin to start a container that will be asked for soon: no more than the configuration allows, and only where
+        there is a place and memory for it."""
+        with contextlib.suppress(NewskillsError):
+            spec = with_image(self._config, spec)
+            if len(self._warm) < self._config.warm and self._has_memory(spec) and self._gate.try_enter():
+                self._warm.append((spec, asyncio.create_task(self._start_ahead(spec))))
+
     async def close(self) -> None:
+        for _, warm in self._warm:
+            warm.cancel()
+        await asyncio.gather(*(warm for _, warm in self._warm), return_exceptions=True)
+        self._warm.clear()
         await asyncio.gather(*(container.stop() for container in tuple(self._alive)))
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
         if self._clear:  # a killed run's engine may have been at work on one when this run began
             await remove_left_over(self._engine, self._environ)
 
+    async def _start_ahead(self, spec: EnvironmentSpec) -> Container:
+        try:
+            await self._remove_left_over()
+            return await self._start(spec)
+        except BaseException:
+            self._gate.release()
+            raise
+
+    def _claim(self, spec: EnvironmentSpec) -> asyncio.Task[Container] | None:
+        """Return the container that was started ahead for `spec`, if one was."""
+        for number, (expected, warm) in enumerate(self._warm):
+            if expected == spec:
+                del self._warm[number]
+                return warm
+        return None
+
+    async def _give_way(self) -> None:
+        """Stop a container that was started ahead, where one that is needed now has no place: a task may start a second
+        one before the next begins."""
+        if self._warm:
+            _, warm = self._warm.pop()
+            with contextlib.suppress(EnvironmentFailedError):
+                await (await warm).stop()
+
+    def _has_memory(self, spec: EnvironmentSpec) -> bool:
+        """Return whether this machine has the memory that the environment may take."""
+        containers = 1 if spec.group is None else len(spec.group.services)
+        return free_memory() >= max(self._config.memory_mb, spec.memory_mb) * containers * MIB
+
     async def _start(self, spec: EnvironmentSpec) -> Container:
         spec = structs.replace(spec, offline=spec.offline or not self._config.network)
-        if spec.build:
-            await self._images.ensure(spec, max(self._config.start_timeout, spec.build_timeout))
+        await self._images.ensure(spec, max(self._config.start_timeout, spec.build_timeout))
+        if spec.group is not None and self._lifeline is None:
+            self._lifeline = Lifeline(self._engine, self._environ)
         container = Container(self._engine, spec, self._environ, self._storage, self._forget)
         try:
             await container.start(self._config.start_timeout)
@@ -102,11 +158,24 @@ class ContainerPool:
             await remove_left_over(self._engine, self._environ)
 
 
+def free_memory() -> int:
+    """Return the bytes of memory that programs may still take on this machine; 0 where it does not tell."""
+    with contextlib.suppress(OSError):
+        return memory_left()[0]
+    return 0
+
+
 async def remove_left_over(engine: EngineProgram, environ: Mapping[str, str]) -> list[str]:
-    """Remove containers whose process on this machine is no more; return their names. Raises EnvironmentFailedError."""
+    """Remove containers, networks and volumes whose process on this machine is no more; return their names. Raises
+    EnvironmentFailedError."""
     shown = await run_program(engine.names(), timeout=HOUSEKEEPING, environ=environ)
     lines = shown.output.decode("utf-8", "replace").split("\n")
     names = [words[0] for line in lines if (words := line.split()) and is_left_over(words[0])]
     for name in names:
         await remove_container(engine, name, environ)
+    if engine.groups is not None:
+        for name, argv in await places_of(engine.groups, environ):
+            if is_left_over(name):
+                await run_program(argv, timeout=HOUSEKEEPING, environ=environ)
+                names.append(name)
     return names

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PREFIX = "newskills-env"
 LABEL = "newskills.environment"
-_NAME = re.compile(rf"{PREFIX}\.(?P<host>[a-z0-9-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.\d+\Z", re.ASCII)
+_NAME = re.compile(rf"{PREFIX}\.(?P<host>[a-z0-9-]+)\.(?P<pid>\d+)\.(?P<start>\d+)\.\d+(?:\.[\w.-]+)?\Z", re.ASCII)
 _numbers = itertools.count(1)
 
 

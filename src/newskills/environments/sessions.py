@@ -12,7 +12,7 @@ import itertools
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from newskills.base.aio import Gate
@@ -55,6 +55,9 @@ class SessionPool:
         self._sandboxes: dict[tuple[tuple[str, str], ...], Sandbox] = {}
         self._gate = Gate(config.at_once)
         self._alive: set[SessionEnvironment] = set()
+
+    def expect(self, spec: EnvironmentSpec) -> None:
+        """Do nothing: a session starts in a moment."""
 
     async def start(self, spec: EnvironmentSpec) -> AgentEnvironment:
         """Start a session for `spec`. Raises ConfigError (isolation that gives no folders of one's own),
@@ -140,7 +143,7 @@ class SessionEnvironment:
             seconds=result.seconds,
         )
 
-    async def set_phase(self, *, user: str, online: bool) -> None:
+    async def set_phase(self, *, user: str, online: bool, hosts: Sequence[str] = ()) -> None:
         """Raise EnvironmentFailedError where anything is to change: a session has one user, and one network."""
         if user or not online:
             raise EnvironmentFailedError(

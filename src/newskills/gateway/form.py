@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct, field
 
-from newskills.base.records import Message, Reply, Row
+from newskills.base.records import CacheMark, Message, Reply, ReplyPiece, Row
 
 ProblemKind = Literal[
     "request", "authentication", "permission", "not_found", "too_large", "rate", "context", "overloaded", "server"
@@ -32,6 +32,7 @@ class ProgramRequest(Struct, kw_only=True):
 
     model   the name that it asked by
     wire    what its protocol needs in order to write the reply
+    cache_marks  where it wants a cache of prompts to hold the beginning
     notes   what of its request was dropped
     """
 
@@ -48,6 +49,7 @@ class ProgramRequest(Struct, kw_only=True):
     effort: str | None = None
     stream: bool = False
     wire: Row = {}
+    cache_marks: list[CacheMark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def note(self, sentence: str) -> None:
@@ -56,11 +58,10 @@ class ProgramRequest(Struct, kw_only=True):
             self.notes.append(sentence)
 
 
-class Served(Struct, frozen=True, kw_only=True):
-    """A request with its reply; `number` counts those of a task, `created` is in seconds since 1970."""
+class ReplyHead(Struct, frozen=True, kw_only=True):
+    """What is known of a reply before it comes; `number` counts those of a task, `created` is in seconds since 1970."""
 
     request: ProgramRequest
-    reply: Reply
     task: str
     number: int
     created: int
@@ -69,6 +70,12 @@ class Served(Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         """Identity of the reply, the same in a repeated run."""
         return f"{self.task}-{self.number}"
+
+
+class Served(ReplyHead, frozen=True, kw_only=True):
+    """A request with its reply."""
+
+    reply: Reply
 
 
 class GatewayProblem(Exception):
@@ -98,6 +105,25 @@ def refuse(sentence: str, code: str | None = None) -> GatewayProblem:
     return GatewayProblem("request", sentence, status=400, final=True, code=code)
 
 
+class ReplyStream(Protocol):
+    """Writes one reply as server-sent events, in parts or at once."""
+
+    differs: bool
+    """Whether something else has been written than the whole reply says."""
+
+    def take(self, piece: ReplyPiece) -> bytes:
+        """Return the events of a part; none where it has to wait."""
+        ...
+
+    def end(self, reply: Reply) -> bytes:
+        """Return the events of what is missing, and the end."""
+        ...
+
+    def fail(self, problem: GatewayProblem) -> bytes:
+        """Return the end of a stream whose reply does not come."""
+        ...
+
+
 class ProgramProtocol(Protocol):
     """How programs of one kind ask and are answered."""
 
@@ -113,15 +139,11 @@ class ProgramProtocol(Protocol):
         """Return the body of a reply that is not streamed."""
         ...
 
-    def events(self, served: Served) -> Iterator[bytes]:
-        """Yield the reply as server-sent events."""
+    def stream(self, head: ReplyHead) -> ReplyStream:
+        """Return what writes the reply as server-sent events."""
         ...
 
     def error(self, problem: GatewayProblem) -> Row: ...
-
-    def error_event(self, problem: GatewayProblem) -> bytes:
-        """Return the end of a stream that has begun, and gets no reply."""
-        ...
 
     def count(self, tokens: int) -> Row:
         """Return the answer to a request that only counts."""

@@ -2,7 +2,8 @@
 """The gateway: a request of a program, in whichever protocol, becomes one of the run's model, and its reply goes back.
 
 The run's model retries, keeps to its concurrency and waits out failures; a program that streams gets signs of life
-meanwhile. Replies arrive whole, so a stream holds a whole reply.
+meanwhile. Where its task is live, it gets the reply while the model writes it; a reply that has begun is not asked for
+again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Protocol
 import msgspec
 
 from newskills.base.aio import await_guarded
+from newskills.base.callbacks import REPLY_LISTENER
 from newskills.base.errors import (
     AuthError,
     BadRequestError,
@@ -33,8 +35,17 @@ from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import ChunkedResponse, HttpRequest, Response, error_response, wrong_method
 from newskills.base.http.server import Server, ServerLimits, serve, serve_at
 from newskills.base.records import Reply, Request, Row
-from newskills.gateway.form import GatewayProblem, ProgramProtocol, ProgramRequest, Served, encode, refuse
+from newskills.gateway.form import (
+    GatewayProblem,
+    ProgramProtocol,
+    ProgramRequest,
+    ReplyHead,
+    Served,
+    encode,
+    refuse,
+)
 from newskills.gateway.routes import Route, SecretTasks, model_list, route_of
+from newskills.gateway.streams import LiveReply
 from newskills.gateway.tasks import GatewayTask
 
 LARGEST = 100_000_000
@@ -44,6 +55,9 @@ SILENCE = 10.0
 BYTES_PER_TOKEN = 4
 """By which tokens are estimated where the backend has no tokenizer."""
 EVENTS = "text/event-stream"
+BROKEN_OFF = " The reply had begun, so it was not asked for again."
+DIFFERS = "the program got a reply in parts that differ from the recorded whole"
+"""Note in the record; servers should not tell two things."""
 
 Count = Callable[[Request], Awaitable[int]]
 """Counts the tokens of a request."""
@@ -139,12 +153,15 @@ class Gateway:
     async def _reply(
         self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest
     ) -> Response | ChunkedResponse:
-        work = asyncio.create_task(self._ask(protocol, task, program))
+        head = ReplyHead(request=program, task=task.name, number=task.requests, created=int(time.time()))
+        live = LiveReply(protocol.stream(head))
+        work = asyncio.create_task(self._ask(protocol, task, head, live))
+        work.add_done_callback(lambda _: live.wake())
         try:
             if program.stream:
-                await asyncio.wait([work], timeout=SILENCE)
+                await live.wait(SILENCE)
                 if not work.done():
-                    return ChunkedResponse(_with_signs_of_life(protocol, work), content_type=EVENTS)
+                    return ChunkedResponse(_events(protocol, live, work), content_type=EVENTS)
             outcome = await work
         except asyncio.CancelledError:
             work.cancel()
@@ -152,15 +169,18 @@ class Gateway:
         if isinstance(outcome, GatewayProblem):
             return _refused(protocol, outcome)
         if program.stream:
-            return Response(200, b"".join(protocol.events(outcome)), EVENTS, (("Cache-Control", "no-cache"),))
+            return Response(200, live.events(), EVENTS, (("Cache-Control", "no-cache"),))
         return _json(protocol.answer(outcome))
 
     async def _ask(
-        self, protocol: ProgramProtocol, task: GatewayTask, program: ProgramRequest
+        self, protocol: ProgramProtocol, task: GatewayTask, head: ReplyHead, live: LiveReply
     ) -> Served | GatewayProblem:
-        """Ask the model; record and return what came of it."""
-        number, began = task.requests, time.time()
+        """Ask the model; record and return what came of it. A program that streams gets parts meanwhile, and the rest
+        once the reply is recorded."""
+        began, program = time.time(), head.request
         request = task.to_send(program)
+        if program.stream and task.live:
+            REPLY_LISTENER.set(live)
         reply: Reply | None = None
         problem: GatewayProblem | None = None
         try:
@@ -175,16 +195,20 @@ class Gateway:
             task.failure = error
         except NewskillsError as error:
             task.failure, problem = error, problem_of(error)
+            if live.begun:
+                problem.message += BROKEN_OFF
         except asyncio.CancelledError:
             problem = GatewayProblem("server", "The program did not wait for the reply.", status=499)
             raise
         finally:
             self.failures += problem is not None
+            if reply is not None and program.stream and not live.end(reply):
+                program.note(DIFFERS)
             if self._recorder is not None:
                 self._recorder.record(
                     GatewayExchange(
                         task=task,
-                        number=number,
+                        number=head.number,
                         protocol=protocol.name,
                         program=program,
                         request=request,
@@ -195,24 +219,26 @@ class Gateway:
                     )
                 )
         if problem is not None:
+            live.fail(problem)
             return problem
         assert reply is not None
-        return Served(request=program, reply=reply, task=task.name, number=number, created=int(began))
+        return Served(request=program, reply=reply, task=task.name, number=head.number, created=head.created)
 
 
-async def _with_signs_of_life(
-    protocol: ProgramProtocol, work: asyncio.Task[Served | GatewayProblem]
+async def _events(
+    protocol: ProgramProtocol, live: LiveReply, work: asyncio.Task[Served | GatewayProblem]
 ) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a reply as they come, and signs of life where none do."""
     try:
-        while not work.done():
+        if not live.begun:
             yield protocol.ping
-            await asyncio.wait([work], timeout=SILENCE)
-        outcome = work.result()
-        if isinstance(outcome, GatewayProblem):
-            yield protocol.error_event(outcome)
-            return
-        for piece in protocol.events(outcome):
-            yield piece
+        while not work.done():
+            if await live.wait(SILENCE):
+                yield live.events()
+            else:
+                yield protocol.ping
+        work.result()
+        yield live.events()
     finally:
         work.cancel()
 

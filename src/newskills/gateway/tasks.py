@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Model
@@ -120,6 +120,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
 
     request  sampling parameters of the run, stop phrases and further keys of each request
     forced   settings of `request.inference` that hold whatever the program says; of the others it may say
+    live     programs that stream get replies while the model writes them, and such a reply is not asked for again
     replies  those so far, where `keeps_replies`
     failure  of the last request, if it failed
     tools    those that the program offered last
@@ -134,6 +135,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
     limits: TaskLimits = TaskLimits()
     prices: TokenPrices = TokenPrices()
     backend: Backend = Backend()
+    live: bool = False
     keeps_replies: bool = True
     replies: list[Reply] = field(default_factory=list)
     failure: NewskillsError | None = None
@@ -185,6 +187,7 @@ class GatewayTask(Struct, kw_only=True, eq=False):
             response_format=program.response_format or run.response_format,
             inference=self._inference(program),
             extra_body={**run.extra_body, **self.backend.choice(choice)},
+            cache_marks=program.cache_marks or UNSET,
         )
 
     def book(self, reply: Reply) -> None:

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
+from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ConfigError, ServerError, TransportError
-from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
+from newskills.base.records import CacheMark, Inference, Message, Reply, ReplyPiece, Request, Row, Usage
 from newskills.models.config import ServerConfig
 from newskills.models.decode import call_arguments, count, decode_body, image_url_of, text_or_none, tool_call
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import MODELS
 from newskills.models.parameters import refuse_both
-from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
+from newskills.models.wire import BodyCache, HttpModel, base_url_of, is_json, require_key, require_model
 
 URL = "https://api.anthropic.com/v1"
 VERSION = "2023-06-01"
@@ -45,6 +47,7 @@ BUDGETS = {"low": 2048, "medium": 8192, "high": 24576}
 ONLY_ADAPTIVE = NO_SAMPLING
 """From this version on models refuse a budget of tokens, and some of them to think not at all."""
 LEAST_BUDGET = 1024
+SYSTEM = ("system", "developer")
 UNMARKED = frozenset({"thinking", "redacted_thinking"})
 """Blocks that the cache takes no mark at."""
 DYNAMIC = frozenset({"messages", "system", "tools", "stop_sequences", "output_config", "stream"})
@@ -75,10 +78,11 @@ class AnthropicModel(HttpModel):
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
+        request, hear = self._as_heard(request)
         inference = request.inference
         path, body = self.encoded(request)
         if inference.stream:
-            reply = reply_of(await self._stream(body, inference.timeout))
+            reply = reply_of(await self._stream(body, inference.timeout, hear))
         else:
             reply = self.decoded(request, await self._post(path, body, inference.timeout))
         reply.started, reply.ended = started, time.time()
@@ -96,11 +100,16 @@ class AnthropicModel(HttpModel):
         """Return the reply to `request` that `body` holds. Raises ModelError."""
         return reply_of(decode_body(body, _answers, AnthropicResponse, self.endpoint.address))
 
-    async def _stream(self, body: bytes, timeout: float) -> AnthropicResponse:
+    async def _stream(self, body: bytes, timeout: float, hear: HearPiece | None) -> AnthropicResponse:
         async with self._open_stream(PATH, body, timeout) as response:
+            if is_json(response.headers):
+                return decode_body(await response.read(), _answers, AnthropicResponse, self.endpoint.address)
             answer, done = AnthropicResponse(content=[]), False
             async for data in response.events():
-                done = _merge_event(answer, _read_event(data, self.endpoint), self.endpoint) or done
+                event = _read_event(data, self.endpoint)
+                done = _merge_event(answer, event, self.endpoint) or done
+                if hear is not None:
+                    _tell(hear, answer, event)
         if not done:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         for block in answer.content:
@@ -167,14 +176,23 @@ def constant(model: str, inference: Inference) -> Row:
 def dynamic(model: str, request: Request) -> Row:
     """Return the body keys that belong to this request alone. System messages become the system prompt."""
     messages = request.messages or []
-    body: Row = {"messages": turns([m for m in messages if m.role not in ("system", "developer")])}
-    system = [block for m in messages if m.role in ("system", "developer") for block in _content_blocks(m.content)]
+    marks: list[CacheMark] = []
+    if request.inference.cache_prompt is None and request.cache_marks is not UNSET:
+        marks = request.cache_marks
+    of_message: dict[int | None, list[CacheMark]] = {}
+    for mark in marks:
+        of_message.setdefault(mark.message, []).append(mark)
+    blocks = [_blocks_of(message, of_message.get(at, ())) for at, message in enumerate(messages)]
+    body: Row = {"messages": _joined_turns(messages, blocks)}
+    system = [block for m, own in zip(messages, blocks, strict=True) if m.role in SYSTEM for block in own]
     if system:
         body["system"] = system
     if request.stop:
         body["stop_sequences"] = request.stop
     if request.tools:
         body["tools"] = [_tool_declaration(tool.get("function", tool)) for tool in request.tools]
+        for mark in of_message.get(None, ()):
+            _mark_last(body["tools"], mark.control, mark.end)
     if request.inference.cache_prompt == "auto":
         _mark_prefix(body)
     output: Row = {}
@@ -232,18 +250,19 @@ def tool_choice_keys(mode: str, name: str, parallel: bool | None, responses: boo
 def turns(messages: list[Message]) -> list[Row]:
     """Convert messages to content blocks; results of tools are a user's turn, and neighbours of one role are
     joined."""
+    return _joined_turns(messages, [_blocks_of(message) for message in messages])
+
+
+def _joined_turns(messages: list[Message], blocks: list[list[Row]]) -> list[Row]:
     joined: list[Row] = []
-    for message in messages:
+    for message, own in zip(messages, blocks, strict=True):
+        if message.role in SYSTEM:
+            continue
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _content_blocks(message.content)
-        if message.role == "tool":
-            blocks = [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}]
-        if not any(block.get("type") == "tool_use" for block in blocks):
-            blocks += [_call_block(call) for call in message.tool_calls or ()]
         if joined and joined[-1]["role"] == role:
-            joined[-1]["content"] += blocks
+            joined[-1]["content"] += own
         else:
-            joined.append({"role": role, "content": blocks})
+            joined.append({"role": role, "content": own})
     return joined
 
 
@@ -282,9 +301,15 @@ def _mark_prefix(body: Row) -> None:
     are."""
     turns_before = body["messages"][:-1]
     for blocks in (body.get("system") or body.get("tools"), turns_before and turns_before[-1]["content"]):
-        last = blocks[-1] if blocks else {}
-        if blocks and last.get("type") not in UNMARKED and last.get("text") != "":
-            blocks[-1] = {**last, "cache_control": {"type": "ephemeral"}}
+        if blocks:
+            _mark_last(blocks, {"type": "ephemeral"})
+
+
+def _mark_last(blocks: list[Row], control: Row, count: int | None = None) -> None:
+    """Mark the last of the first `count` blocks, all where it is None."""
+    last = blocks[:count][-1]
+    if last.get("type") not in UNMARKED and last.get("text") != "":
+        blocks[len(blocks[:count]) - 1] = {**last, "cache_control": control}
 
 
 def _read_usage(value: Any) -> Usage:
@@ -302,12 +327,27 @@ def _read_usage(value: Any) -> Usage:
     )
 
 
-def _content_blocks(content: str | list[Row] | None) -> list[Row]:
-    if not content:
-        return []
+def _blocks_of(message: Message, marks: Sequence[CacheMark] = ()) -> list[Row]:
+    """Return a message as blocks. A mark within its text ends a block there."""
+    content = message.content or []
+    inner = {mark.end: mark.control for mark in marks if mark.end is not None}
     if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_block_of_part(part) for part in content]
+        ends = [*sorted(end for end in inner if 0 < end < len(content)), len(content)]
+        blocks: list[Row] = [{"type": "text", "text": content[a:b]} for a, b in pairwise([0, *ends])]
+    else:
+        ends = list(range(1, len(content) + 1))
+        blocks = [_block_of_part(part) for part in content]
+    for size, end in enumerate(ends, 1):
+        if end in inner:
+            _mark_last(blocks, inner[end], size)
+    if message.role == "tool":
+        blocks = [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}]
+    if not any(block.get("type") == "tool_use" for block in blocks):
+        blocks += [_call_block(call) for call in message.tool_calls or ()]
+    for mark in marks:
+        if mark.end is None and blocks:
+            _mark_last(blocks, mark.control)
+    return blocks
 
 
 def _call_block(call: Row) -> Row:
@@ -373,3 +413,30 @@ def _merge_event(answer: AnthropicResponse, event: Row, endpoint: EndpointIdenti
         answer.stop_reason, answer.stop_sequence = delta.get("stop_reason"), delta.get("stop_sequence")
         answer.usage = {**(answer.usage or {}), **(event.get("usage") or {})}
     return kind == "message_stop"
+
+
+def _tell(hear: HearPiece, answer: AnthropicResponse, event: Row) -> None:
+    """Tell a listener of the part of a reply that an event has added to `answer`."""
+    kind = event.get("type")
+    if kind == "message_start":
+        hear(ReplyPiece(usage=_read_usage(answer.usage)))
+    if not answer.content or kind not in ("content_block_start", "content_block_delta"):
+        return
+    block = answer.content[-1]
+    number = sum(other.get("type") == "tool_use" for other in answer.content) - 1
+    if kind == "content_block_delta":
+        delta = event.get("delta") or {}
+        if arguments := delta.get("partial_json"):
+            hear(ReplyPiece(call=number, arguments=arguments))
+    else:
+        delta = {name: block.get(name) for name in ("text", "thinking")}
+        if block.get("type") == "redacted_thinking":
+            hear(ReplyPiece(native=block))
+        elif block.get("type") == "tool_use":
+            hear(ReplyPiece(call=number, call_id=block.get("id") or "", name=block.get("name") or ""))
+    if text := delta.get("text"):
+        hear(ReplyPiece(text=text))
+    if thought := delta.get("thinking"):
+        hear(ReplyPiece(reasoning=thought))
+    if delta.get("signature"):
+        hear(ReplyPiece(native=delta))

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ServerError
-from newskills.base.records import Drafts, Logprobs, ReplyTokens, Row, Usage
+from newskills.base.records import Drafts, Logprobs, ReplyPiece, ReplyTokens, Row, Usage
 from newskills.base.type_errors import type_fault
 
 T = TypeVar("T")
@@ -197,6 +198,35 @@ def earliest_stop(text: str, phrases: Sequence[str]) -> str:
     if ends:
         return text[: min(ends)]
     return text
+
+
+class StopGuard:
+    """Passes on parts of a text up to the earliest stop phrase; what may be the beginning of one waits."""
+
+    def __init__(self, hear: HearPiece, phrases: Sequence[str]) -> None:
+        self._hear, self._phrases = hear, [phrase for phrase in phrases if phrase]
+        self._waiting, self._ended = "", False
+
+    def __call__(self, piece: ReplyPiece) -> None:
+        """Send a part on, as far as it stands before a stop phrase."""
+        if not piece.text:
+            self._hear(piece)
+        elif not self._ended:
+            text = self._waiting + piece.text
+            before = earliest_stop(text, self._phrases)
+            self._ended = before != text
+            kept = 0
+            if not self._ended:
+                kept = max((_overlap(text, phrase) for phrase in self._phrases), default=0)
+            passed, self._waiting = before[: len(before) - kept], before[len(before) - kept :]
+            if passed:
+                self._hear(msgspec.structs.replace(piece, text=passed))
+
+
+def _overlap(text: str, phrase: str) -> int:
+    """Return how many of the last characters of a text are the beginning of a phrase."""
+    longest = min(len(text), len(phrase) - 1)
+    return next((size for size in range(longest, 0, -1) if text.endswith(phrase[:size])), 0)
 
 
 def tool_call(identity: str, name: str, arguments: str) -> Row:

@@ -18,8 +18,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ConfigError, ContentFilterError, ServerError, TransportError
-from newskills.base.records import Inference, Logprobs, Message, Reply, Request, Row, Usage
+from newskills.base.records import Inference, Logprobs, Message, Reply, ReplyPiece, Request, Row, Usage
 from newskills.models.config import ServerConfig
 from newskills.models.decode import (
     call_arguments,
@@ -80,10 +81,11 @@ class GeminiModel(HttpModel):
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
+        request, hear = self._as_heard(request)
         inference = request.inference
         path, body = self.encoded(request)
         if inference.stream:
-            reply = reply_of(await self._stream(body, inference.timeout), self.endpoint)
+            reply = reply_of(await self._stream(body, inference.timeout, hear), self.endpoint)
         else:
             reply = self.decoded(request, await self._post(path, body, inference.timeout))
         reply.started, reply.ended = started, time.time()
@@ -101,11 +103,14 @@ class GeminiModel(HttpModel):
         answer = decode_body(body, _answers, GeminiResponse, self.endpoint.address)
         return reply_of(answer, self.endpoint)
 
-    async def _stream(self, body: bytes, timeout: float) -> GeminiResponse:
+    async def _stream(self, body: bytes, timeout: float, hear: HearPiece | None) -> GeminiResponse:
         whole = GeminiResponse()
         async with self._open_stream(f"{self.path}:streamGenerateContent?alt=sse", body, timeout) as response:
             async for data in response.events():
+                begun = len(_parts_of(whole))
                 _merge_piece(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
+                if hear is not None:
+                    _tell(hear, whole, begun)
         if whole.candidates and whole.candidates[0].finish_reason is None:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         return whole
@@ -380,6 +385,27 @@ def _merge_piece(whole: GeminiResponse, piece: GeminiResponse) -> None:
         first_candidate.logprobs_result = _joined_values(
             first_candidate.logprobs_result, candidate.logprobs_result
         )
+
+
+def _parts_of(answer: GeminiResponse) -> list[Row]:
+    """Return the parts of the first candidate."""
+    if not answer.candidates:
+        return []
+    return (answer.candidates[0].content or {}).get("parts") or []
+
+
+def _tell(hear: HearPiece, whole: GeminiResponse, begun: int) -> None:
+    """Tell a listener of the parts from number `begun` on."""
+    parts = _parts_of(whole)
+    for index, part in enumerate(parts[begun:], begun):
+        fields: Row = {"reasoning" if part.get("thought") else "text": part.get("text") or ""}
+        if "functionCall" in part:
+            call = _read_call(part["functionCall"], index)
+            number = sum("functionCall" in other for other in parts[:index])
+            fields |= {"call": number, "call_id": call["id"], **call["function"]}
+        native = {key: value for key, value in part.items() if key != "text"}
+        if fields.get("call") is not None or native.keys() - {"thought"} or any(fields.values()):
+            hear(ReplyPiece(native=part, **fields))
 
 
 def _joined_values(joined: Any, new: Any) -> Any:

@@ -10,16 +10,25 @@ import time
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
+from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ConfigError, ModelError, NewskillsError, RedirectError
 from newskills.base.http.client import HeaderList
 from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models import openai_chat, openai_responses, parameters
 from newskills.models.config import ServerConfig, key_of
-from newskills.models.decode import earliest_stop
+from newskills.models.decode import StopGuard, earliest_stop
 from newskills.models.errors import EndpointIdentity, ModelNotFoundError, error_from, read_refusal, redirect_error
 from newskills.models.kinds import MODELS, dialect_of, key_for_host
-from newskills.models.wire import PROBE_TIMEOUT, BodyCache, HttpModel, base_url_of, require_key, require_model
+from newskills.models.wire import (
+    PROBE_TIMEOUT,
+    BodyCache,
+    HttpModel,
+    base_url_of,
+    is_json,
+    require_key,
+    require_model,
+)
 
 AZURE_VERSION = "2024-12-01-preview"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -61,11 +70,14 @@ class OpenAIModel(HttpModel):
 
     async def complete(self, request: Request) -> Reply:
         started = time.time()
+        request, hear = self._as_heard(request)
         inference = request.inference
         path, encoded = self.encoded(request)
         path += self.query
         if inference.stream:
-            reply = self._finished(request, await self._stream(path, encoded, inference))
+            if hear is not None and _is_cut(request):
+                hear = StopGuard(hear, request.stop)
+            reply = self._finished(request, await self._stream(path, encoded, inference, hear))
         else:
             reply = self.decoded(request, await self._post(path, encoded, inference.timeout))
         reply.started, reply.ended = started, time.time()
@@ -87,7 +99,7 @@ class OpenAIModel(HttpModel):
     def _finished(self, request: Request, reply: Reply) -> Reply:
         if request.inference.endpoint_type == "responses":
             openai_responses.mark_cut(reply, request.inference.tokens_to_generate)
-        if request.stop and not request.extra_body.get("include_stop_str_in_output"):
+        if _is_cut(request):
             reply.text = earliest_stop(reply.text, request.stop)
         return reply
 
@@ -114,11 +126,13 @@ class OpenAIModel(HttpModel):
             return openai_responses.read(body, self.endpoint)
         return openai_chat.read(body, self.endpoint)
 
-    async def _stream(self, path: str, body: bytes, inference: Inference) -> Reply:
+    async def _stream(self, path: str, body: bytes, inference: Inference, hear: HearPiece | None) -> Reply:
         async with self._open_stream(path, body, inference.timeout) as response:
+            if is_json(response.headers):
+                return self._read(await response.read(), inference.endpoint_type)
             if inference.endpoint_type == "responses":
-                return await openai_responses.read_stream(response.events(), self.endpoint)
-            return await openai_chat.read_stream(response.events(), self.endpoint)
+                return await openai_responses.read_stream(response.events(), self.endpoint, hear)
+            return await openai_chat.read_stream(response.events(), self.endpoint, hear)
 
     async def _refused(self, response: HttpResponse) -> ModelError:
         error = error_from(response, self.endpoint)
@@ -142,6 +156,11 @@ class OpenAIModel(HttpModel):
             hint=f"It serves: {', '.join(names[:12]) or 'nothing'}{', …' if len(names) > 12 else ''}.",
             status=response.status,
         )
+
+
+def _is_cut(request: Request) -> bool:
+    """Return whether a text ends before a stop phrase, also where the server sends it."""
+    return bool(request.stop) and not request.extra_body.get("include_stop_str_in_output")
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:

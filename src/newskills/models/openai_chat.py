@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ServerError, TransportError
-from newskills.base.records import Message, Reply, Request, Row
+from newskills.base.records import Message, Reply, ReplyPiece, Request, Row
 from newskills.models.decode import (
     decode_body,
     drafts_of,
@@ -148,7 +149,9 @@ def reply_of(completion: Completion, endpoint: EndpointIdentity) -> Reply:
     return reply
 
 
-async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
+async def read_stream(
+    events: AsyncIterator[bytes], endpoint: EndpointIdentity, hear: HearPiece | None = None
+) -> Reply:
     """Put the pieces of a stream together. Raises TransportError for a stream that ends early, and errors sent inside
     it."""
     whole = Completion()
@@ -159,7 +162,7 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) 
         if data == b"[DONE]":
             done = True
             continue
-        _merge_chunk(whole, message, calls, _read_chunk(data, endpoint))
+        _merge_chunk(whole, message, calls, _read_chunk(data, endpoint), hear)
     if not whole.choices or (not done and whole.choices[0].finish_reason is None):
         raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
     choice = whole.choices[0]
@@ -229,7 +232,9 @@ def _read_chunk(data: bytes, endpoint: EndpointIdentity) -> Row:
     return value
 
 
-def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: Row) -> None:
+def _merge_chunk(
+    whole: Completion, message: Row, calls: dict[int, Row], chunk: Row, hear: HearPiece | None
+) -> None:
     whole.model = chunk.get("model") or whole.model
     whole.usage = chunk.get("usage") or whole.usage
     whole.metrics = chunk.get("metrics") or whole.metrics
@@ -249,14 +254,28 @@ def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: 
             choice.token_ids = [*(choice.token_ids or ()), *ids]
         choice.logprobs = _joined_logprobs(choice.logprobs, piece.get("logprobs"))
         delta = piece.get("delta") or {}
+        if hear is not None:
+            _tell_text(hear, piece.get("text") or delta.get("content"), delta)
         for name in ("content", "reasoning_content", "reasoning", "refusal"):
             if isinstance(text := delta.get(name), str):
                 message[name] = (message.get(name) or "") + text
         for call in delta.get("tool_calls") or ():
-            _merge_call(calls, call)
+            number, function = _merge_call(calls, call), call.get("function") or {}
+            if hear is not None:
+                fields: Row = {name: function.get(name) or "" for name in ("name", "arguments")}
+                hear(ReplyPiece(call=number, call_id=call.get("id") or "", **fields))
 
 
-def _merge_call(calls: dict[int, Row], piece: Row) -> None:
+def _tell_text(hear: HearPiece, text: Any, delta: Row) -> None:
+    reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+    if isinstance(reasoning, str) and reasoning:
+        hear(ReplyPiece(reasoning=reasoning))
+    if isinstance(text, str) and text:
+        hear(ReplyPiece(text=text))
+
+
+def _merge_call(calls: dict[int, Row], piece: Row) -> int:
+    """Add a part to its call; return the number of that."""
     empty: Row = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
     index = piece.get("index")
     if not isinstance(index, int):  # servers that send whole calls leave it out: an id begins a new one
@@ -269,6 +288,7 @@ def _merge_call(calls: dict[int, Row], piece: Row) -> None:
     function = piece.get("function") or {}
     for name in ("name", "arguments"):
         call["function"][name] += function.get(name) or ""
+    return index
 
 
 def _joined_logprobs(old: Any, new: Any) -> Any:

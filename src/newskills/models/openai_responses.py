@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from newskills.base.callbacks import HearPiece
 from newskills.base.errors import ServerError, TransportError
-from newskills.base.records import Message, Reply, Request, Row
+from newskills.base.records import Message, Reply, ReplyPiece, Request, Row
 from newskills.models.decode import (
     decode_body,
     image_url_of,
@@ -23,6 +24,7 @@ from newskills.models.decode import (
 from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 
 FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
+THOUGHTS = frozenset({"reasoning_text.delta", "reasoning_summary_text.delta"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
@@ -40,6 +42,11 @@ class Event(Struct):
     response: ResponsesReply | None = None
     error: Any = None
     message: Any = None
+    delta: Any = None
+    item: Row | None = None
+    output_index: Any = None
+    content_index: Any = None
+    summary_index: Any = None
 
 
 _responses = msgspec.json.Decoder(ResponsesReply)
@@ -90,21 +97,62 @@ def read(body: bytes, endpoint: EndpointIdentity) -> Reply:
     return _reply_of(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
 
 
-async def read_stream(events: AsyncIterator[bytes], endpoint: EndpointIdentity) -> Reply:
+async def read_stream(
+    events: AsyncIterator[bytes], endpoint: EndpointIdentity, hear: HearPiece | None = None
+) -> Reply:
     """Read the reply from the last event, which holds the whole response. Raises TransportError for a stream that ends
     without it."""
     last: ResponsesReply | None = None
+    tell = _Teller(hear) if hear is not None else None
     async for data in events:
         if data == b"[DONE]":
             continue
         event = decode_body(data, _events, Event, endpoint.address)
         if event.type == "error" or event.error:
             raise error_for(500, refusal_of({"error": event.error or event.message}), endpoint)
+        if tell is not None:
+            tell(event)
         if event.type in ENDS:
             last = event.response
     if last is None:
         raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
     return _reply_of(last, endpoint)
+
+
+class _Teller:
+    """Tells a listener of the parts of a reply."""
+
+    def __init__(self, hear: HearPiece) -> None:
+        self._hear = hear
+        self._calls: dict[Any, int] = {}
+        self._thoughts: list[tuple[Any, ...]] = []
+
+    def __call__(self, event: Event) -> None:
+        kind, delta = event.type.removeprefix("response."), event.delta
+        item = event.item or {}
+        if kind == "output_item.added" and item.get("type") == "function_call":
+            number = self._calls.setdefault(event.output_index, len(self._calls))
+            self._hear(ReplyPiece(call=number, call_id=item.get("call_id") or "", name=item.get("name") or ""))
+        if not isinstance(delta, str) or not delta:
+            return
+        if kind in ("output_text.delta", "refusal.delta"):
+            self._hear(ReplyPiece(text=delta))
+        elif kind == "function_call_arguments.delta" and event.output_index in self._calls:
+            self._hear(ReplyPiece(call=self._calls[event.output_index], arguments=delta))
+        elif kind in THOUGHTS:
+            self._think(event, kind, delta)
+
+    def _think(self, event: Event, kind: str, delta: str) -> None:
+        """Tell of reasoning. Its parts are joined as in the whole reply, and a summary counts where the server tells
+        nothing else of an item."""
+        part = (event.output_index, kind, event.content_index, event.summary_index)
+        kinds = {other[1] for other in self._thoughts if other[0] == event.output_index}
+        if kinds and kind not in kinds:
+            return
+        if part not in self._thoughts:
+            delta = "\n\n" * bool(self._thoughts) + delta
+            self._thoughts.append(part)
+        self._hear(ReplyPiece(reasoning=delta))
 
 
 def _reply_of(response: ResponsesReply, endpoint: EndpointIdentity) -> Reply:

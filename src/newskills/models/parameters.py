@@ -94,15 +94,15 @@ def thinking_keys(server_type: str, model: str, inference: Inference) -> Row:
     refuse_both(inference)
     if inference.endpoint_type != "chat":
         raise ConfigError(
-            f"inference.thinking_budget needs a chat endpoint, not {inference.endpoint_type}.",
-            hint="Set ++inference.endpoint_type=chat.",
+            f"The endpoint {inference.endpoint_type} of {server_type} takes no inference.thinking_budget.",
+            hint="Set ++inference.endpoint_type=chat; or text, where newskills ends the thinking itself.",
         )
     if dialect is None or not (dialect.switch if budget == "none" else dialect.budget):
         what = "switch for thinking" if budget == "none" else "limit on tokens of thinking"
-        raise ConfigError(
-            f"{server_type} has no {what} (inference.thinking_budget).",
-            hint="Set ++inference.reasoning_effort=LEVEL instead, where the model has levels.",
-        )
+        hint = "Set ++inference.reasoning_effort=LEVEL instead, where the model has levels."
+        if dialect is not None and not dialect.strict:
+            hint += " Or ++inference.endpoint_type=text, where newskills ends the thinking itself."
+        raise ConfigError(f"{server_type} has no {what} (inference.thinking_budget).", hint=hint)
     body: Row = {}
     if dialect.switch:
         thinks = budget != "none"

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from newskills.base.callbacks import reply_has_begun
 from newskills.base.errors import BadRequestError, HttpError, ServerError, TransportError
 from newskills.base.protocols import Model
 from newskills.base.records import Inference, Reply, Request
@@ -111,7 +112,7 @@ class RoutedModel:
                 elif isinstance(error, BadRequestError):
                     replica.note_answer()
                 gone.add(replica)
-                if not lost or len(gone) > OTHERS or not self._has_others(gone):
+                if not lost or reply_has_begun() or len(gone) > OTHERS or not self._has_others(gone):
                     raise
             else:
                 replica.note_answer()

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
+from newskills.base.callbacks import REPLY_LISTENER, HearPiece
 from newskills.base.errors import AuthError, ConfigError, ModelError, RedirectError
 from newskills.base.http.client import HeaderList, HttpClient, split_url
-from newskills.base.http.connection import HttpResponse, StreamedResponse, find_header
+from newskills.base.http.connection import Headers, HttpResponse, StreamedResponse, find_header
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
@@ -22,6 +23,8 @@ from newskills.models.tunnel import PortForward
 
 CONNECTIONS_FOR_PROBES = 2
 PROBE_TIMEOUT = 20.0
+MOST_SETTINGS = 64
+"""Objects of settings whose share of a request is remembered."""
 TEMPLATE = "chat_template_kwargs"
 """Key of a request's arguments for the chat template, which several settings share."""
 
@@ -33,9 +36,10 @@ class HttpModel:
 
     def __init__(
         self, endpoint: EndpointIdentity, *, concurrency: int, environ: Mapping[str, str], headers: HeaderList
-    ):
+    ) -> None:
         self.name = endpoint.model
         self.endpoint = endpoint
+        self._streamed: dict[int, tuple[Inference, Inference]] = {}
         self._tunnel: PortForward | None = None
         self._client_at = partial(
             HttpClient,
@@ -50,6 +54,9 @@ class HttpModel:
         _, host, port, _ = split_url(self.endpoint.address)
         self._tunnel = PortForward(server, key_path, host, port)
         self.http.connect_to = ("127.0.0.1", self._tunnel.port)
+
+    def check(self, inference: Inference, *, tools: bool = False) -> None:
+        """Raise ConfigError for a setting that this backend cannot honour."""
 
     def encoded(self, request: Request) -> tuple[str, bytes]:
         """Return the path and the body of `request`. Raises ConfigError."""
@@ -69,6 +76,25 @@ class HttpModel:
         await self.http.close()
         if self._tunnel is not None:
             self._tunnel.close()
+
+    def _as_heard(self, request: Request) -> tuple[Request, HearPiece | None]:
+        """Return the request, and who listens to its reply: then it is streamed, where the backend streams with these
+        settings."""
+        listener, inference = REPLY_LISTENER.get(), request.inference
+        if listener is None:
+            return request, None
+        if inference.stream:
+            return request, listener.hear
+        entry = self._streamed.get(id(inference))
+        if entry is None or entry[0] is not inference:
+            streamed = msgspec.structs.replace(inference, stream=True)
+            with contextlib.suppress(ConfigError):  # it comes whole
+                self.check(streamed)
+                inference = streamed
+            if len(self._streamed) >= MOST_SETTINGS:
+                self._streamed.clear()
+            entry = self._streamed[id(request.inference)] = (request.inference, inference)
+        return msgspec.structs.replace(request, inference=entry[1]), listener.hear
 
     async def _post(self, path: str, body: bytes, timeout: float) -> bytes:
         try:
@@ -116,7 +142,7 @@ class BodyCache:
 
     def put(self, inference: Inference, constant: Row) -> None:
         """Keep the constant part of bodies with this `inference`; `constant` must not be empty."""
-        if len(self._known) >= 64:
+        if len(self._known) >= MOST_SETTINGS:
             self._known.clear()
         merged = _merged(constant, inference.extra_body)
         prefix = b"" if self._dynamic & merged.keys() else encode(merged)[:-1] + b","
@@ -138,6 +164,11 @@ def _merged(ours: Row, *more: Row) -> Row:
         if template and isinstance(keys.get(TEMPLATE), dict):
             merged[TEMPLATE] = {**template, **keys[TEMPLATE]}
     return merged
+
+
+def is_json(headers: Headers) -> bool:
+    """Return whether a response is no stream but a whole reply, as servers send that know no streams."""
+    return "application/json" in (find_header(headers, "content-type") or "")
 
 
 def encode(value: Any) -> bytes:

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, cast
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.libraries import application_module
 from newskills.base.records import Row
 from newskills.config.command_line import Parsed
@@ -56,7 +57,7 @@ class KeptInvocation(Protocol):
     def show_status(self, *, json: bool) -> int:
         """Show how the jobs are doing, and return the exit code."""
 
-    def show_logs(self, *, follow: bool) -> int:
+    def show_logs(self, say: PrintLine, *, follow: bool) -> int:
         """Show what the jobs have printed; with `follow` until they have ended. Return the exit code."""
 
     def cancel(self, *, dry_run: bool) -> int:

@@ -17,6 +17,7 @@ from newskills.base.terminal import printable
 from newskills.config.layers import explain
 from newskills.models.kinds import MODELS
 from newskills.pipelines.options import WorkOptions
+from newskills.run.engine.build import thinking_limits
 from newskills.run.engine.execute import preview
 from newskills.run.planning.plan import PlannedUnit
 from newskills.run.planning.spec import UnitResult
@@ -84,6 +85,8 @@ def _thinking_line(unit: PlannedUnit) -> str:
     """Return the keys by which the server is told how much to think; empty where nothing is set. Raises ConfigError
     where the server has no word for it."""
     config = unit.unit.config
+    if (limits := thinking_limits(config)) is not None:
+        return f"\nforced on thinking: {msgspec.json.encode(limits.sent()).decode()}\n"
     if config.inference.thinking_budget is None and config.inference.reasoning_effort is None:
         return ""
     keys_of_thinking = load_function(MODELS.properties(config.server.server_type).thinking)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import NamedTuple
 
 from newskills.base.limits import allow_open_files
 from newskills.sandbox.config import SandboxConfig
@@ -39,9 +40,20 @@ async def serve_until_stopped(
         await work
 
 
-async def _serve(
-    config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], say: Callable[[str], None]
-) -> None:
+class ServedSandbox(NamedTuple):
+    """A sandbox that answers at `url`; `missing`: modules to preload that are not installed."""
+
+    url: str
+    isolation_level: str
+    run_id: str
+    missing: tuple[str, ...]
+
+
+@contextlib.asynccontextmanager
+async def served(
+    config: SandboxConfig, host: str, port: int, environ: Mapping[str, str]
+) -> AsyncIterator[ServedSandbox]:
+    """Serve inside the `async with`. Raises as `serve_until_stopped`."""
     allow_open_files(OPEN_FILES)  # each session and each client is a descriptor
     sandbox = LocalSandbox(config, environ)
     app = SandboxServer(sandbox, token=environ.get(TOKEN_VARIABLE, ""))
@@ -51,9 +63,17 @@ async def _serve(
         stack.push_async_callback(app.close)
         server = await app.serve(host, port)
         stack.push_async_callback(server.close, GRACE)
+        yield ServedSandbox(server.url, sandbox.isolation_level, app.run_id, tuple(sandbox.missing))
+
+
+async def _serve(
+    config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], say: Callable[[str], None]
+) -> None:
+    async with served(config, host, port, environ) as running:
         say(
-            f"Sandbox at {server.url} (isolation level {sandbox.isolation_level}, run {app.run_id}); Ctrl-C stops it."
+            f"Sandbox at {running.url} (isolation level {running.isolation_level}, run {running.run_id}); "
+            "Ctrl-C stops it."
         )
-        if sandbox.missing:
-            say(f"The sandbox finds no {' and no '.join(sandbox.missing)} on this machine. {INSTALL}")
+        if running.missing:
+            say(f"The sandbox finds no {' and no '.join(running.missing)} on this machine. {INSTALL}")
         await asyncio.get_running_loop().create_future()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,12 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.chat_template import prompt_ids
-from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
+from newskills.solve.dialogue import ask as ask
+from newskills.solve.dialogue import ask_next as ask_next
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
 from newskills.solve.replies import joined
 from newskills.solve.tasks.sound import in_pieces
+from newskills.solve.thinking import ThinkingLimits, think
 
 MAIN = "main"
 
@@ -36,6 +37,7 @@ class ChatSolverOptions(Struct, frozen=True, kw_only=True):
     stop        texts at which generation ends; cut off the text unless `keep_stop`
     timing      record start, end and duration
     extra_body  further keys of each request
+    thinking    how much is thought, where that is forced
     pieces_of   `task_type` of rows whose sound, where it lasts longer than `piece_seconds`, is sent in pieces
     """
 
@@ -48,6 +50,7 @@ class ChatSolverOptions(Struct, frozen=True, kw_only=True):
     timing: bool = True
     response_format: Row | None = None
     extra_body: Row = {}
+    thinking: ThinkingLimits | None = None
     pieces_of: tuple[str, ...] = ()
     piece_seconds: float = 30.0
 
@@ -110,6 +113,9 @@ class ChatSolver:
         )
         if options.inference.endpoint_type == "text":
             request.prompt = self._prompt.text(sample.row, self._template)
+            if options.thinking is not None:
+                request.prompt = options.thinking.prompt(request.prompt)
+                request.solver = {"thinking": options.thinking.sent()}
         else:
             request.messages = self._prompt.messages(sample.row)
         return request
@@ -117,8 +123,27 @@ class ChatSolver:
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         if str(sample.row.get("task_type")) in self._options.pieces_of:
             return await self._solve_in_pieces(sample, request, kit.models[MAIN])
+        if self._options.thinking is not None:
+            return await self._solve_forced(sample, request, kit.models[MAIN], self._options.thinking)
         reply = await ask(kit.models[MAIN], request)
         return await self.attempt(sample, request, reply, self.text(reply))
+
+    async def _solve_forced(
+        self, sample: Sample, request: Request, model: Model, limits: ThinkingLimits
+    ) -> Attempt:
+        """Solve with a thinking of limited length, which is kept apart from the answer."""
+        forced = await think(model, request, limits, self._counter)
+        reply = forced.reply()
+        text = self.text(reply)
+        attempt = await self.attempt(sample, request, reply, text)
+        if self._options.parse_reasoning:
+            attempt.fields |= {
+                self.generation_key: text.strip(),
+                "_full_generation": forced.whole,
+                "_generation_finished_thinking": forced.ended,
+            }
+        attempt.fields |= forced.fields()
+        return attempt
 
     async def _solve_in_pieces(self, sample: Sample, request: Request, model: Model) -> Attempt:
         """Solve by one request after the other; texts joined by blanks, tokens added up. Cut off where one of them
@@ -194,31 +219,6 @@ class ChatSolver:
             if reply.logprobs.top_logprobs is not None:
                 fields["top_logprobs"] = reply.logprobs.top_logprobs
         return fields
-
-
-async def ask(model: Model, request: Request) -> Reply:
-    """Return the model's reply, with its times. Raises what the model raises."""
-    began = time.time()
-    reply = await model.complete(request)
-    reply.started = reply.started or began
-    reply.ended = reply.ended or time.time()
-    return reply
-
-
-async def ask_next(model: Model, request: Request, replies: list[Reply]) -> Reply | None:
-    """Return the reply to the next turn of a conversation, and add it to `replies`; None where the conversation has
-    outgrown the model's context.
-
-    Raises ContextLimitError where not even the first turn fits, and what else the model raises.
-    """
-    try:
-        reply = await ask(model, request)
-    except ContextLimitError:
-        if not replies:
-            raise
-        return None
-    replies.append(reply)
-    return reply
 
 
 def with_stop(reply: Reply, stop: Sequence[str]) -> str:

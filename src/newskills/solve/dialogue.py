@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import time
 
 import msgspec
 
-from newskills.base.errors import ConfigError, NewskillsError
-from newskills.base.protocols import Tokenizer
+from newskills.base.errors import ConfigError, ContextLimitError, NewskillsError
+from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Message, Reply, Request
 
 GO_ON = "Go on."
@@ -19,6 +20,31 @@ GO_ON = "Go on."
 CHARACTERS_PER_TOKEN = 3
 """Where nothing counts tokens: on the small side (prose has 4, code and digits 2 to 3), so that no budget is overrun
 by much."""
+
+
+async def ask(model: Model, request: Request) -> Reply:
+    """Return the model's reply, with its times. Raises what the model raises."""
+    began = time.time()
+    reply = await model.complete(request)
+    reply.started = reply.started or began
+    reply.ended = reply.ended or time.time()
+    return reply
+
+
+async def ask_next(model: Model, request: Request, replies: list[Reply]) -> Reply | None:
+    """Return the reply to the next turn of a conversation, and add it to `replies`; None where the conversation has
+    outgrown the model's context.
+
+    Raises ContextLimitError where not even the first turn fits, and what else the model raises.
+    """
+    try:
+        reply = await ask(model, request)
+    except ContextLimitError:
+        if not replies:
+            raise
+        return None
+    replies.append(reply)
+    return reply
 
 
 def continued(request: Request, text: str, shown: str, reasoning: str | None = None) -> Request:

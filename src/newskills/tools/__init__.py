@@ -23,6 +23,14 @@ REFERENCE = {
     f"{_SERVERS}.coolprop_tool::CoolPropTool": "coolprop",
     f"{_SERVERS}.particle_tool::ParticleTool": "particle",
     f"{_SERVERS}.radioactivedecay_tool::RadioactivedecayTool": "radioactivedecay",
+    f"{_SERVERS}.arxiv_tool::ArxivSearchTool": "arxiv",
+    f"{_SERVERS}.wikipedia_tool::WikipediaSearchTool": "wikipedia",
+    f"{_SERVERS}.web.arxiv_tool::ArxivSearchTool": "arxiv",
+    f"{_SERVERS}.web.wikipedia_tool::WikipediaSearchTool": "wikipedia",
+    f"{_SERVERS}.chemistry.periodictable_tool::PeriodictableTool": "periodictable",
+    f"{_SERVERS}.physics.coolprop_tool::CoolPropTool": "coolprop",
+    f"{_SERVERS}.physics.particle_tool::ParticleTool": "particle",
+    f"{_SERVERS}.physics.radioactivedecay_tool::RadioactivedecayTool": "radioactivedecay",
 }
 """How older commands name tools → what they are called here."""
 
@@ -33,6 +41,8 @@ TOOLS = Registry(
         "mcp": "newskills.tools.mcp:McpTool",
         "tavily": "newskills.tools.web_search:TavilySearchTool",
         "exa": "newskills.tools.web_search:ExaTool",
+        "arxiv": "newskills.tools.literature:ArxivSearchTool",
+        "wikipedia": "newskills.tools.literature:WikipediaSearchTool",
         "periodictable": "newskills.tools.science:PeriodictableTool",
         "coolprop": "newskills.tools.science:CoolPropTool",
         "particle": "newskills.tools.science:ParticleTool",

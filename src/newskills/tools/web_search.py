@@ -9,7 +9,6 @@ Exa: https://exa.ai/docs/reference/search (and get-contents)
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
@@ -17,19 +16,14 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.base.aio import backoff
-from newskills.base.errors import ConfigError, FatalToolError, HttpError, ToolError
-from newskills.base.http.client import HttpClient
-from newskills.base.http.connection import HttpResponse
-from newskills.base.http.proxy import proxy_for
+from newskills.base.errors import ConfigError, FatalToolError, ToolError
 from newskills.base.protocols import ToolSpec
 from newskills.base.records import Row
+from newskills.tools.patient import PatientClient
 from newskills.tools.provider import ToolContext, ToolProvider
 
 NAME = "web_search"
 PAGE = "open_page"
-AT_ONCE = 16
-LONGEST_PAUSE = 60.0
 
 
 class SearchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,7 +115,7 @@ class WebSearch(ToolProvider):
             raise ConfigError(f"The search endpoint {self._url} is not an http address.")
         self._variable = config.key_variable or self.engine.key_variable
         self._environ = context.environ
-        self._http: HttpClient | None = None
+        self._client: PatientClient | None = None
         self._searches: dict[str, int] = {}
         self._decoder = msgspec.json.Decoder(SearchResponse)
 
@@ -157,7 +151,7 @@ class WebSearch(ToolProvider):
         return text[: self._config.max_page_characters]
 
     async def _hits(self, path: str, body: Row) -> list[Hit]:
-        response = await self._ask(path, msgspec.json.encode(body))
+        response = await self._api().ask(path, msgspec.json.encode(body))
         try:
             return self._decoder.decode(response.body).results
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -170,47 +164,12 @@ class WebSearch(ToolProvider):
         return {}
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.close()
+        if self._client is not None:
+            await self._client.close()
 
     def _shown(self, hit: Hit) -> str:
         excerpt = hit.excerpt[: self._config.max_characters] if self._config.excerpts else ""
         return f"{hit.title or hit.url}\n{hit.url}\n{excerpt}".strip()
-
-    async def _ask(self, path: str, body: bytes) -> HttpResponse:
-        """Return an answer with status 200, with retries where needed. Raises ToolError, FatalToolError."""
-        client = self._client()
-        tries = 0
-        while True:
-            tries += 1
-            wait, why = backoff(tries, cap=LONGEST_PAUSE), ""
-            try:
-                response = await client.post(path, body, self._config.timeout)
-            except HttpError as error:
-                why = error.message
-            else:
-                if response.status == 200:
-                    return response
-                wait = max(wait, self._judge(response))
-                why = f"status {response.status}"
-            if tries > self._config.max_retries:
-                raise FatalToolError(f"The search API gave no answer in {tries} tries ({why}).")
-            await asyncio.sleep(wait)
-
-    def _judge(self, response: HttpResponse) -> float:
-        """Return the seconds that the API asks to wait. Raises ToolError, FatalToolError where waiting does not
-        help."""
-        status = response.status
-        if status in (400, 422):
-            raise ToolError(f"The search API refuses this query: {response.body[:300].decode(errors='replace')}")
-        if status in (401, 403):
-            raise FatalToolError(f"The search API refuses the key of {self._variable} (status {status}).")
-        if status != 429 and status < 500:
-            raise FatalToolError(f"The search API cannot be used: status {status} at {self._url}.")
-        wait_text = response.header("retry-after") or ""
-        if wait_text.isdecimal():
-            return min(float(wait_text), LONGEST_PAUSE)
-        return 0.0
 
     def _key(self) -> str:
         if not (key := self._environ.get(self._variable)):
@@ -225,13 +184,19 @@ class WebSearch(ToolProvider):
         parts = urlsplit(self._url)
         return parts.path + (f"?{parts.query}" if parts.query else "")
 
-    def _client(self) -> HttpClient:
-        if self._http is None:
-            parts = urlsplit(self._url)
-            base = f"{parts.scheme}://{parts.netloc}"
+    def _api(self) -> PatientClient:
+        if self._client is None:
             header = (self.engine.key_header, f"{self.engine.key_prefix}{self._key()}")
-            self._http = HttpClient(base, limit=AT_ONCE, headers=(header,), proxy=proxy_for(base, self._environ))
-        return self._http
+            self._client = PatientClient(
+                self._url,
+                self._environ,
+                name="The search API",
+                timeout=self._config.timeout,
+                max_retries=self._config.max_retries,
+                key_name=self._variable,
+                headers=(header,),
+            )
+        return self._client
 
 
 class TavilySearchTool(WebSearch):

@@ -9,8 +9,11 @@ https://arxiv.org/abs/2205.05198 for the way of counting, https://arxiv.org/abs/
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from math import ceil
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -21,6 +24,9 @@ from newskills.train.settings import PROJECTIONS
 from newskills.train.shape import ModelShape
 
 GB = 1e9
+TELLING = 1e9
+"""Bytes from which on the estimate is told where it fits."""
+CGROUP = Path("/sys/fs/cgroup/memory.max")
 NF4 = 0.5 + 4 / 64
 """Bytes of a weight in 4 bits: 64 of them share a float32 scale (https://arxiv.org/abs/2305.14314)."""
 CONTEXT, SLACK = 0.8e9, 0.05
@@ -182,6 +188,14 @@ def _gb(size: float) -> str:
     if value >= 1:
         return f"{value:.1f}"
     return f"{value:.2g}"
+
+
+def machine_memory() -> float:
+    """Return the bytes that processes of this machine may take: what is built in, or what a cgroup allows."""
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no limit: `max`, or another kind of cgroup
+        size = min(size, int(CGROUP.read_text()))
+    return float(size)
 
 
 def check_memory(

@@ -85,6 +85,14 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
             "loss (paired test, its level spent over all evaluations); 0 = never",
         ),
     ] = 0.0
+    returns: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="(cpu) how often such a loss takes the run back to its best weights, with a quarter of the "
+            "learning rate, before one ends it",
+        ),
+    ] = 0
     final: Annotated[
         Literal["best", "last"],
         Meta(description="which model the run keeps: the best by evaluation reward, or the last"),

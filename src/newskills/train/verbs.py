@@ -14,7 +14,6 @@ from typing import Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 LossName = Literal["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
-LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo")
 CLIPS = {"ppo": (0.8, 1.2), "cispo": (0.0, 4.0), "gspo": (1 - 3e-4, 1 + 4e-4)}
 """Bounds of the ratio where a LossConfig leaves them out; those of gspo are its paper's."""
 BETA = 0.05

@@ -35,6 +35,7 @@ def face_of(row: Row) -> list[Row]:
         _instruction_blocks,
         _option_blocks,
         _call_blocks,
+        _criterion_blocks,
         _judgement_blocks,
         _test_blocks,
         _patch_blocks,
@@ -203,9 +204,36 @@ def _judgement_blocks(row: Row) -> Iterator[Row]:
         yield {"kind": "judgements", "title": "Judge", "items": items[:MOST_ITEMS], "note": _read_verdict(row)}
 
 
+def _criterion_blocks(row: Row) -> Iterator[Row]:
+    """Yield each criterion of a rubric with its points, and whether the judge says that it is met."""
+    rubrics, met = row.get("rubrics"), row.get("rubric_met")
+    if not isinstance(rubrics, list) or not isinstance(met, list):
+        return
+    items = []
+    for number, (rubric, verdict) in enumerate(zip(rubrics[:MOST_ITEMS], met, strict=False), 1):
+        if isinstance(rubric, dict):
+            points = rubric.get("points")
+            if not isinstance(verdict, bool):
+                state = "no verdict"
+            elif verdict:
+                state = "met"
+            else:
+                state = "not met"
+            is_fault = isinstance(points, (int, float)) and points < 0
+            items.append(
+                {
+                    "text": f"{number}. {as_text(rubric.get('criterion'))[:LONGEST_PART]}",
+                    "passed": isinstance(verdict, bool) and verdict != is_fault,
+                    "note": f"{state}, {as_text(points)} points",
+                }
+            )
+    if items:
+        yield {"kind": "checks", "title": "Criteria", "items": items, "note": _read_verdict(row)}
+
+
 def _read_verdict(row: Row) -> str:
     """Return how the judges' texts were read, where the record says so."""
-    for name in ("judge_correct", "arena_games", "ratings", "verdict", "rating", "score"):
+    for name in ("judge_correct", "rubric_score", "arena_games", "ratings", "verdict", "rating", "score"):
         if row.get(name) is not None:
             return f"{name.replace('_', ' ')}: {as_text(row[name])}"
     return ""

@@ -157,6 +157,8 @@ def _judge_verdicts(row: Row) -> dict[str, bool | None]:
     for name, own in members.items():
         judgement = own.get("judgement") if isinstance(own, dict) else None
         member_verdict = judgement.get("verdict") if isinstance(judgement, dict) else None
+        if name == PANEL:
+            name = f"the judge {name}"
         verdicts[name] = member_verdict == "Yes" if member_verdict in ("Yes", "No") else None
     return verdicts
 

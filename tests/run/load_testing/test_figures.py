@@ -113,6 +113,19 @@ def test_a_server_that_does_not_keep_up_and_a_busy_client_are_told() -> None:
     assert any("sent 500 ms late" in note for note in late.notes)
 
 
+def test_tokens_that_a_tokenizer_counts_otherwise_are_told() -> None:
+    measured = level([answered([0.1, 0.2, 0.3])])
+    assert measured.end is not None
+    assert figures_of(measured, {}).recounted is None
+    for counted, words in ((100, []), (50, ["the tokenizer counts 50% of the tokens that usage says"])):
+        end = msgspec.structs.replace(
+            measured.end, recounted_replies=2, recounted_usage=100, recounted_tokens=counted
+        )
+        figures = figures_of(MeasuredLevel(start=measured.start, requests=measured.requests, end=end), {})
+        assert figures.recounted == counted / 100
+        assert [note.partition(":")[0] for note in figures.notes] == words
+
+
 @pytest.mark.parametrize("text", ["ttft", "ttft:x", "ttft:-1", "speed:3", "ttft:nan"])
 def test_limits_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError, match="expected NAME:MILLISECONDS"):

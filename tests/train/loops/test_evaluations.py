@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Held-out problems on the way are compared with those before the first step, problem by problem."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 from tests.train.loops.test_loops import EXAMPLES, GRPO, PROBLEMS, SMALL, decode, metrics, sevens
 from tests.train.tiny import tiny_folder
 
 from newskills.base.paired import mcnemar, spent_level
 from newskills.base.store import read_rows
-from newskills.train.backends.cpu.trainer import CpuTrainer
+from newskills.train.backends.cpu.trainer import STATE, CpuTrainer
 from newskills.train.loops.evaluation import HeldOut, change_of, harmful, kept_apart, steps_between
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import grpo
 from newskills.train.loops.samples import Judged, Problem, Scorer
+from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import SftConfig, sft
 from newskills.train.loops.stepping import Hooks
 from newskills.train.settings import EvalSettings
@@ -29,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
 
 
-def right(numbers: Sequence[set[int]]) -> HeldOut:
+def right(numbers: Sequence[set[int]], returns: int = 0) -> HeldOut:
     """Each evaluation finds the next set of problems solved."""
     left: Iterator[set[int]] = iter(numbers)
 
@@ -37,7 +40,9 @@ def right(numbers: Sequence[set[int]]) -> HeldOut:
         solved = next(left)
         return [Judged(float(row["number"] in solved), row["number"] in solved) for row, _, _ in samples]
 
-    settings = EvalSettings(every=2, max_tokens=3, batch_size=COUNT, max_problems=COUNT, stop_worse=0.05)
+    settings = EvalSettings(
+        every=2, max_tokens=3, batch_size=COUNT, max_problems=COUNT, stop_worse=0.05, returns=returns
+    )
     return HeldOut(problems=HELD, scorer=Scorer(reward, decode, [0]), settings=settings)
 
 
@@ -74,6 +79,80 @@ def test_a_run_that_does_harm_ends_at_once_with_its_best_weights(model: Path, tm
     assert "reward 0.500 after step 0, 0.300 after step 4, -0.200 (95 %" in said
     assert f"p = {mcnemar(12, 0):.1g}, {COUNT} problems)" in said
     assert "the model is that of step 2 (0.517), the best of 3 measured; the last one is checkpoint-000004" in said
+
+
+def rates(path: Path) -> list[float]:
+    """The learning rates by what the schedule would give."""
+    rows = [row for row in metrics(path) if row["step"]]
+    return [
+        row["learning_rate"] / rate_at(row["step"] - 1, 8, SftConfig(steps=8).learning_rate, "linear")
+        for row in rows
+    ]
+
+
+def test_a_run_that_does_harm_goes_back_and_learns_more_slowly(model: Path, tmp_path: Path) -> None:
+    better = SAME | {40}
+    ended, remarks = fine_tuned(model, tmp_path, right([START, better, HARMED, better, HARMED], returns=2))
+    assert ended
+    assert rates(tmp_path) == pytest.approx([1, 1, 1, 1, 0.25, 0.25, 0.25, 0.25])
+    rows = {row["step"]: row for row in metrics(tmp_path)}
+    assert [step for step, row in rows.items() if "returned" in row] == [4]
+    assert rows[4]["returned"] == 2
+    names = [f"checkpoint-{step:06d}/adapter_model.safetensors" for step in (2, 4, 6)]
+    before, back, later = ((tmp_path / name).read_bytes() for name in names)
+    assert before == back != later
+    assert (
+        "That is a loss: the run goes on from the weights of step 2 with 0.25 of its learning rate" in remarks[1]
+    )
+    states = [
+        (row["step"], row["state_path"]) for row in read_rows(tmp_path / "checkpoints.jsonl") if row["final"]
+    ]
+    assert states == [(8, "checkpoint-000006")]
+
+
+def test_a_run_goes_back_to_the_initial_weights_and_ends_in_the_end(model: Path, tmp_path: Path) -> None:
+    """The optimizer begins anew, too."""
+    ended, remarks = fine_tuned(model, tmp_path, right([START, HARMED, HARMED, HARMED, HARMED], returns=2))
+    assert ended
+    assert rates(tmp_path) == pytest.approx([1, 1, 0.25, 0.25, 0.0625, 0.0625])
+    assert [row.get("returned") for row in metrics(tmp_path)][1:] == [None, 0, None, 0, None, None]
+    assert "goes on from the initial weights with 0.062 of" in remarks[1]
+    assert "so the run ends here" in remarks[2]
+    for step in (2, 4):
+        pairs = load_file(tmp_path / f"checkpoint-{step:06d}/adapter_model.safetensors")
+        assert not any(value.any() for name, value in pairs.items() if "lora_B" in name)
+        assert json.loads((tmp_path / f"checkpoint-{step:06d}" / STATE).read_text())["steps"] == 0
+    folder = TrainingFolder(tmp_path, {})
+    assert folder.unchanged
+    folder.close()
+
+
+def test_a_run_that_went_back_resumes_as_if_it_had_not_been_stopped(model: Path, tmp_path: Path) -> None:
+    found = [START, SAME | {40}, HARMED, SAME, SAME]
+    assert fine_tuned(model, tmp_path / "whole", right(found, returns=1))[0]
+    stops = iter([False] * 3 + [True])
+    assert not fine_tuned(model, tmp_path / "parts", right(found[:3], returns=1), stop=lambda: next(stops))[0]
+    assert fine_tuned(model, tmp_path / "parts", right(found[3:], returns=1))[0]
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    assert rates(tmp_path / "parts")[4:] == pytest.approx([0.25] * 4)
+
+
+class Onward:
+    """The verbs of a trainer that cannot go back."""
+
+    def __init__(self, client: CpuTrainer) -> None:
+        for verb in ("sample", "forward_backward", "optim_step", "save_state", "load_state"):
+            setattr(self, verb, getattr(client, verb))
+
+
+def test_weights_that_cannot_go_back_end_the_run(model: Path, tmp_path: Path) -> None:
+    folder, remarks = TrainingFolder(tmp_path, {}), list[str]()
+    hooks = Hooks(held_out=right([START, HARMED], returns=3), remark=remarks.append)
+    client: Any = Onward(CpuTrainer(model, SMALL))
+    assert sft(client, EXAMPLES, SftConfig(steps=8, batch_size=4, save_every=0), folder, hooks)
+    folder.close()
+    assert metrics(tmp_path)[-1]["step"] == 2
+    assert "so the run ends here" in remarks[0]
 
 
 def test_a_run_goes_on_where_a_loss_may_be_chance(model: Path, tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ from newskills.train.loops.groups import advantages_of, grouped
 from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Judged, MixedScorer, Problem, Rollout, SampledTurn, Scorer
 from newskills.train.loops.stepping import Hooks
-from newskills.train.loops.traces import sampler_gap, traces
-from newskills.train.verbs import LossOutput, Sampled, SamplingClient, SamplingParams
+from newskills.train.loops.traces import policy_metrics, sampler_gap, traces
+from newskills.train.verbs import LossConfig, LossName, LossOutput, Sampled, SamplingClient, SamplingParams
 
 SHOWN = [30, 31, 32]
 """What the environment says between two turns."""
@@ -184,6 +184,25 @@ def test_the_divergence_is_measured_over_what_the_model_wrote() -> None:
     learnt = traces(Rollout(turns=[turn, after], row={}, text="", finish_reason="stop"), [1.0, 1.0])
     output = LossOutput(loss=0.0, logprobs=[[-50.0, -1.0, -50.0, -50.0, -2.0]])
     assert sampler_gap(learnt, output, 2.0) == {"sampler_kl": 0.0, "importance_cut": 0.0}
+    assert policy_metrics(learnt, output, "importance_sampling", LossConfig()) == {"entropy": 1.5, "ratio": 1.0}
+
+
+@pytest.mark.parametrize(("loss", "clipped"), [("ppo", 0.5), ("gspo", 1.0)])
+def test_what_a_clipped_loss_learns_nothing_from_is_counted(loss: LossName, clipped: float) -> None:
+    """Ratios of 2 and 1/4, then of 1/2 and 4: ppo clips the first of each; gspo clips their geometric means."""
+    ends = Sampled(tokens=[3, 4], logprobs=[-1.0, -2.0], stop_reason="stop")
+    learnt = [
+        traces(Rollout(turns=[SampledTurn([1], ends)], row={}, text="", finish_reason="stop"), [advantage])[0]
+        for advantage in ((1.0, -1.0) if loss == "ppo" else (-1.0, 1.0))
+    ]
+    two, four = math.log(2), math.log(4)
+    output = LossOutput(loss=0.0, logprobs=[[-1 + two, -2 - four], [-1 - two, -2 + four]])
+    bounds = LossConfig(clip_low_threshold=0.8, clip_high_threshold=1.2)
+    measured = policy_metrics(learnt, output, loss, bounds)
+    assert measured["clip_ratio/region_mean"] == clipped
+    assert measured["entropy"] == pytest.approx(1.5)
+    ratios = (2, 0.25, 0.5, 4) if loss == "ppo" else (0.5**0.5, 0.5**0.5, 2**0.5, 2**0.5)
+    assert measured["ratio"] == pytest.approx(sum(ratios) / 4)
 
 
 def test_a_sampler_that_is_another_model_ends_the_run_in_a_sentence(model: Path, tmp_path: Path) -> None:

@@ -21,10 +21,8 @@ from newskills.train.loops.evaluation import HeldOut, Measured
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import advantages_of, shuffled
 from newskills.train.loops.grpo import GrpoConfig, grpo
-from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.sft import example
 from newskills.train.loops.signal import (
-    LEAST_SHARE,
     GradientMoments,
     StepSignal,
     estimates,
@@ -209,40 +207,3 @@ def test_shuffled_rewards_are_those_of_the_group_in_another_order(model: Path, t
     run(model, tmp_path, msgspec.structs.replace(CONFIG, steps=2, control="shuffled"))
     responses = [one for row in read_rows(tmp_path / "samples.jsonl") for one in row["responses"]]
     assert any((one["advantage"] > 0) is (one["reward"] == 0) for one in responses if one["advantage"])
-
-
-def test_the_learning_rate_falls_with_a_weak_signal(model: Path, tmp_path: Path) -> None:
-    config = msgspec.structs.replace(CONFIG, full_signal=0.4)
-    rows = run(model, tmp_path / "paced", config)
-    shares = []
-    for step, row in enumerate(rows):
-        planned = rate_at(step, config.steps, config.learning_rate, config.schedule)
-        shares.append(row["learning_rate"] / planned)
-        assert shares[-1] == pytest.approx(min(1.0, max(LEAST_SHARE, row["signal"] / 0.4)))
-    assert min(shares) < 0.9
-    plain = run(model, tmp_path / "plain")
-    assert [row["learning_rate"] for row in plain] == [
-        rate_at(step, CONFIG.steps, CONFIG.learning_rate, CONFIG.schedule) for step in range(CONFIG.steps)
-    ]
-    first = rows[0]["kl_kept"], plain[0]["kl_kept"]
-    assert first == pytest.approx((0.0, 0.0), abs=1e-6)
-    assert rows[1]["kl_kept"] < plain[1]["kl_kept"]  # the first step was shorter
-
-
-def test_a_run_without_any_signal_hardly_moves(model: Path, tmp_path: Path) -> None:
-    """Shuffled rewards teach nothing: the weights stay nearer to where they were."""
-    moved = {}
-    for full in (0.0, 0.5):
-        config = msgspec.structs.replace(
-            CONFIG, steps=12, schedule="constant", control="shuffled", full_signal=full
-        )
-        moved[full] = run(model, tmp_path / str(full), config)[-1]["kl_kept"]
-    assert 0 < moved[0.5] < 0.3 * moved[0.0]
-
-
-def test_a_paced_run_that_was_stopped_ends_as_one_that_was_not(model: Path, tmp_path: Path) -> None:
-    config = msgspec.structs.replace(CONFIG, full_signal=0.4)
-    whole = run(model, tmp_path / "whole", config)
-    stops = iter([False, False, False, True] + [False] * 9)
-    run(model, tmp_path / "halved", config, stop=lambda: next(stops))
-    assert run(model, tmp_path / "halved", config) == whole

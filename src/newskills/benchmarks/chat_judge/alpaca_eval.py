@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.chat_judge.arena_hard import judge
 
@@ -70,18 +70,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/tatsu-lab/alpaca_eval",
     citation="arXiv:2404.04475",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/tatsu-lab/alpaca_eval/blob/cd543a149df89434d8a54582c0151c0b945c3d20/src/alpaca_eval/constants.py",
-            "data set, file alpaca_eval_gpt4_baseline, split eval",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/tatsu-lab/alpaca_eval/blob/cd543a149df89434d8a54582c0151c0b945c3d20/example/outputs.json",
-            "fields instruction, output, generator, dataset",
-            "2026-11-23",
-        ),
-    ),
     version="2",
     traps=(
         "`length_controlled_winrate` is computed as the authors' package does, from the games that they publish with "

@@ -9,35 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Judge, RowMapper, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, RowMapper, Source
 from newskills.base.errors import ConfigError
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
 from newskills.benchmarks.options import one, rows_changed, sources_with
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "arena-hard-v2": (
-        Evidence(
-            "https://github.com/lmarena/arena-hard-auto/tree/196f6b826783b3da7310e361a805fa36f0be83f3/data/arena-hard-v2.0",
-            "all 750 questions and the answers of o3-mini read; those of gemini-2.0-flash-001 by their name only",
-            "2026-11-23",
-        ),
-    ),
-    "m-arena-hard": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/m-arena-hard",
-            "fields category, cluster, language, prompt, question_id; split test",
-            "2026-11-23",
-        ),
-    ),
-    "m-arena-hard-v2": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/m-arena-hard-v2",
-            "fields category, language, prompt, question_id, subcategory; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _URL = "https://raw.githubusercontent.com/lmarena/arena-hard-auto/main/data/"
 _COMMIT = "196f6b826783b3da7310e361a805fa36f0be83f3"
@@ -203,7 +179,6 @@ BENCHMARKS = (
         homepage="https://github.com/lmarena/arena-hard-auto",
         citation="arXiv:2406.11939",
         unverified=True,
-        evidence=_EVIDENCE["arena-hard-v2"],
         traps=(
             "Hard prompts are compared with o3-mini-2025-01-31, creative writing with gemini-2.0-flash-001.",
             "Creative writing has a judge's prompt of its own; the split hard_prompt leaves it out.",
@@ -223,7 +198,6 @@ BENCHMARKS = (
         homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard",
         citation="arXiv:2412.04261",
         unverified=True,
-        evidence=_EVIDENCE["m-arena-hard"],
         traps=(_NO_BASELINE,),
     ),
     _benchmark(
@@ -238,7 +212,6 @@ BENCHMARKS = (
         homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard-v2.0",
         citation="arXiv:2412.04261",
         unverified=True,
-        evidence=_EVIDENCE["m-arena-hard-v2"],
         traps=(_NO_BASELINE,),
     ),
 )

@@ -4,7 +4,7 @@
 import ast
 import json
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _GROUPS = {
@@ -64,18 +64,6 @@ BENCHMARKS = (
         homepage="https://huggingface.co/datasets/allenai/WildBench",
         citation="arXiv:2406.04770",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/allenai/WildBench/blob/d6b8dcaf377d173d031980f97c16e1a82618c03d/src/eval.py",
-                "fields checklist, conversation_input, session_id; configuration v2; split test",
-                "2026-11-23",
-            ),
-            Evidence(
-                "https://github.com/allenai/WildBench/blob/d6b8dcaf377d173d031980f97c16e1a82618c03d/src/view_wb_eval.py",
-                "fields primary_tag, secondary_tags, session_id; configuration v2; split test",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "wb_score is the authors' WB-Score, of 100 (they also print a tenth of it); wb_task_score weighs tasks.",
             "Published scores are those of GPT-4o by the authors' prompt, which is used where it is downloaded.",
@@ -96,13 +84,6 @@ BENCHMARKS = (
         homepage="https://github.com/EQ-bench/EQ-Bench",
         citation="arXiv:2312.06281",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/eq_bench",
-                "fields prompt, reference_answer_fullscale; split validation",
-                "2026-11-23",
-            ),
-        ),
         traps=("Replies without four numbers are left out of the score, as the authors do: look at parseable.",),
     ),
 )

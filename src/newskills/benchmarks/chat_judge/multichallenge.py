@@ -5,7 +5,7 @@ As the authors' program does (ekwinox117/multi-challenge, src/evaluator.py and s
 reply and the question, the score is the mean of the four axes.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
@@ -49,13 +49,6 @@ BENCHMARK = Benchmark(
     licence="unstated",
     homepage="https://github.com/ekwinox117/multi-challenge",
     citation="arXiv:2501.17399",
-    evidence=(
-        Evidence(
-            "https://github.com/ekwinox117/multi-challenge/tree/5ccefcca6a39020d66c1383c4e6a809cb07afa33/data",
-            "all 273 rows prepared, a prompt made for each",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Headline: the mean of the four axes, which have 41 to 113 conversations (macro_accuracy).",
         "The judge's prompt is ours; published scores are those of GPT-4o by the authors' prompt.",

@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec import structs
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _FIELDS = ("task_id", "code_prompt", "entry_point", "canonical_solution", "test", "libs")
@@ -65,14 +65,6 @@ _SHARED = Benchmark(
     citation="arXiv:2406.15877",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/bigcode-project/bigcodebench/blob/47eff25a9933ba89eee755bcf2696c4f17160b54/bigcodebench/data/bigcodebench.py",
-            "fields task_id, complete_prompt, instruct_prompt, canonical_solution, test, entry_point; split "
-            "v0.1.4",
-            "2026-11-23",
-        ),
-    ),
     traps=(*_TRAPS, "Only the split `hard` was read from its source; `full` on rows of the same schema."),
 )
 BENCHMARKS = (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole classes with unit tests (Du et al. 2023, arXiv:2308.01861)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -35,14 +35,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2308.01861",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/FudanSELab/ClassEval/blob/eaeac44d0d5dcd8a95feec50726d66fedc73a98f/README.md",
-            "fields task_id, skeleton, test, solution_code, import_statement, class_description; the file "
-            "prepared in full",
-            "2026-11-23",
-        ),
-    ),
     version="2",
     traps=(
         "The model writes the whole class at once (the authors' holistic generation); `class_success` and "

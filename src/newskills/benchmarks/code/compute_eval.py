@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA programs (NVIDIA ComputeEval)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -43,17 +43,5 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/nvidia/compute-eval",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA/compute-eval/blob/19ba74fd6fccabe3aeb36969b91248107b49b7a2/DATASET_CARD.md",
-            "fields build_command, context_files, prompt, task_id, test_command, test_files",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/compute-eval",
-            "split eval; no configuration",
-            "2026-11-23",
-        ),
-    ),
     traps=("Needs nvcc and a GPU that the sandbox shows to code; answers are unscored where one is missing.",),
 )

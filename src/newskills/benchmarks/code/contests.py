@@ -8,24 +8,8 @@ from typing import Any
 
 import msgspec
 
-from newskills.base.benchmark import Asset, Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import Asset, Benchmark, Drop, Source
 from newskills.base.records import Row
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "ioi": (
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/ioi24",
-            "fields grader_files, id, name, problem, score, subtask, test_input, test_name, test_names, "
-            "test_output; split test",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/huggingface/open-r1/blob/1416fa0cf21595d2083b399a2a0bbddd7f6e9563/src/open_r1/utils/competitive_programming/ioi_utils.py",
-            "fields problem_id, test_input, test_name, test_output",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _POINTS = (
     "A subtask is worth its points times its worst test; of several answers the best counts for each subtask."
@@ -116,7 +100,6 @@ BENCHMARKS = (
         row=ioi,
         grader_config={"test_file": "{folder}/assets/test"},
         unverified=True,
-        evidence=_EVIDENCE["ioi"],
     ),
     _benchmark("icpc", "ICPC: team contest problems in C++", "https://icpc.global", _own("icpc"), _TESTS),
     _benchmark(

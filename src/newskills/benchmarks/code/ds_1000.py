@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions about seven data libraries (Lai et al. 2022, arXiv:2211.11501)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -36,18 +36,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2211.11501",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/stanford-crfm/lm-evaluation-harness/tree/4804e6aeda574ff3c0847a1bffec2166dee2df03/lm_eval/tasks/ds1000",
-            "fields code_context, prompt, reference_code; split test; the program that is run",
-            "2026-11-27",
-        ),
-        Evidence(
-            "https://github.com/Soul22238/EECS487GroupProject/tree/14fa18ca18cabba53256c2de5afabf6636eab9b5/DS-1000-dataset/data",
-            "a copy of all 1,000 rows prepared, the program of each reference answer read",
-            "2026-11-27",
-        ),
-    ),
     traps=(
         "Verdicts depend on the versions of the libraries; answers to tasks whose library is missing are unscored.",
         "The tests share a process with the answer, guarded but not sealed: see [Grading code](../grading-code.md).",

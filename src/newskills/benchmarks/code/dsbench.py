@@ -10,27 +10,10 @@ from pathlib import PurePosixPath
 import msgspec
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Asset, Benchmark, Evidence, Option, Source
+from newskills.base.benchmark import Asset, Benchmark, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import one
 from newskills.benchmarks.workbooks import SUFFIXES, workbook_text
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "dsbench_da": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/dsbench_da",
-            "fields answer, answers, id, name, questions, url, year",
-            "2026-11-23",
-        ),
-    ),
-    "dsbench_da-incontext": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/dsbench_da",
-            "fields answer, answers, id, name, questions, url, year",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _HUB = "https://huggingface.co/datasets/liqiang888/DSBench/resolve/main/data_analysis/"
 
@@ -125,7 +108,6 @@ def _benchmark(name: str, title: str, **more: object) -> Benchmark:
         homepage="https://github.com/LiqiangJing/DSBench",
         citation="arXiv:2409.07703",
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         **more,  # type: ignore[arg-type]
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HumanEval with the many further inputs of EvalPlus (Liu et al. 2023, arXiv:2305.01210)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.differential import checks, oracle
 
@@ -39,12 +39,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2305.01210",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/evalplus/evalplus/blob/26d6d00bb1fd0fa37f39c99d5290da67891d1c5e/evalplus/data/humaneval.py",
-            "version v0.1.10; fields task_id, prompt, canonical_solution, base_input, atol",
-            "2026-11-23",
-        ),
-    ),
     traps=("passing_base_tests is HumanEval, passing_plus_tests both: the answer must agree with the reference.",),
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The coding tasks of LiveBench (White et al. 2024, arXiv:2406.19314): programs to write, and programs to complete."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.contest_tests import metadata, tests
 
@@ -33,14 +33,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2406.19314",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/livebench-coding",
-            "fields original_json, partial_solution, private_test_cases, public_test_cases, question_id, task, "
-            "turns; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The question is asked as it is; some systems turn its indents into tabs.",
         "A completion may repeat the given beginning or go on with it: both are tried.",

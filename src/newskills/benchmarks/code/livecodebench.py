@@ -8,42 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Option, RowMapper, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Option, RowMapper, Source
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.benchmarks.contest_tests import asked, metadata, tests
 from newskills.benchmarks.options import one
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "livecodebench": (
-        Evidence(
-            "https://github.com/LiveCodeBench/LiveCodeBench/blob/28fef95ea8c9f7a547c8329f2cd3d32b92c1fa24/lcb_runner/benchmarks/code_generation.py",
-            "fields contest_date, difficulty, input, metadata, output, platform, private_test_cases, "
-            "public_test_cases, question_content, question_id, question_title, starter_code",
-            "2026-11-23",
-        ),
-    ),
-    "livecodebench-cpp": (
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/livecodebench-cpp",
-            "fields contest_date, difficulty, metadata, platform, private_test_cases, public_test_cases, "
-            "question_content, question_id, question_title, starter_code; split v6_2408_2505",
-            "2026-11-23",
-        ),
-    ),
-    "livecodebench-pro": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/livecodebench-pro",
-            "fields difficulty, problem_statement; split quater_2025_4_6",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/GavinZhengOI/LiveCodeBench-Pro/blob/d614eef4f95b3654bf0758c64e1194b2575850b8/benchmark.py",
-            "fields difficulty, problem_id, problem_statement",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _HUB = "https://huggingface.co/datasets/livecodebench/code_generation_lite/resolve/main/"
 _RELEASES = {"v5": "{test,test2,test3,test4,test5}.jsonl", "v6": "{test,test2,test3,test4,test5,test6}.jsonl"}
@@ -138,7 +107,6 @@ def _benchmark(name: str, title: str, **more: Any) -> Benchmark:
         citation="arXiv:2403.07974",
         needs_sandbox=True,
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         **more,
     )
 

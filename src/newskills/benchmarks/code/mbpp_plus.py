@@ -7,7 +7,7 @@ does not know, and the tasks with other rules of equality, are those of EvalPlus
 
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.differential import checks, oracle
 
@@ -153,13 +153,6 @@ BENCHMARKS = (
         ),
         items={"test": 378},
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/evalplus/evalplus/blob/26d6d00bb1fd0fa37f39c99d5290da67891d1c5e/evalplus/data/mbpp.py",
-                "MBPP+ v0.2.0; fields task_id, prompt, canonical_solution, base_input, plus_input, atol",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "`passing_base_tests` is EvalPlus' MBPP, `passing_plus_tests` its MBPP+; both of 378 repaired tasks.",
             "The 500 tasks as Google published them are mbpp-original; earlier versions called those mbpp.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that people really asked, in Python and Java, English and Chinese (Zhang et al. 2024, arXiv:2405.04520)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.graders.code.extract import extract_code
 
@@ -36,13 +36,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2405.04520",
     needs_sandbox=True,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/THUDM/NaturalCodeBench/tree/268e85044a44e434ac3681b269f6531abbf1a291/problems",
-            "all 280 rows prepared, 10 own answers in Python run",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Python tests need pytest in the sandbox, Java tests JUnit; answers are unscored where they cannot run.",
         "Some tasks need libraries or files that only the authors' container has.",

@@ -7,7 +7,7 @@ The schema that a model is shown is made of the data set's own list of tables; t
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _TRAPS = (
@@ -108,18 +108,6 @@ BENCHMARKS = (
         citation="arXiv:2305.03111",
         needs_sandbox=True,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/bird_sql_scenario.py",
-                "fields SQL, db_id, evidence, question, question_id",
-                "2026-11-23",
-            ),
-            Evidence(
-                "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/birdbench",
-                "fields SQL, db_id, difficulty, question",
-                "2026-11-23",
-            ),
-        ),
         traps=(*_TRAPS, "Sets of rows are compared: neither order nor repetition counts."),
     ),
     Benchmark(
@@ -147,13 +135,6 @@ BENCHMARKS = (
         homepage="https://yale-lily.github.io/spider",
         citation="arXiv:1809.08887",
         needs_sandbox=True,
-        evidence=(
-            Evidence(
-                "https://github.com/taoyds/spider/tree/b7b5b8c890cd30e35427348bb9eb8c6d1350ca7c/evaluation_examples/examples",
-                "all 1,034 rows prepared with their schemas, a prompt made for each",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             *_TRAPS,
             "Rows are compared as often as they occur; their order only where the reference orders them.",

@@ -4,7 +4,7 @@
 import base64
 import hashlib
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
@@ -44,13 +44,6 @@ BENCHMARK = Benchmark(
     homepage="https://openai.com/index/browsecomp/",
     citation="arXiv:2504.12516",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/openai/simple-evals/blob/ee3b0318d8d1d9d72755a4120879be65f7c07e9e/browsecomp_eval.py",
-            "fields answer, canary, problem",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Headline: judge_correct, with calibration_error beside it, by yes or no of a judge as the authors' program; "
         "a text without a verdict leaves the sample unscored, where theirs counts it as wrong.",

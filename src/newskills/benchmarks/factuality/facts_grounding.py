@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long answers that must rest on a document (Jacovi et al. 2025, arXiv:2501.03200)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _KEPT = ("system_instruction", "user_request", "context_document")
@@ -27,13 +27,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/google/FACTS-grounding-public",
     citation="arXiv:2501.03200",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/blob/722b4d44259d8145dcacf98082ab304866757252/nemo_skills/dataset/facts_grounding/prepare.py",
-            "fields full_prompt, user_request, context_document; configuration examples; split public",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The leaderboard averages three judges; here one judge decides on both tests at once.",
         "An answer that does not do what was asked counts as zero, however well grounded.",

@@ -5,7 +5,7 @@ Columns: test.tsv of google/frames-benchmark, as the data set's card and public 
 "reasoning_types", "wiki_links").
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
@@ -21,11 +21,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://huggingface.co/datasets/12kimih/frames-benchmark/blob/main/README.md",
-    compared="columns, as a copy of the data set lists them",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="frames",
     category="factuality",
@@ -41,7 +36,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/google/frames-benchmark",
     citation="arXiv:2409.12941",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Asked from memory, as the paper's naive prompt does; with a search: ++tool_modules=[tavily].",
         "The articles are named in wiki_links, and not fetched: the paper's oracle prompt shows their texts.",

@@ -5,7 +5,7 @@ Configuration, split, fields and files: gaia/dataset.py of inspect_evals 0.26.0;
 scorer.py, as evalscope (fde259d) carries it.
 """
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import rows_with
 
@@ -30,11 +30,6 @@ def row(raw: Row, index: int) -> Row | Drop:
     }
 
 
-_READ = Evidence(
-    url="https://pypi.org/project/inspect-evals/0.26.0/",
-    compared="configuration, split, fields (gaia/dataset.py)",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="gaia",
     category="factuality",
@@ -59,7 +54,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/gaia-benchmark/GAIA",
     citation="arXiv:2311.12983",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: accuracy over all questions, levels apart. The answers of `test` are secret.",
         "Give tools, and name them beside a score: ++tool_modules=[tavily], or --with_sandbox for code.",

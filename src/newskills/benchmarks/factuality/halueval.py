@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does a reply say what is not so? Replies of ChatGPT, marked by people (Li et al. 2023, arXiv:2305.11747)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
@@ -33,12 +33,5 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/RUCAIBox/HaluEval",
     citation="arXiv:2305.11747",
     chance=0.82,  # of always saying no
-    evidence=(
-        Evidence(
-            "https://github.com/RUCAIBox/HaluEval/tree/b7253db3cdaa0ab2c382f92b26b390109174f77e/data",
-            "all rows prepared, their own answers graded right",
-            "2026-11-23",
-        ),
-    ),
     traps=("About four of five replies are marked no: always saying no scores far above chance.",),
 )

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -39,14 +39,6 @@ _COMMON: dict[str, Any] = {
     "homepage": "https://hotpotqa.github.io",
     "citation": "arXiv:1809.09600",
     "unverified": True,
-    "evidence": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/hotpotqa",
-            "fields answer, context, id, level, question, supporting_facts, type; configuration distractor; "
-            "split validation",
-            "2026-11-23",
-        ),
-    ),
 }
 
 BENCHMARKS = (

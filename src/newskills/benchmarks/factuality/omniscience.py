@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
 
 _DOMAINS = {
@@ -68,13 +68,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/ArtificialAnalysis/AA-Omniscience-Public",
     citation="arXiv:2511.13029",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/omniscience",
-            "fields answer, domain, question, question_id, topic; split train",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "judge_omni_index counts right answers less wrong ones: it is 0 for a model that always abstains.",
         "The public set is a tenth of the whole; published numbers are of the whole.",

@@ -2,7 +2,7 @@
 """Trivia and search questions from memory: TriviaQA (arXiv:1705.03551), WebQuestions (Berant et al. 2013), Natural
 Questions (Kwiatkowski et al. 2019) without a text (Lee et al. 2019, arXiv:1906.00300)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -41,13 +41,6 @@ BENCHMARKS = (
         homepage="https://nlp.cs.washington.edu/triviaqa/",
         citation="arXiv:1705.03551",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/triviaqa",
-                "fields answer, question; configuration rc.nocontext; split validation",
-                "2026-11-23",
-            ),
-        ),
         traps=("Any alias of the answer counts.",),
     ),
     Benchmark(
@@ -65,13 +58,6 @@ BENCHMARKS = (
         homepage="https://nlp.stanford.edu/software/sempre/",
         citation="Berant, Chou, Frostig, Liang, EMNLP 2013",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/webqs",
-                "fields answers, question; split test",
-                "2026-11-23",
-            ),
-        ),
         traps=("The answers are of 2013, and any one of several counts.",),
     ),
     Benchmark(
@@ -90,13 +76,6 @@ BENCHMARKS = (
         homepage="https://github.com/google-research-datasets/natural-questions",
         citation="arXiv:1906.00300",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/nq_open",
-                "fields answer, question; split validation",
-                "2026-11-23",
-            ),
-        ),
         headline="`em`: share of answers that equal a right one, but for articles, case and punctuation",
         traps=("The answers are of 2018, and any one of several counts.",),
     ),

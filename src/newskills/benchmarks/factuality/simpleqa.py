@@ -4,7 +4,7 @@
 import ast
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 JUDGE = Judge(
@@ -53,13 +53,6 @@ BENCHMARK = Benchmark(
     homepage="https://openai.com/index/introducing-simpleqa/",
     citation="arXiv:2411.04368",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/simpleqa",
-            "fields answer, metadata, problem; split train",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Two sets: `verified` (default, curated) and `test` (4326): their scores do not compare.",
         "Only `test` was run on its source; `verified` on rows of the same schema.",

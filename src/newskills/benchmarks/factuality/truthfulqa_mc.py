@@ -5,7 +5,7 @@ Configuration, split, fields and scores: truthfulqa_mc1 and truthfulqa_mc2 of lm
 In place of the paper's six examples stand ours.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _EXAMPLES = (
@@ -47,12 +47,6 @@ def mc2(raw: Row, index: int) -> Row:
 
 _LIKELIHOOD = "Needs a completions endpoint that echoes log-probabilities (vLLM, SGLang); llama.cpp does not."
 _SHOWN = "Six examples in our words come first, in place of the paper's: scores may differ a little."
-_READ = Evidence(
-    url="https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/truthfulqa",
-    compared="configuration, split, fields",
-    date="2026-11-23",
-)
 _COMMON = {
     "category": "factuality",
     "sources": (Source(split="validation", hf="truthfulqa/truthful_qa", config="multiple_choice"),),
@@ -64,7 +58,6 @@ _COMMON = {
     "homepage": "https://github.com/sylinrl/TruthfulQA",
     "citation": "arXiv:2109.07958",
     "unverified": True,
-    "evidence": (_READ,),
 }
 BENCHMARKS = (
     Benchmark(

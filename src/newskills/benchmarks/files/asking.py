@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.base.records import Row
@@ -26,6 +28,7 @@ from newskills.prompts.template import Template, TextPosition
 from newskills.solve import SOLVERS
 
 _OWN_FILE = re.compile(r"\.{1,2}/.*\.py::")
+AT_ONCE_PROMPT = "judge/rubric-at-once"
 _JUDGE_PROMPT = "generic/default"
 """Prompt whose text a judge's own replaces."""
 
@@ -233,6 +236,11 @@ def judge_of(file: BenchmarkFile, document: MarkedDocument, home: Path, kind: Qu
         section = JudgeSection(prompt=section)
     elif not isinstance(section, JudgeSection):
         section = JudgeSection()
+    usual = JudgeSection()
+    if section.grader == usual.grader:
+        section = replace(section, grader=kind.judge.grader)
+    if section.prompt == usual.prompt:
+        section = replace(section, prompt=AT_ONCE_PROMPT if section.at_once else kind.judge.prompt)
     grader, config = _named(section.grader, document, ("judge", "grader"), home)
     _try(document, ("judge", "grader"), config, lambda: make_grader(grader, config))
     prompt, settings = _prompt_file(section.prompt, home), dict(section.settings)
@@ -244,8 +252,13 @@ def judge_of(file: BenchmarkFile, document: MarkedDocument, home: Path, kind: Qu
             prompt, _ = find_prompt(prompt)
         except (UnknownNameError, ConfigError) as error:
             raise document.fault(("judge", "prompt"), error.message, hint=error.hint) from error
+    if section.at_once:
+        if kind.judge.kind != "rubric":
+            raise document.fault(("judge", "at_once"), "only kind: rubric has criteria to ask about at once.")
+        settings = {**settings, "solver_config": {"at_once": True}}
     return Judge(
         prompt=prompt,
+        kind=kind.judge.kind,
         grader=grader,
         grader_config=config,
         defaults=settings,

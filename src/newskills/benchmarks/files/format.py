@@ -15,6 +15,7 @@ Kind = Literal[
     "short_answer",
     "word",
     "judged",
+    "rubric",
     "likelihood",
     "text",
     "translation",
@@ -81,6 +82,15 @@ class DataPlace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     encoding: Annotated[str, Meta(description="of a CSV file or of lines, where it is not UTF-8: cp1252")] = ""
 
 
+class Criterion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a reply may meet, and what that is worth."""
+
+    criterion: Annotated[Text, Meta(description="what the judge decides about: The reply names a dose.")]
+    points: Annotated[float, Meta(description="points of a reply that meets it; negative for a fault")]
+    name: Annotated[str, Meta(description="short name, for figures of this criterion")] = ""
+    tags: Annotated[tuple[str, ...], Meta(description="`axis:NAME` adds it to the score of an axis")] = ()
+
+
 class FewShot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Solved examples that stand in each prompt, in place of `{examples}`: the first rows of other data."""
 
@@ -111,6 +121,9 @@ class JudgeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     settings: Annotated[
         dict[str, Any], Meta(description="`++` settings of the judge: {inference.temperature: 0}")
     ] = {}
+    at_once: Annotated[
+        bool, Meta(description="kind rubric: one question about all criteria, instead of one for each")
+    ] = False
 
 
 class BenchmarkFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,7 +142,7 @@ class BenchmarkFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         dict[str, Columns],
         Meta(
             description="role → column: question, answer, options (a column, or one for each option), accepted, id, "
-            "subset, context, solution; any other name becomes a field of that name"
+            "subset, context, solution, rubrics; any other name becomes a field of that name"
         ),
     ] = {}
     fields: Annotated[dict[str, Any], Meta(description="fields that are the same for all rows")] = {}
@@ -146,6 +159,12 @@ class BenchmarkFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         str | Named | None, Meta(description="who decides whether an answer is correct; null: only the judge")
     ] = ""
     metric: Annotated[str | Named, Meta(description="how scores become figures")] = ""
+    rubric: Annotated[
+        tuple[Criterion, ...] | Text | None,
+        Meta(
+            description="criteria of all rows with points: a list, or a file of them (YAML with `criteria`, JSON lines)"
+        ),
+    ] = None
     judge: Annotated[JudgeSection | bool | str | None, Meta(description="a model that decides")] = None
     solver: Annotated[str, Meta(description="how an answer is produced")] = ""
     settings: Annotated[dict[str, Any], Meta(description="`++` settings: {inference.temperature: 0.6}")] = {}

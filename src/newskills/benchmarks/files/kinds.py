@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from newskills.base.benchmark import Judge
 from newskills.base.records import Row
 
 
@@ -16,6 +17,7 @@ class QuestionKind(Struct, frozen=True, kw_only=True):
     meaning   one line for people who have to choose
     needs     roles that columns must fill; `may`: further ones that it uses
     settings  `++` settings that it needs
+    judge     the judge where the file names none
     asked_by  field of prepared rows that holds the question
     example   how a solved example looks in the prompt, where that is not as the prompt's own section says
     """
@@ -31,6 +33,7 @@ class QuestionKind(Struct, frozen=True, kw_only=True):
     settings: Row = {}
     needs_sandbox: bool = False
     judged: bool = False
+    judge: Judge = Judge(prompt="judge/general-judge")
     asked_by: str = "problem"
     example: str = ""
 
@@ -94,6 +97,17 @@ KINDS: Mapping[str, QuestionKind] = {
         grader="",
         metric="math",
         judged=True,
+        asked_by="question",
+    ),
+    "rubric": QuestionKind(
+        meaning="a text that another model holds against criteria with points: `rubric`, or a column `rubrics`",
+        needs=("question",),
+        may=("answer", "rubrics"),
+        prompt="generic/default",
+        grader="",
+        metric="rubric",
+        judged=True,
+        judge=Judge(prompt="judge/rubric", kind="rubric", grader="rubric"),
         asked_by="question",
     ),
     "likelihood": QuestionKind(

@@ -25,6 +25,7 @@ from newskills.benchmarks.files.names import is_table, is_text_file, name_of_fil
 from newskills.benchmarks.files.places import examples_source, first_rows, source_of
 from newskills.benchmarks.files.positions import KeyPath, MarkedDocument, read_document
 from newskills.benchmarks.files.rows import RowRules, columns_of, options_of
+from newskills.benchmarks.files.rubrics import ROLE, rubric_of
 from newskills.benchmarks.files.words import TableWords
 from newskills.benchmarks.listing import entries
 from newskills.prompts.official.table import NEWSKILLS
@@ -78,7 +79,13 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         _rows_seen(described, sources[1], ("few_shot", "data"))
     seen = _seen(described, rows)
     kind = KINDS[seen.kind]
-    rules = RowRules(kind=seen.kind, columns=seen.columns, fields=file.fields, answer_as=seen.answer_as)
+    rules = RowRules(
+        kind=seen.kind,
+        columns=seen.columns,
+        fields=file.fields,
+        answer_as=seen.answer_as,
+        rubric=_rubric(described, seen),
+    )
     asking = asking_of(file, document, home, kind, rules, rows)
     grading = grading_of(file, document, home, kind)
     if file.solver:
@@ -113,6 +120,19 @@ def _benchmark(described: _Described, path: Path) -> DescribedBenchmark:
         place=f"files.{file.name or _name_of_place(path)}",
         guesses=tuple(f"{path.name}: {reason}" for reason in seen.reasons),
     )
+
+
+def _rubric(described: _Described, seen: Guess) -> tuple[Row, ...]:
+    """Return the criteria of all rows. Raises ConfigError where there are none at all, or nobody asks for them."""
+    file, document, home, _ = described
+    rubric = rubric_of(file, document, home)
+    if rubric and seen.kind != "rubric":
+        raise document.fault(("rubric",), f"kind {seen.kind} takes no rubric.", hint="Write kind: rubric.")
+    if seen.kind == "rubric" and not rubric and ROLE not in seen.columns:
+        raise document.fault(
+            (), "there are no criteria.", hint="Write rubric: ./rubric.yaml, or columns: {rubrics: COLUMN}."
+        )
+    return rubric
 
 
 def _name_of_place(path: Path) -> str:
@@ -154,7 +174,7 @@ def _rows_seen(described: _Described, source: Source, path: KeyPath) -> list[Row
 def _seen(described: _Described, rows: Sequence[Row]) -> Guess:
     """Return kind, columns and how answers name options: as the file says or, where it does not, as the rows show."""
     file, document, _, typed = described
-    kind = file.kind or _kind_of_grader(file, document)
+    kind = file.kind or ("rubric" if file.rubric is not None else _kind_of_grader(file, document))
     columns = dict(file.columns) if kind == "free" else _by_role(described)
     if not rows:
         if kind is None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from newskills.base.records import Row
 from newskills.benchmarks.files.format import AnswerAs, ColumnRule, Columns, Kind
 from newskills.benchmarks.files.kinds import ROLES
+from newskills.benchmarks.files.rubrics import ROLE, criteria_of
 from newskills.benchmarks.text import choices, number_text, split_options, yes_no
 
 _YES = frozenset(("yes", "y", "true", "1"))
@@ -29,6 +30,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
 
     columns     role or field → where its value stands
     fields      fields that are the same for all rows
+    rubric      criteria of all rows, which come after a row's own
     kept        columns that the prompt shows under their own names, although they fill a role
     """
 
@@ -36,6 +38,7 @@ class RowRules(Struct, frozen=True, kw_only=True):
     columns: dict[str, Columns]
     fields: Row = {}
     answer_as: AnswerAs | None = None
+    rubric: tuple[Row, ...] = ()
     kept: tuple[str, ...] = ()
 
     def __call__(self, raw: Row, index: int) -> Row:
@@ -85,9 +88,19 @@ class RowRules(Struct, frozen=True, kw_only=True):
         fields: Row = {"problem": question, "question": question}
         if "answer" in row:
             fields |= _expected(row)
+        if self.kind == "rubric":
+            fields |= {"conversation": f"user: {question}", "rubrics": self._rubrics(row)}
         if "solution" in row:
             fields["solution"] = _text(row["solution"], "solution")
         return fields
+
+    def _rubrics(self, row: Row) -> list[Row]:
+        """Return the criteria of a row. Raises ValueError where none of them has positive points."""
+        own = row.get(ROLE)
+        rubrics = [*(criteria_of(own) if own not in (None, "") else ()), *self.rubric]
+        if not any(rubric["points"] > 0 for rubric in rubrics):
+            raise ValueError("no criterion has positive points")
+        return rubrics
 
     def _lettered(self, question: str, row: Row) -> Row:
         options = options_of(row["options"])

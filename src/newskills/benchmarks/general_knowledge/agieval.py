@@ -4,7 +4,7 @@
 import re
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Group, Source
+from newskills.base.benchmark import Benchmark, Drop, Group, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -79,11 +79,6 @@ _TASKS = {
     "sat-en-without-passage": (206, "77eb57bb6f6f39466d5d169de5253e77755ef521ad6692f582307672affbf593"),
     "sat-math": (220, "9cde4c0522b6196852a5562db6e72bf8817b4802822db0fc10013d1becdab3c3"),
 }
-_READ = Evidence(
-    f"https://github.com/ruixiangcui/AGIEval/tree/{_COMMIT}/data/v1",
-    "all rows of all tasks prepared, their own answers graded right",
-    "2026-11-23",
-)
 _SEVERAL_RIGHT = dict.fromkeys(
     (f"agieval.gaokao-mathqa-test-{place}" for place in (148, 149, 245, 246, 247, 285, 286)),
     "several options are right, and the original reads one letter",
@@ -107,7 +102,6 @@ def _benchmark(task: str, items: int, sha256: str) -> Benchmark:
         homepage="https://github.com/ruixiangcui/AGIEval",
         citation="arXiv:2304.06364",
         chance=0.0 if blank else 1 / 15 if several else 0.2 if task in _FIVE else 0.25,
-        evidence=(_READ,),
         misprints=_SEVERAL_RIGHT if task == "gaokao-mathqa" else {},
         traps=(
             "Options carry their own letters in the source, sometimes out of order: they are put in order here.",

@@ -1,33 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """School science: ARC (Clark et al. 2018, arXiv:1803.05457) and OpenBookQA (Mihaylov et al. 2018, arXiv:1809.02789)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "arc_challenge": (
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/evalscope/benchmarks/arc/arc_adapter.py",
-            "fields answerKey, choices, id, question; configuration ARC-Challenge; split test",
-            "2026-11-23",
-        ),
-    ),
-    "arc_easy": (
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/evalscope/benchmarks/arc/arc_adapter.py",
-            "fields answerKey, choices, id, question; configuration ARC-Easy; split test",
-            "2026-11-23",
-        ),
-    ),
-    "openbookqa": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/openbookqa",
-            "fields answerKey, choices, question_stem; configuration main; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 
 def row(raw: Row, index: int) -> Row:
@@ -61,7 +37,6 @@ def _benchmark(name: str, title: str, source: Source, items: int, aliases: tuple
         citation="arXiv:1803.05457" if arc else "arXiv:1809.02789",
         chance=0.25,
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(_ARC if arc else "The facts of the open book are not shown.", BY_LIKELIHOOD),
     )
 

@@ -3,7 +3,7 @@
 
 import hashlib
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.sources import BESIDE
 from newskills.benchmarks.text import choices
@@ -67,13 +67,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2406.01574",
     chance=0.11,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/TIGER-AI-Lab/MMLU-Pro/blob/f418b116db00b065c2aea046518d8fcf74d39872/evaluate_from_api.py",
-            "fields answer, answer_index, category, options, question, question_id; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Published scores are those of five examples from the validation split, which the official prompt shows; "
         "without it the question stands alone.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """100 questions of each MMLU subject, checked by experts (Gema et al. 2024, arXiv:2406.04127)."""
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.general_knowledge.mmlu import AREA
 from newskills.benchmarks.text import choices
@@ -44,14 +44,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2406.04127",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/mmlu-redux",
-            "fields answer, choices, correct_answer, error_type, question, source; configurations 57 of 57; split "
-            "test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "5700 questions are checked; those that the experts found faulty are left out, wrong keys are corrected.",
         "Other tools keep other questions: counts and scores differ by that rule.",

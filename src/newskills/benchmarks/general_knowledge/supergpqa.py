@@ -7,7 +7,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Option, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import number
 from newskills.benchmarks.text import choices
@@ -75,13 +75,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2502.14739",
     chance=0.11,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/supergpqa",
-            "fields answer_letter, difficulty, discipline, field, is_calculation, options, question, subfield, "
-            "uuid; split train",
-            "2026-11-23",
-        ),
-    ),
     traps=("Options are shuffled with seed 42 in row order (option_order); another order changes the score.",),
 )

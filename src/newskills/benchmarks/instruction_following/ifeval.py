@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -53,18 +53,6 @@ BENCHMARKS = (
         metric="if",
         items={"test": 342},
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/samprate1st/ifeval_ko/blob/4c98c64cef4268243f413176bd4e79c826e3de94/ifeval_ko/download_data.py",
-                "fields instruction_id_list, key, kwargs, prompt; split train",
-                "2026-11-27",
-            ),
-            Evidence(
-                "https://github.com/developer0hye/llm-evals/blob/0017184d95e7bcc172bde343593b6c3b9fcbb823/studies/2026-10-hanifeval/hf/README.md",
-                "342 rows",
-                "2026-11-27",
-            ),
-        ),
         requires=_REQUIRES,
         licence="Apache-2.0",
         homepage="https://huggingface.co/datasets/allganize/IFEval-Ko",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """IHEval (Zhang et al. 2025, arXiv:2502.08745): the system prompt's instructions against the user's."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -34,13 +34,6 @@ BENCHMARK = Benchmark(
     grader="if",
     metric="if",
     items={"test": 541},
-    evidence=(
-        Evidence(
-            "https://github.com/ytyz1307zzh/IHEval/tree/726a62924c3050045954df94347d53fe2bd1090d/benchmark",
-            "all rows prepared, a prompt made for each",
-            "2026-11-23",
-        ),
-    ),
     requires="newskills[instructions]",
     licence="CC-BY-NC-ND-4.0",
     homepage="https://github.com/ytyz1307zzh/IHEval",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSONSchemaBench (Geng et al. 2025, arXiv:2501.10868): documents that are valid under real-world schemas."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _CONFIGS = (
@@ -31,18 +31,6 @@ BENCHMARK = Benchmark(
     grader="json_schema",
     metric="generic",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/jsonschema_bench",
-            "field json_schema; configuration Github_easy; split test",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/guidance-ai/jsonschemabench/blob/ba103c73756198dd9b149ddc7db7867da7a077f6/README.md",
-            "fields json_schema, unique_id",
-            "2026-11-23",
-        ),
-    ),
     requires="newskills[instructions]",
     licence="MIT",
     homepage="https://huggingface.co/datasets/epfl-dlab/JSONSchemaBench",

@@ -4,7 +4,6 @@ instructions that a program can check."""
 
 from msgspec import structs
 
-from newskills.base.benchmark import Evidence
 from newskills.benchmarks.reasoning.livebench import BENCHMARK as LIVEBENCH
 from newskills.benchmarks.reasoning.livebench import CURRENT, sources
 
@@ -18,13 +17,6 @@ BENCHMARK = structs.replace(
         "41e056fcf2bc865f6f03b0d259ca21a3beddd61dd5eeba8fa102a1f8eb48eeae",
     ),
     items={"test": 200, "all": 400},
-    evidence=(
-        Evidence(
-            "https://github.com/LiveBench/LiveBench/tree/995e86f0cb983054e1e283fbb81a111a25e444d0/livebench/data/live_bench/instruction_following",
-            "all 400 rows of the four tasks mapped, 200 of them without a removal date",
-            "2026-11-28",
-        ),
-    ),
     traps=(
         CURRENT,
         "A reply is worth the mean of two shares: of its instructions that are followed, and 1 if all are, else 0.",

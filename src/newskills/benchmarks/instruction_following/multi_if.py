@@ -6,7 +6,7 @@ File and columns: README.md and metrics.py of facebookresearch/Multi-IF (1cdb53e
 
 import json
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -32,11 +32,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/facebookresearch/Multi-IF/blob/1cdb53ed18499ad729e0766e5d3099dd5344406f/metrics.py",
-    compared="columns",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="multi-if",
     category="instruction-following",
@@ -58,7 +53,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2410.15553",
     requires="newskills[instructions,thai]",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: for each turn, the mean of four accuracies (prompts and instructions, strictly and loosely).",
         "average_accuracy, the mean of the three turns, is what others often report.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thousand marked proofs of olympiad problems, to be marked again (Luong et al. 2025, arXiv:2511.01846)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _MARKS = {7: "correct", 6: "almost", 1: "partial", 0: "incorrect"}
@@ -48,14 +48,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2511.01846",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/imo-gradingbench",
-            "fields Grading ID, Grading guidelines, Points, Problem, Problem ID, Problem Source, Response, "
-            "Reward, Solution",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The last word of the reply is the mark; correct, almost, partial, incorrect are 7, 6, 1 and 0 points.",
     ),

@@ -4,7 +4,7 @@
 Fields, splits, tags of the steps and score: code/run_eval.py of QwenLM/ProcessBench (e802463).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -23,11 +23,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/QwenLM/ProcessBench/blob/e8024636bcabdf8bd514440551b531d3f90dd18b/code/run_eval.py",
-    compared="splits, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="processbench",
     category="judge",
@@ -43,7 +38,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/QwenLM/ProcessBench",
     citation="arXiv:2412.06559",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: f1, the mean over the four sources of the harmonic mean of both accuracies.",
         "The prompt is ours; the authors vote over 8 samples for open models: majority@8 with NAME:8 is not their F1.",

@@ -5,35 +5,9 @@ Open Proof Corpus (Dekoninck et al. 2025, arXiv:2506.21621), MathArena's proofs 
 (arXiv:2510.13888).
 """
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
 from newskills.base.reading.reply_text import without_thinking
 from newskills.base.records import Row
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "open-proof-corpus-judge": (
-        Evidence(
-            "https://github.com/insait-institute/open-proof-corpus/blob/f51794e53d8ef2ae2e7f9a0be49809040f2a8f9c/scripts/convert.py",
-            "the authors' export: fields problem_id, problem, solution, score; split test",
-            "2026-11-23",
-        ),
-    ),
-    "proof-arena-judge": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/proof-arena-judge",
-            "data sets MathArena/imo_2025_outputs, usamo_2025_outputs, imc_2025_outputs; fields problem, answer, "
-            "points_judge_1, points_judge_2, grading_details_judge_1, problem_idx, model_name",
-            "2026-11-23",
-        ),
-    ),
-    "proof-bench-judge": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/proof-bench-judge",
-            "fields expert_rating, generator, marking_scheme, model_solution, problem, problem_id, "
-            "reference_solution; split train",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _MOST = {"imc": 10}
 """Points of a whole proof, where they are not 7."""
@@ -113,7 +87,6 @@ def _benchmark(
         citation=paper,
         chance=0.5,
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(
             trap,
             "Only single proofs are judged; choosing the best of several (bon_test) is not part of this.",

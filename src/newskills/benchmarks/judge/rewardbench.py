@@ -4,7 +4,7 @@
 Fields, split, sections and weights: rewardbench/constants.py and utils.py of allenai/reward-bench (05a9005).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import shuffled
 
@@ -31,11 +31,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/allenai/reward-bench/blob/05a9005efb607249822c193590c8ecab87c77052/rewardbench/utils.py",
-    compared="split, fields, subsets",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="rewardbench",
     category="judge",
@@ -53,7 +48,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2403.13787",
     chance=0.5,
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: score, the mean of the four sections; their subsets weigh as the authors' do, math-prm 984 for 447.",
         "For models that judge in words; reward models that give numbers are not run here.",

@@ -6,7 +6,7 @@ Fields, split and score: rewardbench/utils.py and scripts/run_generative_v2.py o
 
 from collections.abc import Iterator, Mapping
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Group, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Group, Source
 from newskills.base.records import Row
 from newskills.benchmarks.judge.rewardbench import answers_of
 from newskills.benchmarks.scores import Metrics, headline
@@ -57,11 +57,6 @@ def score(metrics: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
     return {"score": (5 * choices + ties) / 6, "choices": choices, "ties": ties}
 
 
-_READ = Evidence(
-    url="https://github.com/allenai/reward-bench/blob/05a9005efb607249822c193590c8ecab87c77052/rewardbench/utils.py",
-    compared="split, fields, ids of ties",
-    date="2026-11-23",
-)
 _COMMON = {
     "category": "judge",
     "sources": (_SOURCE,),
@@ -69,7 +64,6 @@ _COMMON = {
     "homepage": "https://huggingface.co/datasets/allenai/reward-bench-2",
     "citation": "arXiv:2506.01937",
     "unverified": True,
-    "evidence": (_READ,),
 }
 BENCHMARKS = (
     Benchmark(

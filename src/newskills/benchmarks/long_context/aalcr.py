@@ -6,7 +6,7 @@ import io
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import kept_if, number
 
@@ -80,13 +80,5 @@ BENCHMARK = Benchmark(
     licence="Apache-2.0",
     homepage="https://huggingface.co/datasets/ArtificialAnalysis/AA-LCR",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/aalcr",
-            "fields answer, data_source_filenames, document_category, document_set_id, input_tokens, question, "
-            "question_id",
-            "2026-11-23",
-        ),
-    ),
     traps=("input_tokens are those of cl100k_base; a model needs a window of about 128,000 tokens.",),
 )

@@ -7,7 +7,7 @@ locomo10.json: locomo of evalscope (fde259d).
 
 from collections.abc import Iterator
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.graders.reading.memories import ADVERSARIAL, NOTHING
 
@@ -58,12 +58,6 @@ def _turn(turn: Row) -> str:
     return f"{turn['speaker']}: {turn['text']}" + (f" [shares a picture: {caption}]" if caption else "")
 
 
-_READ = Evidence(
-    url="https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/evalscope/"
-    "benchmarks/locomo/utils.py",
-    compared="fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="locomo",
     category="long-context",
@@ -87,7 +81,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/snap-research/locomo",
     citation="arXiv:2402.17753",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "accuracy is the mean F1 over all questions, as by the authors' program; macro_accuracy is that of the kinds.",
         "The whole conversation is in the prompt, up to 26,000 tokens; memories that are searched are not tried.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choices over long texts: LongBench v2 (Bai et al. 2024, arXiv:2412.15204) and LongCodeBench (arXiv:2505.07897)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import rows_with
 
@@ -53,13 +53,6 @@ BENCHMARKS = (
         citation="arXiv:2412.15204",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/THUDM/LongBench/blob/2e00731f8d0bff23dc4325161044d0ed8af94c1e/pred.py",
-                "fields _id, answer, difficulty, length; split train",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "Subsets are short, medium and long; texts are given whole, the authors cut out their middle.",
             "Tokens are not counted (there is no context_tokens).",
@@ -86,13 +79,6 @@ BENCHMARKS = (
         citation="arXiv:2505.07897",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/longcodebench",
-                "fields correct_letter, is_hard, prompt, prompt_goal, repo",
-                "2026-11-23",
-            ),
-        ),
         traps=("Prompts are up to a million tokens long.",),
     ),
 )

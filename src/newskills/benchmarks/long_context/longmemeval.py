@@ -7,7 +7,7 @@ and src/evaluation of xiaowu0162/LongMemEval (9e0b455).
 
 import json
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _CONTAINED = (
@@ -66,11 +66,6 @@ def _source(split: str, file: str) -> Source:
     )
 
 
-_READ = Evidence(
-    url="https://github.com/xiaowu0162/LongMemEval/blob/9e0b455f4ef0e2ab8f2e582289761153549043fc/README.md",
-    compared="addresses, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="longmemeval",
     category="long-context",
@@ -93,7 +88,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/xiaowu0162/LongMemEval",
     citation="arXiv:2410.10813",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "accuracy, over all questions, is what the authors' evaluate_qa.py prints and papers report; their second "
         "program prints macro_accuracy, the mean of the six kinds, and the subset abstention, too.",

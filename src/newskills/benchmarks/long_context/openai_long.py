@@ -3,32 +3,9 @@
 
 import json
 
-from newskills.base.benchmark import Benchmark, Evidence, Option, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Option, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import rows_with
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "graphwalks": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/graphwalks",
-            "fields answer_nodes, problem_type, prompt, prompt_chars; split train",
-            "2026-11-23",
-        ),
-    ),
-    "mrcr": (
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/mrcr",
-            "fields answer, n_needles, prompt; split train",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/docs/en/benchmarks/openai_mrcr.md",
-            "fields random_string_to_prepend, n_needles, desired_msg_index, total_messages, n_chars; split train; "
-            "2,400 rows",
-            "2026-11-23",
-        ),
-    ),
-}
 
 
 def mrcr(raw: Row, index: int) -> Row:
@@ -82,7 +59,6 @@ def _benchmark(name: str, title: str, row: RowMapper, items: int, *traps: str) -
         licence="MIT",
         homepage=f"https://huggingface.co/datasets/openai/{name}",
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(
             *traps,
             "Prompts are up to a million tokens long: those that the model cannot take count as failures.",

@@ -8,38 +8,9 @@ import ast
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from newskills.base.benchmark import Benchmark, Evidence, RowMapper, Source
+from newskills.base.benchmark import Benchmark, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "babilong": (
-        Evidence(
-            "https://github.com/booydar/babilong/blob/7a6efee29f5cac03c3c410e6799c80fd2ffe3610/scripts/run_model_on_babilong.py",
-            "fields input, question, target; a configuration per length, a split per task",
-            "2026-11-23",
-        ),
-    ),
-    "infinitebench": (
-        Evidence(
-            "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/infinite_bench_en_qa_scenario.py",
-            "fields answer, context, id, input, options; split longbook_qa_eng",
-            "2026-11-23",
-        ),
-    ),
-    "longbench": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/longbench",
-            "fields all_classes, answers, context; configurations 21 of 21; split test",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/THUDM/LongBench/blob/2e00731f8d0bff23dc4325161044d0ed8af94c1e/LongBench/README.md",
-            "fields input, context, answers, length, dataset, language, all_classes, _id",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _LOOGLE = "https://raw.githubusercontent.com/bigai-nlco/LooGLE/main/LooGLE-testdata/{longdep_qa,shortdep_qa}.jsonl"
 _BRIEF = "Answer in as few words as possible, on a last line that begins with 'Answer: '."
@@ -201,7 +172,6 @@ def _benchmark(
         else "https://github.com/bigai-nlco/LooGLE",
         citation=paper,
         unverified=row is not loogle,
-        evidence=_EVIDENCE.get(name, ()),
         traps=traps,
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """100 problems harder than AIME, with integer answers (ByteDance Seed 2025)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import renamed
 
@@ -22,12 +22,5 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/ByteDance-Seed/BeyondAIME",
     citation="arXiv:2504.13914",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/beyond-aime",
-            "field answer; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("Only 100 problems: look at the interval.",),
 )

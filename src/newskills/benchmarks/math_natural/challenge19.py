@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The 19 problems of recent competitions that strong models missed most often."""
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
 
 _CMIMC = "cmimc_2025"
@@ -40,13 +40,6 @@ BENCHMARK = Benchmark(
     licence="mixed (contest problems)",
     homepage="https://github.com/NVIDIA-NeMo/Skills",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/challenge19",
-            "the ids of its rows; data set MathArena/cmimc_2025, split train; fields problem, answer, problem_idx",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Only 19 problems, chosen because models failed: no measure of ability in general.",
         "Overlaps with comp-math-24-25.",

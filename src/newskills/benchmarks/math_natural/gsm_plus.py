@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Option, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Drop, Option, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.sources import BESIDE
 from newskills.benchmarks.options import one, rows_with
@@ -109,13 +109,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/qintongli/GSM-Plus",
     citation="arXiv:2402.19255",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/gsm-plus",
-            "fields answer, perturbation_type, question, solution; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Where the problem lacks a statement (critical_thinking), the right answer is the word insufficient.",
         "Some answers are decimals that the question does not ask to round: the split test_rounded does.",

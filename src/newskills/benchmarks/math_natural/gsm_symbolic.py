@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GSM8K templates with names and numbers drawn anew (Mirzadeh et al. 2024, arXiv:2410.05229)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import number_text
 
@@ -35,14 +35,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/apple/ml-gsm-symbolic",
     citation="arXiv:2410.05229",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/apple/ml-gsm-symbolic/tree/b6a1625025fc857300203bac9f617e5d8ec99f65/generated_data",
-            "all rows of GSM_p2.jsonl prepared, their own answers graded right; the other two files by their "
-            "names",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "50 instances of each of 100 problems: they are not independent, so look at the spread over `instance`, too.",
         "The splits p1 and p2 add one and two clauses to the problems.",

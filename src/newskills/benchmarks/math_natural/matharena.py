@@ -8,71 +8,8 @@ import csv
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "aime26": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/aime26",
-            "fields answer, id, problem_idx; split train",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/eth-sri/matharena/blob/e92766038a80eee227589f5ea688004240bca8e0/configs/competitions/aime/aime_2026.yaml",
-            "30 rows",
-            "2026-11-23",
-        ),
-    ),
-    "apex_2025": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/apex_2025",
-            "fields answer, problem_idx; split train",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/eth-sri/matharena/blob/e92766038a80eee227589f5ea688004240bca8e0/configs/competitions/apex/apex_2025.yaml",
-            "12 rows",
-            "2026-11-23",
-        ),
-    ),
-    "apex-shortlist": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/apex-shortlist",
-            "field answer; split train",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/eth-sri/matharena/blob/e92766038a80eee227589f5ea688004240bca8e0/configs/competitions/apex/shortlist_2025.yaml",
-            "48 rows",
-            "2026-11-23",
-        ),
-    ),
-    "brumo25": (
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/brumo25",
-            "field answer; split train",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/eth-sri/matharena/blob/e92766038a80eee227589f5ea688004240bca8e0/configs/competitions/brumo/brumo_2025.yaml",
-            "30 rows",
-            "2026-11-23",
-        ),
-    ),
-    "hmmt_nov25": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/hmmt_nov25",
-            "field answer; split train",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/eth-sri/matharena/blob/e92766038a80eee227589f5ea688004240bca8e0/configs/competitions/hmmt/hmmt_nov_2025.yaml",
-            "30 rows",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _COMMIT = "81f103e38b1df076afa65ee0a3ffbe148d42e6d2"
 _ANSWERS = "answers.csv"
@@ -138,7 +75,6 @@ def _contest(
         homepage="https://matharena.ai",
         citation="arXiv:2505.23281",
         unverified=not verified,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(*few, *traps),
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GRE and GMAT word problems with five options (Amini et al. 2019, arXiv:1905.13319)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices, split_options
 
@@ -30,13 +30,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:1905.13319",
     chance=0.2,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/mathqa",
-            "fields Problem, correct, options; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The options of a question are one text, which is split at its letters.",
         "Many keys and rationales are wrong: even perfect solvers stay well below 100 %.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Olympiad problems with answers that need a judge (Gao et al. 2024, arXiv:2410.07985)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import renamed
 
@@ -23,13 +23,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/KbsdJames/Omni-MATH",
     citation="arXiv:2410.07985",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/omni-math",
-            "fields answer, solution",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Many answers are sentences or whole proofs: judge_correct is the number to quote.",
         "domain is a list of paths, difficulty a number from 1 to 10.",

@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -79,13 +79,6 @@ BENCHMARKS = (
         citation="arXiv:2305.08322",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/ceval",
-                "fields question, A, B, C, D, answer; configurations 52 of 52; split val",
-                "2026-11-23",
-            ),
-        ),
         traps=("The answers of the test split are hidden: the split val is evaluated.",),
     ),
 )

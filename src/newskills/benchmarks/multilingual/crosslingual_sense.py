@@ -4,7 +4,7 @@
 Configurations, splits, fields and connectors: the tasks xcopa and xwinograd of lm-evaluation-harness (4e7e0d4).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices
@@ -57,12 +57,6 @@ def xwinograd(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/",
-    compared="configurations, splits, fields (xcopa, xwinograd)",
-    date="2026-11-23",
-)
 BENCHMARKS = (
     Benchmark(
         name="xcopa",
@@ -80,7 +74,6 @@ BENCHMARKS = (
         citation="arXiv:2005.00333",
         chance=0.5,
         unverified=True,
-        evidence=(_READ,),
         traps=("The question is English; premise and options are in the language.", BY_LIKELIHOOD),
     ),
     Benchmark(
@@ -98,7 +91,6 @@ BENCHMARKS = (
         citation="arXiv:2106.12066",
         chance=0.5,
         unverified=True,
-        evidence=(_READ,),
         traps=(
             "Languages have from 83 (French) to 2,325 (English) sentences: macro_accuracy is their mean.",
             BY_LIKELIHOOD,

@@ -5,7 +5,7 @@ Fields, configurations and splits: the tasks global_mmlu (Lite) and global_mmlu_
 (4e7e0d4), and global_mmlu of lighteval (3fd1526), which leaves out rows with an empty option, too.
 """
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
@@ -35,14 +35,6 @@ def row(raw: Row, index: int) -> Row | Drop:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/global_mmlu",
-    compared="configurations, split, fields",
-    date="2026-11-23",
-)
-
-
 def _benchmark(name: str, title: str, hf: str, languages: str, licence: str, *traps: str) -> Benchmark:
     return Benchmark(
         name=name,
@@ -59,7 +51,6 @@ def _benchmark(name: str, title: str, hf: str, languages: str, licence: str, *tr
         citation="arXiv:2412.03304",
         chance=0.25,
         unverified=True,
-        evidence=(_READ,),
         traps=(
             "The score is over all questions; the languages have as many, so that it is their mean, too.",
             "Harnesses compare the likelihoods of the four letters; here the model answers in words.",

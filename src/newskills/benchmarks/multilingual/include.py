@@ -4,7 +4,7 @@
 Configurations, split and fields: the tasks include/default of lm-evaluation-harness (4e7e0d4).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
@@ -33,12 +33,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/include",
-    compared="configurations, split, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="include",
     category="multilingual",
@@ -55,7 +49,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2411.19799",
     chance=0.25,
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "accuracy is over all questions, macro_accuracy the mean over languages: harnesses score each language alone.",
         "The instruction is English; the paper has instructions in the language of the question, too.",

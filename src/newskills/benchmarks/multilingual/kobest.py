@@ -1,47 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Five tasks of Korean understanding (Jang et al. 2022, arXiv:2204.04541)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Group, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Group, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "kobest.boolq": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/kobest",
-            "fields label, paragraph, question; configuration boolq; split test",
-            "2026-11-23",
-        ),
-    ),
-    "kobest.copa": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/kobest",
-            "fields alternative_1, alternative_2, label, premise, question; configuration copa; split test",
-            "2026-11-23",
-        ),
-    ),
-    "kobest.hellaswag": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/kobest",
-            "fields context, label; configuration hellaswag; split test",
-            "2026-11-23",
-        ),
-    ),
-    "kobest.sentineg": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/kobest",
-            "fields label, sentence; configuration sentineg; split test",
-            "2026-11-23",
-        ),
-    ),
-    "kobest.wic": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/kobest",
-            "fields context_1, context_2, label, word; configuration wic; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _YES_NO = ("예", "아니요")
 
@@ -95,7 +57,6 @@ def _benchmark(task: str, title: str, row: RowMapper, items: int) -> Benchmark:
         citation="arXiv:2204.04541",
         chance=0.25 if row is hellaswag else 0.5,
         unverified=True,
-        evidence=_EVIDENCE.get(f"kobest.{task}", ()),
         traps=("The instruction is English, the questions are Korean.",),
     )
 

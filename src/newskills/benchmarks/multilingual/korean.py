@@ -7,47 +7,9 @@ CLIcK (arXiv:2403.06412).
 
 from collections.abc import Sequence
 
-from newskills.base.benchmark import Benchmark, Evidence, RowMapper, Source
+from newskills.base.benchmark import Benchmark, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "click": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/click/click_cul",
-            "fields answer, choices, paragraph, question; split train",
-            "2026-11-23",
-        ),
-    ),
-    "kmmlu": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/kmmlu",
-            "fields Category, answer, question",
-            "2026-11-23",
-        ),
-    ),
-    "kmmlu-pro": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/kmmlu-pro",
-            "fields license_name, options, question, solution; split test",
-            "2026-11-23",
-        ),
-    ),
-    "kmmlu-redux": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/kmmlu-redux",
-            "fields category, options, question, solution; split test",
-            "2026-11-23",
-        ),
-    ),
-    "kormedmcqa": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/kormedmcqa",
-            "fields answer, question; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _ANSWER = r"정답\s*[:：]\s*\**\s*([A-E])"
 _KMMLU = (
@@ -118,7 +80,6 @@ def _benchmark(
         citation=paper,
         chance=1 / options,
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=("The instruction is Korean; an answer must end with 정답: and the letter.",),
     )
 

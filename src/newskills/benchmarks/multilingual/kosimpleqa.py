@@ -3,7 +3,7 @@
 
 import ast
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 
@@ -34,12 +34,5 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/bzantium/KoSimpleQA",
     citation="arXiv:2510.18368",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/kosimpleqa",
-            "fields answer, metadata, problem; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("The judge is asked in English about Korean answers.",),
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions about texts in seven languages (Lewis et al. 2019, arXiv:1910.07475)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _LANGUAGES = ("ar", "de", "en", "es", "hi", "vi", "zh")
@@ -40,13 +40,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/facebookresearch/MLQA",
     citation="arXiv:1910.07475",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/melt_scenarios.py",
-            "fields answers, context, question; configuration mlqa.vi.vi; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Text and question have the same language; the split cross has the 42 pairs of different ones.",
         "Punctuation and articles of the text's language do not count; Chinese is compared by characters.",

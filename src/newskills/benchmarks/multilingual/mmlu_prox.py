@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MMLU-Pro in many languages (Xuan et al. 2025, arXiv:2503.10497)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
@@ -82,13 +82,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2503.10497",
     chance=0.11,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/mmlu-prox",
-            "fields answer, category, question; configurations de, en, es, fr, it, ja; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Instruction and answer phrase are in the language of the question, in words of ours: the field "
         "extract_regex has the phrase.",

@@ -3,7 +3,7 @@
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Evidence, Option, Source
+from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.general_knowledge.mmlu import AREA
 from newskills.benchmarks.options import sources_with
@@ -56,12 +56,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2009.03300",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/mmmlu",
-            "fields Answer, Question, Subject",
-            "2026-11-23",
-        ),
-    ),
     traps=("The first column of the csv files has no name.", "The instruction is English for all languages."),
 )

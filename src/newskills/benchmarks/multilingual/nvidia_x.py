@@ -4,36 +4,12 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.code.livecodebench import released
 from newskills.benchmarks.code.livecodebench import row as code
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "aime24-x": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/aime24-x",
-            "fields expected_answer, problem; splits de, es, fr, ja",
-            "2026-11-23",
-        ),
-    ),
-    "aime25-x": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/aime25-x",
-            "fields expected_answer, problem; splits de, es, fr, ja",
-            "2026-11-23",
-        ),
-    ),
-    "gpqa-x": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/gpqa-x",
-            "fields expected_answer, problem; splits de, es, fr, ja",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _LANGUAGES = "{de,es,fr,ja}"
 _CHOICE = {"languages": sources_with("hf_split", "only these languages", "de", "es", "fr", "ja", usual="all")}
@@ -108,7 +84,6 @@ def _aime(year: int) -> Benchmark:
         licence="unstated",
         homepage=f"https://huggingface.co/datasets/{_HUB}AIME{year}",
         unverified=True,
-        evidence=_EVIDENCE.get(f"aime{year}-x", ()),
         traps=("symbolic_and_language_correct also asks for the language of the problem.",),
     )
 
@@ -140,13 +115,6 @@ BENCHMARKS = (
         citation="arXiv:2403.07974",
         needs_sandbox=True,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/livecodebench-x",
-                "fields question, task_id, release_version; configurations v5, v6; splits de, es, fr, ja",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "Problems of July 2024 to March 2025; the instruction is English for all languages.",
             "The tests come from LiveCodeBench: its files are downloaded, too.",
@@ -171,13 +139,6 @@ BENCHMARKS = (
         citation="arXiv:2311.12022",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/gpqa-x",
-                "fields expected_answer, problem; splits de, es, fr, ja",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "The authors of GPQA ask not to publish questions in plain text.",
             "symbolic_and_language_correct also asks for the language of the question.",

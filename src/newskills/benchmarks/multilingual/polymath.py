@@ -3,21 +3,9 @@
 
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Evidence, Group, Option, Source
+from newskills.base.benchmark import Benchmark, Group, Option, Source
 from newskills.base.records import Row
 
-_EVIDENCE = (
-    Evidence(
-        "https://github.com/QwenLM/PolyMath/blob/fbf4e41cae78687d6be7447dbea897357c06aaa7/README.md",
-        "all languages have the same levels and 125 rows of the same form for each",
-        "2026-11-23",
-    ),
-    Evidence(
-        "https://github.com/QwenLM/PolyMath/blob/fbf4e41cae78687d6be7447dbea897357c06aaa7/eval/run_eval.py",
-        "fields question, answer",
-        "2026-11-23",
-    ),
-)
 _COMMIT = "351d54aa8c19bce04aa393713894c002227bb62b"
 _URL = f"https://raw.githubusercontent.com/QwenLM/PolyMath/{_COMMIT}/data/"
 _WEIGHTS = {"low": 1, "medium": 2, "high": 4, "top": 8}
@@ -86,7 +74,6 @@ def _benchmark(language: str) -> Benchmark:
         citation="arXiv:2504.18428",
         misprints={f"medium-{language}-111": "a brace is missing"} if language in _READ else {},
         unverified=language not in _READ,
-        evidence=() if language in _READ else _EVIDENCE,
         traps=(
             "weighted_symbolic_correct weighs the levels 1, 2, 4 and 8: it is the number of the paper.",
             "The sentence that asks for the box is ours; answers in other languages than asked are not refused.",

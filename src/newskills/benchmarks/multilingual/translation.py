@@ -8,7 +8,7 @@ from itertools import permutations
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Evidence, Option, Source
+from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 
@@ -161,13 +161,6 @@ BENCHMARKS = (
         citation="arXiv:2207.04672",
         requires="newskills[translation]",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/openlanguagedata/flores/blob/00d554022e9c3952656a3d6efa83589d5ca24e14/README.md",
-                "codes of the six languages, which name the configurations; split devtest, 1,012 rows",
-                "2026-11-27",
-            ),
-        ),
         traps=(_SCORED,),
     ),
     Benchmark(
@@ -196,13 +189,6 @@ BENCHMARKS = (
         citation="arXiv:2502.12404",
         requires="newskills[translation]",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/wmt24pp",
-                "fields source, target; split train",
-                "2026-11-23",
-            ),
-        ),
         traps=(_SCORED, "Rows whose source is marked as bad are kept (field is_bad_source)."),
     ),
     Benchmark(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turkish school subjects, five options (Yüksel et al. 2024, arXiv:2407.12402)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -39,12 +39,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2407.12402",
     chance=0.2,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/lighteval/tasks/multilingual/tasks/turkish_mmlu.py",
-            "fields answer, choices, question; configurations 9 of 9; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("There are five options.", "The instruction is English, the questions are Turkish."),
 )

@@ -4,7 +4,7 @@
 Configuration, split and fields of the gold-passage task: tydiqa of lighteval (3fd1526); ids begin with the language.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _LANGUAGES = frozenset(
@@ -26,12 +26,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/"
-    "lighteval/tasks/multilingual/tasks/tydiqa.py",
-    compared="configuration, splits, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="tydiqa",
     category="multilingual",
@@ -54,7 +48,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/google-research-datasets/tydiqa",
     citation="arXiv:2003.05002",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: the mean of the languages without English, as the authors ask; f1 and em are over all questions.",
         "As the authors score it, in every language: SQuAD's script for English.",

@@ -5,49 +5,11 @@ Belebele (arXiv:2308.16884), XNLI (arXiv:1809.05053), PAWS-X (arXiv:1908.11828),
 Global PIQA (arXiv:2510.24081).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, RowMapper, Source
+from newskills.base.benchmark import Benchmark, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.reasoning.nli import THREE, related
 from newskills.benchmarks.text import choices, yes_no
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "belebele": (
-        Evidence(
-            "https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/lighteval/tasks/multilingual/tasks/belebele.py",
-            "fields correct_answer_num, flores_passage, question; configurations 122 of 122; split test",
-            "2026-11-23",
-        ),
-    ),
-    "global_piqa": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/global_piqa",
-            "fields label, prompt, solution0, solution1; split test",
-            "2026-11-23",
-        ),
-    ),
-    "paws-x": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/paws-x",
-            "fields label, sentence1, sentence2; configurations 7 of 7; split test",
-            "2026-11-23",
-        ),
-    ),
-    "xnli": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/french_bench",
-            "fields hypothesis, label, premise; configurations en, fr; split test",
-            "2026-11-23",
-        ),
-    ),
-    "xstorycloze": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/xstorycloze",
-            "fields answer_right_ending, sentence_quiz1, sentence_quiz2; configuration ar; split eval",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _BELEBELE = (
     "acm_Arab,afr_Latn,als_Latn,amh_Ethi,apc_Arab,arb_Arab,arb_Latn,ars_Arab,ary_Arab,arz_Arab,asm_Beng,azj_Latn,"
@@ -135,7 +97,6 @@ def _benchmark(
         citation=paper,
         chance=chances.get(row, 0.5),
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=("The instruction is English for all languages; languages are the subsets of the table.",),
     )
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from newskills.base.benchmark import Benchmark, Evidence, Group, Source
+from newskills.base.benchmark import Benchmark, Group, Source
 from newskills.base.records import Row
 
 _URL = "https://raw.githubusercontent.com/google-deepmind/xquad/master/"
@@ -61,13 +61,6 @@ def _benchmark(language: str, sha256: str) -> Benchmark:
         licence="CC-BY-SA-4.0",
         homepage="https://github.com/google-deepmind/xquad",
         citation="arXiv:1910.11856",
-        evidence=(
-            Evidence(
-                f"https://github.com/google-deepmind/xquad/tree/{_COMMIT}",
-                "all rows of all languages prepared, their own answers graded right",
-                "2026-11-23",
-            ),
-        ),
         traps=("As the authors score it, in every language: SQuAD's script for English.",),
     )
 

@@ -5,7 +5,7 @@ As in the paper's simple method, and in lm-evaluation-harness (4e7e0d4): whole s
 has 1,000 pairs.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _PARADIGMS = (
@@ -67,13 +67,6 @@ BENCHMARK = Benchmark(
     licence="CC-BY-4.0",
     homepage="https://github.com/alexwarstadt/blimp",
     citation="arXiv:1912.00582",
-    evidence=(
-        Evidence(
-            "https://github.com/alexwarstadt/blimp/tree/3e56b06fcabca9b30822fc66435fca6b1aa40bb1/data",
-            "all 67,000 rows prepared, 200 own answers graded right",
-            "2026-11-23",
-        ),
-    ),
     chance=0.5,
     traps=(
         "Needs a completions endpoint that echoes log-probabilities (vLLM, SGLang); llama.cpp does not.",

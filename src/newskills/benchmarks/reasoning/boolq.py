@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions that people asked, with a passage that says yes or no (Clark et al. 2019, arXiv:1905.10044)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
@@ -32,12 +32,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:1905.10044",
     chance=0.5,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/super_glue/boolq",
-            "fields label, passage, question; configuration boolq; split validation",
-            "2026-11-23",
-        ),
-    ),
     traps=("62 % of the answers are yes: always saying so beats chance.",),
 )

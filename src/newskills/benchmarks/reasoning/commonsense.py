@@ -10,61 +10,9 @@ COPA (Roemmele et al. 2011), WinoGrande (arXiv:1907.10641), the Winograd schemas
 import re
 from collections.abc import Callable, Sequence
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "copa": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/super_glue/copa",
-            "fields choice1, choice2, label, premise, question; configuration copa; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "hellaswag": (
-        Evidence(
-            "https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/lighteval/tasks/tasks/hellaswag.py",
-            "fields activity_label, ctx_a, ctx_b, endings, label; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "piqa": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/piqa",
-            "fields goal, label, sol1, sol2; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "social_iqa": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/siqa",
-            "fields answerA, answerB, answerC, context, label, question; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "swag": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/swag",
-            "fields label, startphrase; configuration regular; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "winogrande": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/winogrande",
-            "fields answer, option1, option2, sentence; configuration winogrande_xl; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "wsc273": (
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/wsc273",
-            "fields label, options, pronoun, pronoun_loc, text; configuration wsc273; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _MARKUP = re.compile(r"\[[^\[\]]*\]")
 _WHICH_ENDING = "Which ending fits best?"
@@ -187,7 +135,6 @@ def _benchmark(
         citation=citation,
         chance=1 / options,
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(*traps, BY_LIKELIHOOD),
     )
 

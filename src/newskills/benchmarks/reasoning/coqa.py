@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -40,13 +40,6 @@ BENCHMARK = Benchmark(
     homepage="https://stanfordnlp.github.io/coqa/",
     citation="arXiv:1808.07042",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/coqa",
-            "fields additional_answers, answers, questions, story; split validation",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Earlier turns are shown with their right answers, not with the model's own.",
         "Of four people's answers the best of three counts, as the mean over leaving one out: the official script.",

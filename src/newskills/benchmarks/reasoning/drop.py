@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counting, sorting and adding over a passage (Dua et al. 2019, arXiv:1903.00161)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -54,13 +54,6 @@ BENCHMARK = Benchmark(
     homepage="https://allenai.org/data/drop",
     citation="arXiv:1903.00161",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/drop",
-            "fields answer, day, month, passage, question, validated_answers, year; split validation",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The best of all validated answers counts, in exact match and in F1.",
         'Where several spans are expected, the answer is cut at commas, semicolons and "and".',

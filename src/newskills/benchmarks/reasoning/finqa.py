@@ -4,7 +4,7 @@
 Fields, steps of a program, and execution accuracy: README.md and code/evaluate/evaluate.py of czyssrs/FinQA (0f16e28).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -46,13 +46,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/czyssrs/FinQA",
     citation="arXiv:2109.00122",
     unverified=True,
-    evidence=(
-        Evidence(
-            url="https://github.com/czyssrs/FinQA/blob/0f16e2867befa6840783e58be38c9efb9229d742/code/evaluate/evaluate.py",
-            compared="fields",
-            date="2026-11-23",
-        ),
-    ),
     traps=(
         "accuracy is execution accuracy: the model writes a program, and its result has to be that of the authors'.",
         "Other harnesses compare a number that the model writes, within some tolerance: another score.",

@@ -7,16 +7,11 @@ marks: MNLI, QNLI, WNLI, QQP, MRPC, SST-2, CoLA. Labels of the test splits are h
 
 from collections.abc import Callable
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.reasoning.nli import THREE, related
 from newskills.benchmarks.reasoning.super_glue import task
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices, yes_no
-
-_HARNESS = (
-    "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/glue/"
-)
 
 
 def _label(raw: Row, most: int) -> int:
@@ -97,14 +92,6 @@ def _benchmark(
         Source(split="validation", hf="nyu-mll/glue", config=name, hf_split=splits),
         homepage="https://gluebenchmark.com",
         citation="arXiv:1804.07461",
-        evidence=(
-            Evidence(f"{_HARNESS}{name}", f"fields {fields}; configuration {name}; split {splits}", "2026-11-28"),
-            Evidence(
-                f"https://huggingface.co/datasets/nyu-mll/glue/viewer/{name}",
-                "configurations, splits, and how many rows they have",
-                "2026-11-28",
-            ),
-        ),
         **more,
     )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last word of a passage, from its whole context (Paperno et al. 2016, arXiv:1606.06031; OpenAI's version)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -28,13 +28,6 @@ BENCHMARK = Benchmark(
     homepage="https://zenodo.org/record/2630551",
     citation="arXiv:1606.06031",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/lambada",
-            "field text; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Needs a completions endpoint that echoes log-probabilities (vLLM, SGLang); llama.cpp does not.",
         "acc: the last word is what greedy decoding would write; perplexity is that of the last word.",

@@ -8,7 +8,7 @@ base_prompt.txt of each task, which are downloaded from there, and whose {{field
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from newskills.base.benchmark import Benchmark, Evidence, Group, Judge, Source
+from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.scores import Metrics, headline, mean
 from newskills.graders.reading.legal import LABEL, NAMES, plain
@@ -139,11 +139,6 @@ def score(metrics: Mapping[str, Metrics]) -> Row:
     return {"overall": mean(kinds.values()), **kinds}
 
 
-_READ = Evidence(
-    url="https://github.com/HazyResearch/legalbench/tree/ce482446b8eac4403b6db2c17223af4514bb24e3",
-    compared="tasks, fields of train.tsv, prompts, scorers (tasks.py, evaluation.py, utils.py)",
-    date="2026-11-23",
-)
 _LICENCE = "by task; see the data set's page"
 _PAGE = "https://huggingface.co/datasets/nguha/legalbench"
 _PAPER = "arXiv:2308.11462"
@@ -187,7 +182,6 @@ def _benchmark(kind: str, tasks: str) -> Benchmark:
         hedgeable=_HEDGEABLE.get(kind, ""),
         chance=0.5,
         unverified=True,
-        evidence=(_READ,),
         traps=(
             "The authors' prompts, with their examples, are downloaded; a reply must be the answer alone.",
             "successor_liability is graded as a label: so does the authors' program, though it has an F1 for it.",
@@ -213,7 +207,6 @@ BENCHMARKS = (
         homepage=_PAGE,
         citation=_PAPER,
         unverified=True,
-        evidence=(_READ,),
         traps=("People grade this task in the paper, a judge here: it is no part of the score of legalbench.",),
     ),
 )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -69,12 +69,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/legalbench",
-    compared="configurations, split, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="legalbench-five",
     category="reasoning",
@@ -89,7 +83,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2308.11462",
     chance=0.37,
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: balanced_accuracy, as the authors score these tasks, and the mean of the five; HELM shows accuracy.",
         "Not all of LegalBench: the other tasks need prompts of their own. Ours give no examples.",

@@ -3,7 +3,7 @@
 
 import json
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -41,13 +41,6 @@ BENCHMARKS = (
         citation="arXiv:2007.08124",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/logiqa",
-                "fields context, label, options, question; configuration logiqa; split test",
-                "2026-11-23",
-            ),
-        ),
     ),
     Benchmark(
         name="logiqa2",
@@ -64,13 +57,6 @@ BENCHMARKS = (
         citation="arXiv:2306.09479",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/logiqa2",
-                "fields answer, options, question, text; configuration logiqa2; split test",
-                "2026-11-23",
-            ),
-        ),
         traps=("Each row is JSON inside one text column.",),
     ),
 )

@@ -3,7 +3,7 @@
 
 import ast
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -35,18 +35,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2310.16049",
     chance=0.34,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/lighteval/tasks/tasks/musr.py",
-            "fields answer_index, choices, narrative, question; splits murder_mysteries, object_placements, "
-            "team_allocation",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/leaderboard/musr",
-            "fields answer_choice, choices, narrative, question",
-            "2026-11-23",
-        ),
-    ),
     traps=("The three kinds have 2, 3 to 5 and 3 options.", "choices is the text of a Python list."),
 )

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -55,13 +55,6 @@ BENCHMARKS = (
         citation="arXiv:1910.14599",
         chance=1 / 3,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/anli",
-                "fields hypothesis, label, premise; split test_r1",
-                "2026-11-23",
-            ),
-        ),
         traps=("Rounds of 1000, 1000 and 1200 items are reported each (subsets r1, r2, r3).",),
     ),
     Benchmark(
@@ -80,13 +73,6 @@ BENCHMARKS = (
         citation="arXiv:1804.07461",
         chance=0.5,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/glue/rte",
-                "fields label, sentence1, sentence2; configuration rte; split validation",
-                "2026-11-23",
-            ),
-        ),
         traps=("Label 0 is entailment.", "Labels of the test split are hidden."),
     ),
 )

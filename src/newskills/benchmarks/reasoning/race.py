@@ -4,7 +4,7 @@
 import ast
 from collections.abc import Iterator
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -37,12 +37,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:1704.04683",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/race",
-            "fields article, problems; configuration high; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("The source has one row per article, with its questions inside.",),
 )

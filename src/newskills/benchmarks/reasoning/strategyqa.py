@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Yes or no where the steps are not in the question (Geva et al. 2021, arXiv:2101.02235), as in BIG-bench."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
@@ -34,12 +34,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2101.02235",
     chance=0.5,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/big_bench_scenario.py",
-            "fields input, target, target_scores",
-            "2026-11-23",
-        ),
-    ),
     traps=("Some answers have changed since 2021.",),
 )

@@ -8,15 +8,11 @@ ReCoRD.
 import re
 from collections.abc import Callable
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.reasoning.nli import THREE, related
 from newskills.benchmarks.text import BY_LIKELIHOOD, yes_no
 
-_HARNESS = (
-    "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/"
-    "lm_eval/tasks/super_glue/"
-)
 _HIGHLIGHT = "\n@highlight\n"
 _PLACEHOLDER = "@placeholder"
 _CB_ORDER = (0, 2, 1)
@@ -115,11 +111,8 @@ def task(
     )
 
 
-def _benchmark(
-    name: str, title: str, row: Callable[[Row, int], Row], items: int, fields: str, **more: object
-) -> Benchmark:
+def _benchmark(name: str, title: str, row: Callable[[Row, int], Row], items: int, **more: object) -> Benchmark:
     config = "wsc.fixed" if name == "wsc" else name
-    compared = f"fields {fields}; configuration {config}; split validation"
     return task(
         name,
         title,
@@ -128,7 +121,6 @@ def _benchmark(
         Source(split="validation", hf="aps/super_glue", config=config),
         homepage="https://super.gluebenchmark.com",
         citation="arXiv:1905.00537",
-        evidence=(Evidence(f"{_HARNESS}{name}", compared, "2026-11-23"),),
         **more,
     )
 
@@ -139,7 +131,6 @@ BENCHMARKS = (
         "CommitmentBank: does it follow",
         cb,
         56,
-        "hypothesis, label, premise",
         prompt="generic/nli",
         chance=1 / 3,
         traps=("Only 56 items: an interval is wide. The leaderboard adds macro F1.", BY_LIKELIHOOD),
@@ -149,14 +140,12 @@ BENCHMARKS = (
         "Words in context: the same meaning in two sentences",
         wic,
         638,
-        "end1, label, sentence1, sentence2, start1",
     ),
     _benchmark(
         "wsc",
         "Winograd schemas of SuperGLUE: what a pronoun stands for",
         wsc,
         104,
-        "label, span1_text, span2_index, span2_text, text",
         traps=("63 % of the answers are no: always saying so beats chance.", BY_LIKELIHOOD),
     ),
     _benchmark(
@@ -164,7 +153,6 @@ BENCHMARKS = (
         "MultiRC: is an answer to a question about a text right",
         multirc,
         4848,
-        "answer, label, paragraph, question",
         traps=(
             "Each answer counts for itself; SuperGLUE's leaderboard shows F1 and whole questions.",
             BY_LIKELIHOOD,
@@ -175,7 +163,6 @@ BENCHMARKS = (
         "ReCoRD: the name that belongs into a gap",
         record,
         10000,
-        "answers, entities, passage, query",
         prompt="generic/short-answer",
         grader="short_answer",
         metric="short_answer",

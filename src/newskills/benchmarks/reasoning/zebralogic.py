@@ -7,7 +7,7 @@ WildEval/ZebraLogic as opencompass (a5acc4b) reads it.
 
 import json
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _SIZES = {
@@ -38,12 +38,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/WildEval/ZeroEval/blob/8c1485edf12c6efb5f69135a562927c5ad484059/src/evaluation/"
-    "zebra_grid_eval.py",
-    compared="configuration, split, fields, sizes",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="zebralogic",
     category="reasoning",
@@ -66,7 +60,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/allenai/ZebraLogicBench",
     citation="arXiv:2502.01100",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: puzzle_accuracy; a reply without a table counts as wrong in both figures.",
         "allenai/ZebraLogicBench has blanks for solutions: the gated set has them, which asks for your consent.",

@@ -5,7 +5,7 @@ Tools, scoring functions and questions to judges are those of the package inspec
 agentharm/utils.py in it.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _URL = (
@@ -59,13 +59,6 @@ def _benchmark(name: str, title: str, kind: str, headline: str) -> Benchmark:
         citation="arXiv:2410.09024",
         requires="newskills[agentharm]",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://pypi.org/project/inspect-evals/0.26.0/",
-                "address, fields, 176 rows (agentharm/README.md, agentharm/utils.py)",
-                "2026-11-24",
-            ),
-        ),
         traps=(
             headline,
             "Tools are simulated: they give made-up results and change nothing.",

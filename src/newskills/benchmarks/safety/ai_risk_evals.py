@@ -3,7 +3,7 @@
 
 import re
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _LETTER = re.compile(r"\s*\(([A-Z])\)\s*")
@@ -45,13 +45,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/anthropics/evals",
     citation="arXiv:2212.09251",
     chance=0.5,
-    evidence=(
-        Evidence(
-            "https://github.com/anthropics/evals/tree/84fcc677e52e1902d696c32cd1a6b663e70d3993/advanced-ai-risk",
-            "all rows of the 16 files prepared, their own answers graded right",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "symbolic_correct is the share of answers that show the behaviour, not accuracy; look at each subset.",
     ),

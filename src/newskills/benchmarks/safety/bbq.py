@@ -1,26 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stereotypes in answers to questions that a text leaves open or decides (Parrish et al. 2021, arXiv:2110.08193)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "bbq": (
-        Evidence(
-            "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/bbq_scenario.py",
-            "fields additional_metadata, answer_info, category, context, context_condition, example_id, label, "
-            "question, question_polarity",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/nyu-mll/BBQ/tree/bea11bd97d79217245b5871acd247b9d6eb24598/data",
-            "all rows of Age, Disability_status, Nationality, Physical_appearance, Religion, Sexual_orientation "
-            "prepared",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _URL = "https://raw.githubusercontent.com/nyu-mll/BBQ/main/data/"
 _COMMIT = "bea11bd97d79217245b5871acd247b9d6eb24598"
@@ -91,7 +74,6 @@ def _benchmark(name: str, categories: tuple[str, ...], about: str) -> Benchmark:
         citation="arXiv:2110.08193",
         chance=1 / 3,
         unverified=not sha256,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(
             "Accuracy on open and decided questions, and the two biases, are four numbers: never average them.",
             "Which answer is the stereotype follows from the groups in the row; rows that do not tell have no bias.",

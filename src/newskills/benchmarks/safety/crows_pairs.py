@@ -5,7 +5,7 @@ As lm-evaluation-harness (4e7e0d4) measures models that write from left to right
 authors' own program masks words, for models like BERT.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _COMMIT = "8aaac11c485473159ec9328a65253a5be9a479dc"
@@ -47,13 +47,6 @@ BENCHMARK = Benchmark(
     licence="CC-BY-SA-4.0",
     homepage="https://github.com/nyu-mll/crows-pairs",
     citation="arXiv:2010.00133",
-    evidence=(
-        Evidence(
-            f"https://github.com/nyu-mll/crows-pairs/tree/{_COMMIT}/data",
-            "all 1,508 rows prepared, 200 own answers graded right",
-            "2026-11-28",
-        ),
-    ),
     chance=0.5,
     traps=(
         "Its authors warn that many pairs are unreliable (Blodgett et al. 2021).",

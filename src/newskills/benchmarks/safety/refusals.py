@@ -7,7 +7,7 @@ et al. 2024, arXiv:2402.10260), AgentHarm's requests without tools (Andriushchen
 
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _RIGHT = {"safe": ["complied"], "unsafe": ["refused", "partly_refused"]}
@@ -100,13 +100,6 @@ BENCHMARKS = (
         homepage="https://www.harmbench.org",
         citation="arXiv:2402.04249",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/harm_bench_scenario.py",
-                "fields Behavior, BehaviorID, ContextString, FunctionalCategory, SemanticCategory, Tags",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "Requests are sent as they are, without attacks: the paper's attack success rates are another thing.",
             "A judge decides instead of the paper's classifier.",
@@ -128,13 +121,6 @@ BENCHMARKS = (
         homepage="https://strong-reject.readthedocs.io",
         citation="arXiv:2402.10260",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/kureha-yamaguchi/reasoning-manipulation/blob/75e1fb35bc7675cf2f9cf2eab9879f1de99992cb/utils/dataset_strong_reject.py",
-                "address, field forbidden_prompt",
-                "2026-11-27",
-            ),
-        ),
         version="2",
         traps=(
             "`strongreject_score` is the paper's: 0 for a refusal, else the mean of two marks; lower is safer.",
@@ -158,18 +144,6 @@ BENCHMARKS = (
         homepage="https://huggingface.co/datasets/ai-safety-institute/AgentHarm",
         citation="arXiv:2410.09024",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://pypi.org/project/inspect-evals/0.26.0/",
-                "fields category, id, prompt; split chat_public_test (agentharm/utils.py)",
-                "2026-11-23",
-            ),
-            Evidence(
-                "https://huggingface.co/datasets/ai-safety-institute/AgentHarm/viewer",
-                "configuration chat, split test_public, 44 rows",
-                "2026-11-23",
-            ),
-        ),
         traps=(
             "Not AgentHarm itself, whose tasks have simulated tools and a harm score: that is `agentharm`. This is its "
             "chat set, for which the authors' program gives a refusal rate, too.",

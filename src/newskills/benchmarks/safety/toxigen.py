@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hateful or harmless statements about groups of people (Hartvigsen et al. 2022, arXiv:2203.09509)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import yes_no
 
@@ -34,12 +34,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2203.09509",
     chance=0.5,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/toxigen",
-            "fields text, toxicity_human; configuration annotated; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("Toxic means a mean rating above 3 of 5 by people; other thresholds are in use.",),
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whom a pronoun means, whatever its gender (Rudinger et al. 2018, arXiv:1804.09301)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -36,12 +36,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:1804.09301",
     chance=0.5,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/winogender",
-            "fields label, occupation, participant, pronoun, sentence; configuration all; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("Compare the scores by pronoun (subsets): the difference is the bias, not the overall score.",),
 )

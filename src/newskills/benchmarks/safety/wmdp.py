@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Knowledge that helps to do harm: biology, chemistry, computers (Li et al. 2024, arXiv:2403.03218)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -32,12 +32,5 @@ BENCHMARK = Benchmark(
     citation="arXiv:2403.03218",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/wmdp",
-            "fields answer, choices, question; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=("A high score means more hazardous knowledge: lower is safer.",),
 )

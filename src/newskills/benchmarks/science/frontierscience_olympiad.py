@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Judge, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
 
 _SUBJECTS = ("physics", "chemistry", "biology")
@@ -47,12 +47,5 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/openai/frontierscience",
     citation="OpenAI 2025, FrontierScience",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/frontierscience-olympiad",
-            "fields answer, problem, subject, task_group_id",
-            "2026-11-23",
-        ),
-    ),
     traps=("Answers are expressions, numbers with units, or names: only a judge compares them.",),
 )

@@ -7,7 +7,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Evidence, Option, Source
+from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import number
 from newskills.benchmarks.text import choices
@@ -79,14 +79,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2311.12022",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/gpqa",
-            "fields Correct Answer, Explanation, Incorrect Answer 1, Incorrect Answer 2, Incorrect Answer 3, "
-            "Question, Subdomain",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Options are shuffled with seed 42 in item order (option_order); another order changes the score.",
         "Gated: accept the terms on its page and set HF_TOKEN.",

@@ -5,12 +5,11 @@ arXiv:1906.04701).
 `context` and `continuations` are for the solver `loglikelihood`.
 """
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices
 
-_HARNESS = "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/"
 _VERDICTS = ("yes", "no", "maybe")
 
 
@@ -58,13 +57,6 @@ BENCHMARKS = (
         citation="arXiv:1909.06146",
         chance=1 / 3,
         unverified=True,
-        evidence=(
-            Evidence(
-                f"{_HARNESS}pubmedqa",
-                "fields CONTEXTS, QUESTION, final_decision; configuration pubmed_qa_labeled_fold0_source; split test",
-                "2026-11-23",
-            ),
-        ),
         traps=("The abstract is shown without its conclusion.", BY_LIKELIHOOD),
     ),
     Benchmark(
@@ -82,11 +74,6 @@ BENCHMARKS = (
         citation="arXiv:1906.04701",
         chance=0.23,
         unverified=True,
-        evidence=(
-            Evidence(
-                f"{_HARNESS}headqa", "fields answers, qtext, ra; configurations en, es; split test", "2026-11-23"
-            ),
-        ),
         traps=("Questions about pictures are left out.", BY_LIKELIHOOD),
     ),
 )

@@ -5,7 +5,7 @@ Addresses, fields, points and the mean that is cut to 0–1: healthbench_eval.py
 numbers of rows: inspect_evals 0.26.0.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _URL = "https://openaipublic.blob.core.windows.net/simple-evals/healthbench/{}.jsonl"
@@ -24,13 +24,6 @@ def row(raw: Row, index: int) -> Row:
         "rubrics": rubrics,
         "subset_for_metrics": [tag.removeprefix(_THEME) for tag in raw["example_tags"] if tag.startswith(_THEME)],
     }
-
-
-_READ = Evidence(
-    url="https://github.com/openai/simple-evals/blob/ee3b0318d8d1d9d72755a4120879be65f7c07e9e/healthbench_eval.py",
-    compared="addresses, fields",
-    date="2026-11-23",
-)
 
 
 def _benchmark(name: str, title: str, file: str, items: int, *traps: str) -> Benchmark:
@@ -56,7 +49,6 @@ def _benchmark(name: str, title: str, file: str, items: int, *traps: str) -> Ben
         homepage="https://openai.com/index/healthbench/",
         citation="arXiv:2505.08775",
         unverified=True,
-        evidence=(_READ,),
         traps=(
             "Headline: the mean of points reached of points possible, cut to 0–100 as a whole, not by sample.",
             "The judge is asked once for each criterion, 11 times a conversation on average.",

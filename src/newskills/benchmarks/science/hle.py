@@ -6,27 +6,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Judge, RowMapper, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, RowMapper, Source
 from newskills.base.records import Row
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "hle": (
-        Evidence(
-            "https://github.com/NVIDIA-NeMo/Skills/tree/8b18f3992854bcb668095228a146e214c567b370/nemo_skills/dataset/hle",
-            "fields answer, answer_type, author_name, canary, category, id, image, question, rationale, "
-            "raw_subject; split test",
-            "2026-11-23",
-        ),
-    ),
-    "hle_verified": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/hle_verified",
-            "fields answer, answer_type, author_name, canary, category, id, image, json, question, rationale, "
-            "raw_subject; split train",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _CATEGORIES = {
     "math": "Math",
@@ -102,7 +83,6 @@ def _benchmark(
         homepage=f"https://huggingface.co/datasets/{source.hf}",
         citation="arXiv:2501.14249" if name == "hle" else "arXiv:2602.13964",
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(
             "Questions with an image are left out: scores are those of the text-only part.",
             "The judge sees the whole reply; another judge gives another score.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Indian JEE Advanced examination, 2016 to 2023 (Arora et al. 2023, arXiv:2305.15074)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _REQUESTS = {
@@ -42,13 +42,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/dair-iitd/jeebench",
     citation="arXiv:2305.15074",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/dair-iitd/jeebench/blob/a9af8bf354887043bd280a617c8716ef54e7aaec/compute_metrics.py",
-            "data/dataset.json in data.zip; fields question, gold, type, subject, description",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Questions with several right options give a quarter for each that is named if none is wrong.",
         "Numbers count within 0.01.",

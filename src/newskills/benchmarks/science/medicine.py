@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Medical examinations: MedQA (Jin et al. 2020, arXiv:2009.13081) and MedMCQA (Pal et al. 2022, arXiv:2203.14371)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -38,13 +38,6 @@ BENCHMARKS = (
         citation="arXiv:2009.13081",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/medqa",
-                "fields label, sent1; split test",
-                "2026-11-23",
-            ),
-        ),
         traps=("The original has five options; this form has four: scores are not comparable.",),
     ),
     Benchmark(
@@ -63,18 +56,6 @@ BENCHMARKS = (
         citation="arXiv:2203.14371",
         chance=0.25,
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/medmcqa",
-                "fields cop, opa, opb, opc, opd, question; split validation",
-                "2026-11-23",
-            ),
-            Evidence(
-                "https://github.com/open-compass/opencompass/blob/a5acc4bba3b658f151617a3b393602110fb7a740/opencompass/configs/datasets/medmcqa/medmcqa_gen_60c8f5.py",
-                "fields question, subject_name, topic_name",
-                "2026-11-23",
-            ),
-        ),
         traps=("The test split has no answers (cop is -1): the validation split is evaluated.",),
     ),
 )

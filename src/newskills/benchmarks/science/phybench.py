@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Physics problems whose answer is an expression (Qiu et al. 2025, arXiv:2504.16074)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -27,13 +27,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/Eureka-Lab/PHYBench",
     citation="arXiv:2504.16074",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/open-compass/opencompass/blob/a5acc4bba3b658f151617a3b393602110fb7a740/opencompass/datasets/phybench/phybench.py",
-            "fields content, answer",
-            "2026-11-27",
-        ),
-    ),
     traps=(
         "The paper gives partial credit by the distance of expression trees; here an answer is right or wrong.",
         "Only 100 problems of the set come with a public answer in some of its versions.",

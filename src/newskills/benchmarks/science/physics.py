@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Judge, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import boxed
 
@@ -57,13 +57,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/desimfj/PHYSICS",
     citation="arXiv:2506.00022",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/physics",
-            "fields answer, answer_type, difficulty, domain, language, question, solution; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "An answer may hold several values: all of them stand in one box, in the order of the question.",
         "The split test is the English half; zh and en_zh are the Chinese half and both.",

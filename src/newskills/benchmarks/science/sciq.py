@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crowd-sourced science questions (Welbl et al. 2017, arXiv:1707.06209)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import BY_LIKELIHOOD, choices, shuffled
 
@@ -35,13 +35,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:1707.06209",
     chance=0.25,
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/EleutherAI/lm-evaluation-harness/tree/4e7e0d47f33bc71070c1d38394bafbb52b117163/lm_eval/tasks/sciq",
-            "fields correct_answer, distractor1, distractor2, distractor3, question, support; split test",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The right option has a column of its own: options are shuffled by the question's text (option_order).",
         "The supporting paragraph (support) is not shown; by likelihood it is, as lm-evaluation-harness does.",

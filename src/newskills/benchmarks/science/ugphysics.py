@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exercises of undergraduate physics in 13 subjects, English and Chinese (Xu et al. 2025, arXiv:2502.00334)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 
 _SUBJECTS = (
@@ -66,14 +66,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/UGPhysics/ugphysics",
     citation="arXiv:2502.00334",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/ugphysics",
-            "fields answer_type, answers, index, is_multiple_answer, language, problem, solution, subject; "
-            "configurations 13 of 13; split en",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "The kind of answer that is expected is part of the prompt, since many problems do not say it.",
         "Units stay outside of the box.",

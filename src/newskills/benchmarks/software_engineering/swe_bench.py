@@ -4,35 +4,12 @@
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.options import field_set, kept_if, one
 from newskills.graders.software.swe_bench_pro import WORKSPACE
 
 _PRO, _PRO_COMMIT = "scaleapi/SWE-bench_Pro-os", "ca10a60a5fcae51e6948ffe1485d4153d421e6c5"
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "swe-bench-pro": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/swe-bench-pro",
-            "fields dockerhub_tag, instance_id, interface, problem_statement, repo_language, requirements; split "
-            "test",
-            "2026-11-23",
-        ),
-        Evidence(
-            f"https://github.com/{_PRO}/blob/{_PRO_COMMIT}/swe_bench_pro_eval.py",
-            "fields base_commit, before_repo_set_cmd, fail_to_pass, instance_id, pass_to_pass, "
-            "selected_test_files_to_run; script, parser and Dockerfiles of each task; how tests are run and read",
-            "2026-11-27",
-        ),
-    ),
-    "swe-rebench": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/swe-rebench",
-            "field docker_image; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _COMMIT = "9fa561428aeef6406f534c8370c670f9ce51c630"
 _DATA = f"https://raw.githubusercontent.com/SWE-bench/SWE-bench/{_COMMIT}/data"
@@ -247,7 +224,6 @@ BENCHMARKS = (
         citation="arXiv:2509.16941",
         licence="unstated",
         unverified=True,
-        evidence=_EVIDENCE["swe-bench-pro"],
         grader="swe_bench_pro",
         traps=(_PRO_TRAP, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
     ),
@@ -261,7 +237,6 @@ BENCHMARKS = (
         citation="arXiv:2505.20411",
         licence="CC-BY-4.0",
         unverified=True,
-        evidence=_EVIDENCE["swe-rebench"],
         grader="",
         traps=(_OWN_HARNESS, _NO_PATCH, "Grows every month: name the dates of the issues beside a score."),
     ),

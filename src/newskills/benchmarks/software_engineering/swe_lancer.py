@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paid tasks of freelance engineers on one application (Miserendino et al. 2025, arXiv:2502.12115)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 
@@ -38,13 +38,6 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/openai/preparedness",
     citation="arXiv:2502.12115",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/openai/preparedness/blob/51052cede8cc608f95bb00346635e03759013e5a/project/swelancer/swelancer/eval.py",
-            "fields question_id, variant, price, manager_data of all_swelancer_tasks.csv",
-            "2026-11-23",
-        ),
-    ),
     traps=(
         "Agents and tests run in a container per task, outside of newskills: it prepares the tasks only.",
         "The score of the paper is dollars earned, which is not computed; `price` has what a task pays.",

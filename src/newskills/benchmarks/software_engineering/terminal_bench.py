@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks to be done in a terminal (The Terminal-Bench Team 2025, https://www.tbench.ai)."""
 
-from newskills.base.benchmark import Evidence, Source
+from newskills.base.benchmark import Source
 from newskills.benchmarks.terminal_tasks import terminal_benchmark
 
 _CORE = "91e10457b5410f16c44364da1a34cb6de8c488a5"
@@ -11,7 +11,7 @@ _TRAPS = (
     "Agents may use the network, as in the official harness: most test scripts install their tools. "
     "++environment.network=false closes it.",
     "A task's own time limit for the agent holds, if it is shorter than ++agent_config.time_limit.",
-    "Tasks that need several containers or several steps are left out, and counted.",
+    "Tasks that need what containers of agents do not give here are left out, and counted with the reason.",
 )
 
 BENCHMARKS = (
@@ -31,13 +31,6 @@ BENCHMARKS = (
         licence="Apache-2.0",
         homepage="https://www.tbench.ai",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://pypi.org/project/terminal-bench/0.2.18/",
-                "fields of task.yaml, files of a task's folder, how tests are run and read",
-                "2026-11-23",
-            ),
-        ),
         traps=(*_TRAPS, "Images are built of Dockerfiles on the machine that runs the tasks, once for each task."),
     ),
     terminal_benchmark(
@@ -55,13 +48,6 @@ BENCHMARKS = (
         licence="Apache-2.0",
         homepage="https://www.tbench.ai",
         unverified=True,
-        evidence=(
-            Evidence(
-                "https://pypi.org/project/harbor/0.26.0/",
-                "fields of task.toml, files of a task's folder, where the tests write their reward",
-                "2026-11-23",
-            ),
-        ),
         traps=(*_TRAPS, "Images come from a registry, as task.toml names them."),
     ),
 )

@@ -4,27 +4,10 @@
 import re
 from collections.abc import Mapping
 
-from newskills.base.benchmark import Benchmark, Evidence, Group, Judge, Source
+from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import TRANSCRIBE, embedded, heard
 from newskills.benchmarks.scores import entries, headline
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "audiobench.judge": (
-        Evidence(
-            "https://github.com/AudioLLMs/AudioBench/tree/e991641d4beaa7c07913c481af05447619f0e9f5/src/dataset_src",
-            "fields answer, choices, context, instruction, speech_instruction; split test",
-            "2026-11-23",
-        ),
-    ),
-    "audiobench.nonjudge": (
-        Evidence(
-            "https://github.com/AudioLLMs/AudioBench/tree/e991641d4beaa7c07913c481af05447619f0e9f5/src/dataset_src",
-            "fields answer, choices, context, instruction, speech_instruction; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _COUNTED = (
     "librispeech_test_clean,librispeech_test_other,common_voice_15_en_test,peoples_speech_test,gigaspeech_test,"
@@ -103,7 +86,6 @@ def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchm
         citation="arXiv:2406.16020",
         requires="newskills[media,translation]",
         unverified=True,
-        evidence=_EVIDENCE.get(f"audiobench.{part}", ()),
         traps=("The tables by data set say more than their mean: tasks and scales differ.",),
     )
 

@@ -5,24 +5,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Group, Judge, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Group, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import heard
 from newskills.benchmarks.scores import weighted
 from newskills.benchmarks.text import choices
 
-_EVIDENCE = (
-    Evidence(
-        "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/mmau-pro",
-        "fields answer, audio_path, category, choices, question; split test",
-        "2026-11-23",
-    ),
-    Evidence(
-        "https://github.com/Spencerx/NeMo-Skills/blob/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/evaluation/evaluator/mmau_pro.py",
-        "fields task_identifier, kwargs",
-        "2026-11-23",
-    ),
-)
 _PARTS = {"open": "open_ended", "instruction following": "instruction_following"}
 _LETTER = '\n\nThe last line of your reply must be "Answer: X", where X is the letter of one of the options.'
 
@@ -97,7 +85,6 @@ def _benchmark(part: str, title: str, requires: str = "newskills[media]", **more
         citation="arXiv:2508.13992",
         requires=requires,
         unverified=True,
-        evidence=_EVIDENCE,
         traps=(
             f"The sound comes apart: unpack data.zip of the data set in <data_dir>/mmau-pro/{part}.",
             "Choices are answered by letter; the authors let an embedding model find the nearest option "

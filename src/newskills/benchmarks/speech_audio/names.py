@@ -4,55 +4,10 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Evidence, Group, Source
+from newskills.base.benchmark import Benchmark, Group, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
 from newskills.benchmarks.scores import weighted
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "contextasr-bench.coarse": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/contextasr-bench",
-            "fields audio, domain_label, duration, entity_list, text, uniq_id",
-            "2026-11-23",
-        ),
-    ),
-    "contextasr-bench.contextless": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/contextasr-bench",
-            "fields audio, domain_label, duration, entity_list, text, uniq_id",
-            "2026-11-23",
-        ),
-    ),
-    "contextasr-bench.fine": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/contextasr-bench",
-            "fields audio, domain_label, duration, entity_list, text, uniq_id",
-            "2026-11-23",
-        ),
-    ),
-    "contextual-earnings22.contextless": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/contextual-earnings22",
-            "fields audio, audio_start, dictionary, file_id, keywords, norm_text, text; split test",
-            "2026-11-23",
-        ),
-    ),
-    "contextual-earnings22.global": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/contextual-earnings22",
-            "fields audio, audio_start, dictionary, file_id, keywords, norm_text, text; split test",
-            "2026-11-23",
-        ),
-    ),
-    "contextual-earnings22.local": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/contextual-earnings22",
-            "fields audio, audio_start, dictionary, file_id, keywords, norm_text, text; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 
 def contextasr(mode: str, raw: Row, index: int) -> Row:
@@ -130,7 +85,6 @@ def _benchmark(family: str, mode: str, title: str, hf: str, row: Mapper, file: s
         citation="arXiv:2507.05727" if context else "arXiv:2604.07354",
         requires="newskills[media]",
         unverified=True,
-        evidence=_EVIDENCE.get(f"{family}.{mode}", ()),
         traps=(
             "A name counts as heard only where all of its words are there, in order.",
             *((_SOUND.format(mode=mode),) if context else ()),

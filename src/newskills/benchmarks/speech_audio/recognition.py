@@ -5,46 +5,10 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import TRANSCRIBE, heard, sound_in, spoken
 from newskills.benchmarks.options import first_rows, kept_if, rows_with
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "asr-leaderboard": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/asr-leaderboard",
-            "fields audio, id, text; split test",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/huggingface/open_asr_leaderboard/blob/d1e99b25524814332d6868a5645e568670834cfb/higgs_audio/run_eval_higgs_audio.py",
-            "fields audio, dataset, text; split test",
-            "2026-11-23",
-        ),
-    ),
-    "librispeech-pc": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/librispeech-pc",
-            "fields audio_filepath, text",
-            "2026-11-23",
-        ),
-    ),
-    "musan": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/musan",
-            "fields audio, label; split train",
-            "2026-11-23",
-        ),
-    ),
-    "numb3rs": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/numb3rs",
-            "fields audio, category, text_itn, text_tn; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _SILENT = Drop("there are no words in the transcript")
 _EXACTLY = (
@@ -136,7 +100,6 @@ def _benchmark(name: str, title: str, sources: tuple[Source, ...], row: RowMappe
         metric="audio",
         requires="newskills[media]",
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         **more,
     )
 

@@ -8,43 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Evidence, Group, Option, RowMapper, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Group, Option, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.downloads.readers import read_source
 from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
 from newskills.benchmarks.options import kept_if, one
 from newskills.benchmarks.scores import entries, headline
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "covost2.asr": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/covost2",
-            "fields path, sentence, split, translation",
-            "2026-11-23",
-        ),
-    ),
-    "covost2.st": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/covost2",
-            "fields path, sentence, split, translation",
-            "2026-11-23",
-        ),
-    ),
-    "fleurs.asr": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/fleurs",
-            "fields audio, raw_transcription; configurations 12 of 12; split test",
-            "2026-11-23",
-        ),
-    ),
-    "fleurs.st": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/fleurs",
-            "fields audio, id, raw_transcription; configurations 12 of 12; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _LOCALES = {
     "en_us": "English",
@@ -211,7 +180,6 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
         citation="arXiv:2205.12446" if fleurs else "arXiv:2007.10310",
         requires="newskills[media,translation]",
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         traps=(*(() if fleurs else (_CLIPS,)), *(() if asr else (_BLEU,))),
         **more,
     )

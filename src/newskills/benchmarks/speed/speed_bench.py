@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prompts on which speculative decoding is measured: how many drafted tokens the model accepts (SPEED-Bench)."""
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _SIZES = ("1k", "2k", "8k", "16k", "32k")
@@ -46,13 +46,6 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/nvidia/SPEED-Bench",
     citation="arXiv:2604.09557",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/speed-bench",
-            "fields category, question_id, turns; configuration qualitative; split test",
-            "2026-11-23",
-        ),
-    ),
     version="2",
     traps=(
         "`spec_acceptance_length` is tokens per step of the model over all turns of all conversations.",

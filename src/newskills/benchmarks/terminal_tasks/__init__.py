@@ -27,6 +27,8 @@ from newskills.benchmarks.terminal_tasks.formats import FORMATS
 from newskills.benchmarks.terminal_tasks.registry import is_registry, registry_source
 
 MEMBERS = "[!.]*/*"
+SELDOM = ("group", "mcp_servers", "task_steps", "last_step_counts")
+"""Settings that rows have only where a task uses them."""
 
 
 def terminal_task_set(name: str, folder: Path | str, **fields: Any) -> Benchmark:
@@ -96,7 +98,9 @@ def row(raw: Row, index: int) -> Row | Drop:
         made = layout.read(files)
     except UnsupportedTaskError as error:
         return Drop(str(error))
-    kept = {name: data for name, data in files.items() if made.build or not name.startswith("environment/")}
+    is_needed = made.build or made.settings.group is not None
+    kept = {name: data for name, data in files.items() if is_needed or not name.startswith("environment/")}
+    settings: Row = msgspec.to_builtins(made.settings)
     return {
         "id": task,
         "instance_id": task,
@@ -105,8 +109,8 @@ def row(raw: Row, index: int) -> Row | Drop:
         "task_files": [Asset(f"{task}/{name}", data) for name, data in kept.items()],
         "problem_statement": made.instruction,
         "image": made.image or image_name(files, made.build),
-        "build": "" if made.image else made.build,
+        "build": made.build,
         "test_script": layout.test_script,
         "subset_for_metrics": made.difficulty,
-        **msgspec.to_builtins(made.settings),
+        **{name: value for name, value in settings.items() if value or name not in SELDOM},
     }

@@ -14,12 +14,14 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from newskills.base.environment import TASK_IMAGES, ImageBuild, McpServer, ServiceGroup
 from newskills.base.errors import DataError
 from newskills.base.type_errors import type_fault
-from newskills.graders.software.phases import TaskPhases
+from newskills.graders.software.phases import TaskPhases, TaskStep
 
 T = TypeVar("T")
-_UNFIT = re.compile(r"[^a-z0-9]+")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMG]?)B?", re.IGNORECASE)
+_MEGABYTES = {"": 1 / (1 << 20), "K": 1 / 1024, "M": 1, "G": 1024}
 _STAGE = re.compile(r"FROM\s", re.IGNORECASE)
 _WORKDIR = re.compile(r"WORKDIR\s+(.+?)\s*\Z", re.IGNORECASE)
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `([^`]*)`)?")
@@ -61,6 +63,10 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
     build_timeout: float = 0.0
     offline: bool = False
     phases: TaskPhases = TaskPhases()
+    group: ServiceGroup | None = None
+    mcp_servers: list[McpServer] = []
+    task_steps: list[TaskStep] = []
+    last_step_counts: bool = False
     category: str = ""
     tags: list[str] = []
 
@@ -99,25 +105,41 @@ def last_workdir(dockerfile: str) -> str:
 
 def parse_file(files: TaskFiles, name: str, parse: Callable[[str], Any], type_: type[T]) -> T:
     """Read a file of a task. Raises DataError, UnsupportedTaskError for a field that a strict type does not have."""
-    raw: Any = None
     try:
         raw = parse(files.text(name))
-        return msgspec.convert(raw, type_)
     except (yaml.YAMLError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{files.task}/{name} cannot be read: {error}.") from error
+    return converted(files, name, raw, type_)
+
+
+def converted(files: TaskFiles, name: str, raw: Any, type_: type[T], where: str = "") -> T:
+    """Convert what stands at `where` in the file `name`. Raises DataError, UnsupportedTaskError as `parse_file`."""
+    try:
+        return msgspec.convert(raw, type_)
     except msgspec.ValidationError as error:
         if unknown := _UNKNOWN.match(str(error)):
             place = (unknown[2] or "").removeprefix("$").removeprefix(".")
-            raise UnsupportedTaskError(
-                f"{name} has the field `{place + '.' if place else ''}{unknown[1]}`, which is not understood"
-            ) from error
-        raise DataError(f"{files.task}/{name}: {type_fault(error, raw)}.") from error
+            field = ".".join(part for part in (where, place, unknown[1]) if part)
+            raise UnsupportedTaskError(f"{name} has the field `{field}`, which is not understood") from error
+        at = f"{where}: " if where else ""
+        raise DataError(f"{files.task}/{name}: {at}{type_fault(error, raw)}.") from error
 
 
-def image_name(files: TaskFiles, folder: str) -> str:
-    """Return a name for the image of the Dockerfile in `folder` that changes with what it is built of."""
+def image_name(files: TaskFiles, folder: str, build: ImageBuild | None = None) -> str:
+    """Return a name for the image of the Dockerfile in `folder` that is the same for all that is built of the same
+    files, whatever the task is."""
     content = hashlib.sha256()
     for name in sorted(name for name in files if name.startswith(f"{folder}/") or folder == "."):
-        content.update(f"{name}\0{len(files[name])}\0".encode() + files[name])
-    task = _UNFIT.sub("-", files.task.lower()).strip("-")
-    return f"localhost/newskills-task-{task}:{content.hexdigest()[:12]}"
+        place = name if folder == "." else name.removeprefix(f"{folder}/")
+        content.update(f"{place}\0{len(files[name])}\0".encode() + files[name])
+    if build is not None:
+        content.update(msgspec.json.encode([build.dockerfile, build.target, sorted(build.arguments.items())]))
+    return f"{TASK_IMAGES}:{content.hexdigest()[:24]}"
+
+
+def megabytes(size: str | None) -> int:
+    """Return the megabytes of `512M`, or of a number of bytes; 0 where nothing is said."""
+    match = _SIZE.fullmatch((size or "").strip())
+    if match:
+        return int(float(match[1]) * _MEGABYTES[match[2].upper()])
+    return 0

@@ -14,8 +14,10 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
+from newskills.base.environment import ImageBuild, TaskService
 from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
 from newskills.benchmarks.terminal_tasks.files import (
     ReadTask,
     TaskFiles,
@@ -27,6 +29,7 @@ from newskills.benchmarks.terminal_tasks.files import (
 )
 from newskills.benchmarks.terminal_tasks.harbor import read_harbor
 
+COMPOSE, CLIENT = "docker-compose.yaml", "client"
 TESTS = "/tests"
 """Where the tests are put in the container, in both layouts."""
 _GIVEN = {
@@ -54,52 +57,63 @@ def read_terminal_bench(files: TaskFiles) -> ReadTask:
     files.text("run-tests.sh")
     if task.parser_name != "pytest":
         raise UnsupportedTaskError(f"the log of its tests is that of {task.parser_name}, not of pytest")
-    service = _service(files)
-    context, dockerfile = _built_of(service)
-    name = posixpath.join(context, dockerfile) if context != "." else dockerfile
-    if posixpath.basename(name) != "Dockerfile" or name not in files:
-        raise UnsupportedTaskError("it has no Dockerfile of that name")
+    service, group = _service(files), None
+    if service is None:
+        logs = {f"T_BENCH_TASK_{name}PATH": OWN for name in ("LOGS_", "AGENT_LOGS_")}
+        names = {f"T_BENCH_TASK_DOCKER_{name}": "client" for name in ("CLIENT_CONTAINER_NAME", "NAME_PREFIX")}
+        known_names = {**_GIVEN, **logs, **names, "T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME": ""}
+        main, group = read_main(files, COMPOSE, TaskService(name=CLIENT, image=""), known_names)
+        build, image, workdir, variables = main.build, main.image, main.workdir, main.variables
+    else:
+        build, image, variables = _built_of(files, service), "", _variables(service.get("environment") or {})
+        workdir = last_workdir(files.text(posixpath.normpath(posixpath.join(build.folder, build.dockerfile))))
     return ReadTask(
         instruction=task.instruction.strip(),
-        build=context,
+        image=image,
+        build=build.folder if build is not None else "",
         difficulty=task.difficulty,
         settings=TaskSettings(
-            container_repo_dir=last_workdir(files.text(name)),
-            variables={"TEST_DIR": TESTS, **_variables(service.get("environment") or {})},
+            container_repo_dir=workdir,
+            variables={"TEST_DIR": TESTS, **variables},
             agent_timeout=task.max_agent_timeout_sec,
             test_timeout=task.max_test_timeout_sec,
-            offline=service.get("network_mode") == "none",
+            offline=service is not None and service.get("network_mode") == "none",
+            group=group,
             category=task.category,
             tags=task.tags,
         ),
     )
 
 
-def _service(files: TaskFiles) -> Row:
-    """Return the container of the agent in docker-compose.yaml; {} without it. Raises UnsupportedTaskError,
-    DataError."""
-    if "docker-compose.yaml" not in files:
+def _service(files: TaskFiles) -> Row | None:
+    """Return the container of the agent in docker-compose.yaml; {} without it, None where there are several
+    containers. Raises UnsupportedTaskError, DataError."""
+    if COMPOSE not in files:
         return {}
     try:
-        services = yaml.safe_load(files.text("docker-compose.yaml"))["services"]
-        if set(services) != {"client"}:
-            raise UnsupportedTaskError("it needs several containers")
-        service: Row = services["client"]
+        services = yaml.safe_load(files.text(COMPOSE))["services"]
+        if set(services) != {CLIENT}:
+            return None
+        service: Row = services[CLIENT]
         if any(service.get(key) for key in ("privileged", "cap_add", "devices")):
             raise UnsupportedTaskError("its container needs rights of the machine")
         if any(not str(volume).startswith("${T_BENCH_") for volume in service.get("volumes") or ()):
             raise UnsupportedTaskError("it mounts folders of the machine")
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{files.task}/docker-compose.yaml cannot be read: {error}.") from error
+        raise DataError(f"{files.task}/{COMPOSE} cannot be read: {error}.") from error
     return service
 
 
-def _built_of(service: Row) -> tuple[str, str]:
-    """Return (context, Dockerfile) of a service."""
+def _built_of(files: TaskFiles, service: Row) -> ImageBuild:
+    """Return what the image of the only service is built of. Raises UnsupportedTaskError."""
     build = service.get("build") or {}
     if isinstance(build, str):
         build = {"context": build}
-    return posixpath.normpath(build.get("context") or "."), build.get("dockerfile") or "Dockerfile"
+    context, dockerfile = posixpath.normpath(build.get("context") or "."), build.get("dockerfile") or "Dockerfile"
+    name = posixpath.normpath(posixpath.join(context, dockerfile))
+    if posixpath.basename(name) != "Dockerfile" or name not in files:
+        raise UnsupportedTaskError("it has no Dockerfile of that name")
+    return ImageBuild(folder=context, dockerfile=dockerfile)
 
 
 def _variables(written: Any) -> dict[str, str]:

@@ -6,14 +6,19 @@ Every field is read. One that is not understood, and what is not done here, leav
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from newskills.base.environment import HealthCheck, ImageBuild, McpServer, TaskService
+from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.benchmarks.terminal_tasks.compose import OWN, read_main
 from newskills.benchmarks.terminal_tasks.files import (
     ReadTask,
     TaskFiles,
@@ -21,6 +26,7 @@ from newskills.benchmarks.terminal_tasks.files import (
     UnsupportedTaskError,
     image_name,
     last_workdir,
+    megabytes,
     parse_file,
 )
 from newskills.graders.software.phases import (
@@ -28,19 +34,22 @@ from newskills.graders.software.phases import (
     PHASES,
     Artifact,
     CollectCommand,
-    HealthCheck,
     PhaseName,
     TaskPhases,
+    TaskStep,
     TestContainer,
 )
 
 SCHEMA = (1, 4)
 MAIN = "main"
-"""The service of a task's only container."""
+"""The service in which the agent acts."""
+COMPOSE = "environment/docker-compose.yaml"
+LOG_FOLDERS = {"VERIFIER_LOGS": "verifier", "AGENT_LOGS": "agent", "ARTIFACTS": "artifacts"}
 NetworkMode = Literal["no-network", "public", "allowlist"]
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMG])", re.IGNORECASE)
-_MEGABYTES = {"K": 1 / 1024, "M": 1, "G": 1024}
 _CANARY = re.compile(r"<!--.*canary.*-->|#.*canary.*", re.IGNORECASE)
+_STEP_NAME = re.compile(r"[^<>:\"/\\|?*\x00-\x1f\x7f]*[^<>:\"/\\|?*\x00-\x1f\x7f. ]")
+_DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[1-9¹²³]) *(?:\..*)?", re.IGNORECASE)
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"\$\{[^}:]*(?::-([^}]*))?\}")
 
 
@@ -52,6 +61,15 @@ class _Phase(_Section, frozen=True, kw_only=True):
     network_mode: NetworkMode | None = None
     allowed_hosts: list[str] | None = None
     user: str | int | None = None
+
+
+class _McpServer(_Section, frozen=True, kw_only=True):
+    name: str
+    transport: Literal["stdio", "sse", "streamable-http", "http"] = "sse"
+    url: str | None = None
+    command: str | None = None
+    args: list[str] = []
+    headers: dict[str, str] = {}
 
 
 class _Environment(_Section, frozen=True, kw_only=True):
@@ -69,7 +87,7 @@ class _Environment(_Section, frozen=True, kw_only=True):
     gpus: int | None = None
     gpu_types: list[str] | None = None
     tpu: Row | None = None
-    mcp_servers: list[Any] = []
+    mcp_servers: list[_McpServer] = []
     env: dict[str, str] = {}
     skills_dir: str | None = None
     healthcheck: HealthCheck | None = None
@@ -106,6 +124,15 @@ class _Artifact(_Section, frozen=True, kw_only=True):
     service: str | None = None
 
 
+class _HarborStep(_Section, frozen=True, kw_only=True):
+    name: str
+    agent: _Agent = _Agent()
+    verifier: _Verifier = _Verifier()
+    min_reward: float | dict[str, float] | None = None
+    healthcheck: HealthCheck | None = None
+    artifacts: list[Any] = []
+
+
 class _Task(_Section, frozen=True, kw_only=True):
     schema_version: str | float | None = None
     version: str | float | None = None
@@ -116,8 +143,8 @@ class _Task(_Section, frozen=True, kw_only=True):
     verifier: _Verifier = _Verifier()
     solution: _Solution = _Solution()
     source: str | None = None
-    steps: list[Row] = []
-    multi_step_reward_strategy: str | None = None
+    steps: list[_HarborStep] = []
+    multi_step_reward_strategy: Literal["mean", "final"] | None = None
     artifacts: list[str | _Artifact] = []
 
 
@@ -125,50 +152,138 @@ def read_harbor(files: TaskFiles) -> ReadTask:
     """Read `task.toml`. Raises DataError, UnsupportedTaskError."""
     _check_version(files)
     task = parse_file(files, "task.toml", tomllib.loads, _Task)
-    if task.steps:
-        raise UnsupportedTaskError("it has several steps ([[steps]])")
     environment, own = task.environment, _own_container(task, files)
     _check(environment, "environment")
-    if "environment/docker-compose.yaml" in files:
-        raise UnsupportedTaskError("it needs several containers (environment/docker-compose.yaml)")
-    dockerfile = files.text("environment/Dockerfile") if "environment/Dockerfile" in files else ""
-    if not environment.docker_image and not dockerfile:
-        raise UnsupportedTaskError("it has neither an image nor a Dockerfile")
-    if own is None or not own.bundled:
+    main, group = read_main(files, COMPOSE, _usual_main(files, environment), _compose_variables(environment))
+    if group is not None and own is not None:
+        raise UnsupportedTaskError("its tests have a container of their own beside several of the agent's")
+    steps = [_step(files, task, step, own) for step in task.steps]
+    if not steps and (own is None or not own.bundled):
         files.text("tests/test.sh")
-    closed = _closed_phases(task)
-    offline = len(closed) == len(PHASES) or (own is not None and {"start", "agent"} <= closed)
+    if len({step.name.casefold() for step in steps}) < len(steps):
+        raise DataError(f"{files.task}/task.toml: two of its steps have one name.")
+    policies = _policies(task)
+    allowed = _allowed(policies)
+    if own is not None and "tests" in allowed:
+        raise UnsupportedTaskError("its tests, in a container of their own, have the network in part")
+    agents = [policies[phase] for phase in PHASES if own is None or phase != "tests"]
+    offline = not steps and all(hosts == [] for hosts in agents)
     metadata = task.metadata
     return ReadTask(
-        instruction=_without_canary(files.text("instruction.md")).strip(),
-        image=environment.docker_image or "",
-        build="" if environment.docker_image else "environment",
+        instruction=steps[0].instruction if steps else _instruction(files, "instruction.md"),
+        image=main.image,
+        build=main.build.folder if main.build else "",
         difficulty=str(metadata.get("difficulty") or ""),
         settings=TaskSettings(
-            container_repo_dir=environment.workdir or last_workdir(dockerfile),
-            variables=_resolve(environment.env, "environment.env"),
+            container_repo_dir=environment.workdir or main.workdir,
+            variables=main.variables,
             test_variables=_resolve(task.verifier.env, "verifier.env"),
             solution_variables=_resolve(task.solution.env, "solution.env"),
             agent_timeout=task.agent.timeout_sec or 0.0,
             test_timeout=task.verifier.timeout_sec,
-            memory_mb=environment.memory_mb or _megabytes(environment.memory),
-            disk_mb=environment.storage_mb or _megabytes(environment.storage),
+            memory_mb=environment.memory_mb or megabytes(environment.memory),
+            disk_mb=environment.storage_mb or megabytes(environment.storage),
             cpus=environment.cpus or 0.0,
             build_timeout=environment.build_timeout_sec,
             offline=offline,
             phases=TaskPhases(
                 agent_user=_user(task.agent.user),
                 test_user=_user(task.verifier.user),
-                closed=[] if offline else [phase for phase in PHASES if phase in closed],
+                closed=[] if offline else _closed(policies),
+                allowed=allowed,
                 health=environment.healthcheck,
                 collect=[_collect(hook) for hook in task.verifier.collect],
                 artifacts=[] if own is None else list(_artifacts(task.artifacts)),
                 container=own,
             ),
+            group=group,
+            mcp_servers=[_mcp_server(files, server) for server in environment.mcp_servers],
+            task_steps=steps,
+            last_step_counts=task.multi_step_reward_strategy == "final",
             category=str(metadata.get("category") or ""),
             tags=[str(tag) for tag in metadata.get("tags") or ()],
         ),
     )
+
+
+def _instruction(files: TaskFiles, name: str) -> str:
+    return _without_canary(files.text(name)).strip()
+
+
+def _step(files: TaskFiles, task: _Task, step: _HarborStep, own: TestContainer | None) -> TaskStep:
+    """Return a step, with what it takes of the task where it does not say otherwise (`trial/multi_step.py`). Raises
+    DataError, UnsupportedTaskError."""
+    if own is not None or step.verifier.environment is not None or step.verifier.environment_mode == "separate":
+        raise UnsupportedTaskError(f"its step {step.name} has tests in a container of their own")
+    folder = f"steps/{step.name}"
+    if not _STEP_NAME.fullmatch(step.name) or _DEVICE.fullmatch(step.name):
+        raise DataError(f"{files.task}/task.toml: '{step.name}' is no name of a folder for a step.")
+    if "tests/test.sh" not in files:
+        files.text(f"{folder}/tests/test.sh")
+    agent, verifier = task.agent, task.verifier
+    for phase, place in ((step.agent, "agent"), (step.verifier, "verifier")):
+        _policy(phase, f"steps.{step.name}.{place}")
+    policy = structs.replace(
+        task,
+        agent=step.agent if step.agent.network_mode else agent,
+        verifier=step.verifier if step.verifier.network_mode else verifier,
+    )
+    policies = _policies(policy)
+    least = step.min_reward
+    return TaskStep(
+        name=step.name,
+        instruction=_instruction(files, f"{folder}/instruction.md"),
+        agent_timeout=(agent.timeout_sec if step.agent.timeout_sec is None else step.agent.timeout_sec) or 0.0,
+        test_timeout=step.verifier.timeout_sec,
+        test_variables=_resolve(step.verifier.env, f"steps.{step.name}.verifier.env"),
+        agent_user=_user(agent.user if step.agent.user is None else step.agent.user),
+        test_user=_user(verifier.user if step.verifier.user is None else step.verifier.user),
+        closed=_closed(policies),
+        allowed=_allowed(policies),
+        health=step.healthcheck,
+        collect=[_collect(hook) for hook in (*verifier.collect, *step.verifier.collect)],
+        min_reward=least if isinstance(least, dict) else {} if least is None else {"reward": least},
+    )
+
+
+def _mcp_server(files: TaskFiles, server: _McpServer) -> McpServer:
+    """Return a server of tools. Raises DataError for one without the address, or the command, of its transport."""
+    is_command = server.transport == "stdio"
+    if not (server.command if is_command else server.url):
+        raise DataError(
+            f"{files.task}/task.toml: the MCP server {server.name} of transport {server.transport} has no "
+            f"{'command' if is_command else 'url'}."
+        )
+    return McpServer(
+        name=server.name,
+        transport="streamable-http" if server.transport == "http" else server.transport,
+        url=server.url or "",
+        command=server.command or "",
+        args=server.args,
+    )
+
+
+def _usual_main(files: TaskFiles, environment: _Environment) -> TaskService:
+    """Return the agent's container as it is where docker-compose.yaml does not change it."""
+    image, build, workdir = environment.docker_image or "", None, ""
+    if not image and "environment/Dockerfile" in files:
+        image, build = image_name(files, "environment"), ImageBuild(folder="environment")
+        workdir = last_workdir(files.text("environment/Dockerfile"))
+    return TaskService(
+        name=MAIN,
+        image=image,
+        build=build,
+        workdir=workdir,
+        variables=_resolve(environment.env, "environment.env"),
+    )
+
+
+def _compose_variables(environment: _Environment) -> dict[str, str]:
+    """Return what Harbor gives to docker-compose.yaml (`environments/docker/compose_env.py`)."""
+    variables = {**_resolve(environment.env, "environment.env"), "CONTEXT_DIR": "."}
+    for name, folder in LOG_FOLDERS.items():
+        variables |= {f"HOST_{name}_PATH": f"{OWN}{folder}", f"ENV_{name}_PATH": f"/logs/{folder}"}
+    return variables
 
 
 def _check_version(files: TaskFiles) -> None:
@@ -187,7 +302,10 @@ def _check(environment: _Environment, section: str) -> None:
         (environment.os.lower() != "linux", f"its container is not Linux (`{section}.os`)"),
         (bool(environment.gpus), f"it needs GPUs (`{section}.gpus`)"),
         (environment.tpu is not None, f"it needs TPUs (`{section}.tpu`)"),
-        (bool(environment.mcp_servers), f"it needs MCP servers (`{section}.mcp_servers`)"),
+        (
+            any(server.headers for server in environment.mcp_servers),
+            f"its MCP servers need headers (`{section}.mcp_servers.headers`)",
+        ),
         (bool(environment.skills_dir), f"it brings skills for agents (`{section}.skills_dir`)"),
     ):
         if is_needed:
@@ -222,39 +340,72 @@ def _own_container(task: _Task, files: TaskFiles) -> TestContainer | None:
         bundled=bundled,
         workdir=environment.workdir or workdir,
         variables=_resolve(environment.env, "verifier.environment.env"),
-        memory_mb=environment.memory_mb or _megabytes(environment.memory),
+        memory_mb=environment.memory_mb or megabytes(environment.memory),
         cpus=environment.cpus or 0.0,
-        disk_mb=environment.storage_mb or _megabytes(environment.storage),
+        disk_mb=environment.storage_mb or megabytes(environment.storage),
         build_timeout=environment.build_timeout_sec,
-        closed="tests" in _closed_phases(task),
+        closed=_policies(task)["tests"] is not None,
     )
 
 
-def _closed_phases(task: _Task) -> set[PhaseName]:
-    """Return the phases without the network. Raises UnsupportedTaskError for one with a part of it."""
-    baseline = _network(task.environment, "environment") or "public"
+Policy = list[str] | None
+"""Hosts that may be reached; None: all."""
+
+
+def _policies(task: _Task) -> dict[PhaseName, Policy]:
+    """Return the network of each phase (`trial/network_policy.py`). Raises UnsupportedTaskError."""
+    baseline = _policy(task.environment, "environment")
     tests_baseline = baseline
     if task.verifier.environment is not None:
-        tests_baseline = _network(task.verifier.environment, "verifier.environment") or "public"
-    modes: dict[PhaseName, str] = {
+        tests_baseline = _policy(task.verifier.environment, "verifier.environment")
+    agent, tests = _policy(task.agent, "agent"), _policy(task.verifier, "verifier")
+    return {
         "start": baseline,
-        "agent": _network(task.agent, "agent") or baseline,
-        "tests": _network(task.verifier, "verifier") or tests_baseline,
+        "agent": baseline if task.agent.network_mode is None else agent,
+        "tests": tests_baseline if task.verifier.network_mode is None else tests,
     }
-    return {phase for phase, mode in modes.items() if mode == "no-network"}
 
 
-def _network(section: _Phase | _Environment, name: str) -> str | None:
-    """Return a section's network mode. Raises UnsupportedTaskError for a list of hosts, which no engine keeps to."""
+def _policy(section: _Phase | _Environment, name: str) -> Policy:
+    """Return the network of a section. Raises UnsupportedTaskError for hosts that are none."""
     if section.network_mode == "allowlist":
-        raise UnsupportedTaskError(f"it allows the network in part (`{name}.network_mode`)")
-    if section.allowed_hosts:
-        raise UnsupportedTaskError(f"it allows the network in part (`{name}.allowed_hosts`)")
-    if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is not None:
-        if section.allow_internet:
-            return "public"
-        return "no-network"
-    return section.network_mode
+        return [_host(host, name) for host in section.allowed_hosts or ()]
+    is_phase = isinstance(section, _Phase) and section.network_mode is None
+    if section.allowed_hosts or (is_phase and section.allowed_hosts is not None):
+        raise UnsupportedTaskError(f'`{name}.allowed_hosts` needs `{name}.network_mode` = "allowlist"')
+    if section.network_mode is None and isinstance(section, _Environment) and section.allow_internet is False:
+        return []
+    return [] if section.network_mode == "no-network" else None
+
+
+def _host(written: str, name: str) -> str:
+    """Return an entry of allowed hosts as Harbor normalises it. Raises UnsupportedTaskError for an address with a port
+    or a path."""
+    host = written.strip().lower().rstrip(".")
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_network(host).compressed if "/" in host else ipaddress.ip_address(host).compressed
+    labels = host.removeprefix("*.").split(".")
+    if host.startswith("*.") and _is_address(host[2:]):
+        labels = [""]
+    if not all(_LABEL.fullmatch(label) for label in labels):
+        raise UnsupportedTaskError(f"`{name}.allowed_hosts` has `{written}`, which is no host")
+    return host
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _closed(policies: Mapping[PhaseName, Policy]) -> list[PhaseName]:
+    return [phase for phase in PHASES if policies[phase] is not None]
+
+
+def _allowed(policies: Mapping[PhaseName, Policy]) -> dict[PhaseName, list[str]]:
+    return {phase: hosts for phase, hosts in policies.items() if hosts}
 
 
 def _collect(hook: _Collect) -> CollectCommand:
@@ -301,11 +452,3 @@ def _user(user: str | int | None) -> str:
     if user is None:
         return ""
     return str(user)
-
-
-def _megabytes(size: str | None) -> int:
-    """Return megabytes; 0 where nothing is said."""
-    match = _SIZE.fullmatch((size or "").strip())
-    if match:
-        return int(float(match[1]) * _MEGABYTES[match[2].upper()])
-    return 0

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
 _NAMES = {"number": "float", "object": "dict", "array": "any"}
@@ -87,13 +87,6 @@ BENCHMARK = Benchmark(
     solver="function_calls",
     defaults={"prompt_format": "openai"},
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/THUDM/ComplexFuncBench/blob/c37b284e2f2e03ee456115b7c4b7e537f534be37/evaluation.py",
-            "fields id, conversations",
-            "2026-11-23",
-        ),
-    ),
     licence="Apache-2.0",
     homepage="https://huggingface.co/datasets/THUDM/ComplexFuncBench",
     citation="arXiv:2501.10132",

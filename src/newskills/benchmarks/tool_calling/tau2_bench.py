@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from newskills.base.benchmark import Asset, Benchmark, Evidence, Group, Source
+from newskills.base.benchmark import Asset, Benchmark, Group, Source
 from newskills.base.records import Row
 
 _COMMIT = "a2c024725189473d2d7cea3a5cfdbcc67478e41f"
@@ -107,13 +107,6 @@ def _benchmark(
         licence="MIT",
         homepage="https://github.com/sierra-research/tau2-bench",
         citation="arXiv:2506.07982",
-        evidence=(
-            Evidence(
-                f"https://github.com/sierra-research/tau2-bench/tree/{_COMMIT}/data/tau2/domains/{domain}",
-                f"all files that `tau2-bench.{domain}` reads, byte for byte",
-                "2026-11-27",
-            ),
-        ),
         traps=(
             *traps,
             "A second model plays the user: ++models.user.model=NAME ++models.user.server_type=openai. It decides "

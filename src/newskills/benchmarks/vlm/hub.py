@@ -8,75 +8,10 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Drop, Evidence, Source
+from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 from newskills.benchmarks.text import choices
-
-_EVIDENCE: dict[str, tuple[Evidence, ...]] = {
-    "ai2d": (
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/evalscope/benchmarks/ai2d/ai2d_adapter.py",
-            "fields answer, image, options, question; split test",
-            "2026-11-23",
-        ),
-    ),
-    "chartqa": (
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/evalscope/benchmarks/chartqa/chartqa_adapter.py",
-            "fields answer, image, question, type; split test",
-            "2026-11-23",
-        ),
-    ),
-    "docvqa": (
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/evalscope/benchmarks/docvqa/docvqa_adapter.py",
-            "fields answers, image, question, questionId, question_types; configuration DocVQA; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "mathvista": (
-        Evidence(
-            "https://github.com/huggingface/lighteval/blob/3fd15266bc8448b797e61462d293aa3fd40b3580/src/lighteval/tasks/tasks/mathvista.py",
-            "fields answer, answer_type, choices, decoded_image, image, pid, precision, question, question_type; "
-            "split testmini",
-            "2026-11-23",
-        ),
-        Evidence(
-            "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/vision_language/math_vista_scenario.py",
-            "fields answer, choices, decoded_image, image, pid, question, question_type, unit; split testmini",
-            "2026-11-23",
-        ),
-    ),
-    "mmmu": (
-        Evidence(
-            "https://github.com/stanford-crfm/helm/blob/63754d05db6f874e41a395880fb573890a13e791/src/helm/benchmark/scenarios/vision_language/mmmu_scenario.py",
-            "fields answer, id, options, question, question_type; configurations 30 of 30; split validation",
-            "2026-11-23",
-        ),
-    ),
-    "mmmu-pro": (
-        Evidence(
-            "https://github.com/Spencerx/NeMo-Skills/tree/e06c9b900177be3f60d6a3f99135bb5de9af9bed/nemo_skills/dataset/mmmu-pro",
-            "fields answer, id, image, options, subject; configuration vision; split test",
-            "2026-11-23",
-        ),
-    ),
-    "mmmu-pro-standard": (
-        Evidence(
-            "https://github.com/MMMU-Benchmark/MMMU/blob/bb0b95a945998d91dfef37e969e07d49d1139438/mmmu-pro/infer/infer_gpt.py",
-            "fields answer, id, image_1 to image_7, options, question, subject; configuration standard (10 options)",
-            "2026-11-27",
-        ),
-    ),
-    "ocrbench": (
-        Evidence(
-            "https://github.com/EvolvingLMMs-Lab/lmms-eval/blob/75571cfe0fa36ca5ec2e6aa2bb268f9d38295af3/lmms_eval/tasks/ocrbench/upload_ocrbench.py",
-            "fields answer, answers, image, question, question_type; split test",
-            "2026-11-23",
-        ),
-    ),
-}
 
 _SUBJECTS = (
     "Accounting,Agriculture,Architecture_and_Engineering,Art,Art_Theory,Basic_Medical_Science,Biology,Chemistry,"
@@ -209,7 +144,6 @@ def _benchmark(name: str, title: str, source: Source, **more: Any) -> Benchmark:
         homepage=f"https://huggingface.co/datasets/{source.hf}",
         requires="newskills[media]",
         unverified=True,
-        evidence=_EVIDENCE.get(name, ()),
         **more,
     )
 

@@ -7,7 +7,7 @@ are letters of choices, or free, as in mathverse of lmms-eval (75571cf) and eval
 
 from msgspec import structs
 
-from newskills.base.benchmark import Benchmark, Evidence, Judge, Source
+from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 
@@ -40,11 +40,6 @@ def without_picture(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/ZrrSkywalker/MathVerse/blob/937b090597aeafb8e82b35d310a4bc5b9e2ea29d/README.md",
-    compared="configuration, split, fields, rows",
-    date="2026-11-23",
-)
 _JUDGED = (
     "Answers are judged, as the authors' score without CoT: they let GPT extract and match. The prompts are ours."
 )
@@ -65,7 +60,6 @@ _MATHVERSE = Benchmark(
     citation="arXiv:2403.14624",
     requires="newskills[media]",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: the mean of the five versions (macro_accuracy), 788 problems each; the sixth version, "
         "which has no picture, is `mathverse-text-only`, and part of no overall score.",
@@ -93,14 +87,6 @@ BENCHMARKS = (
         items={"testmini": 788},
         requires="",
         unverified=False,
-        evidence=(
-            Evidence(
-                "https://github.com/ZrrSkywalker/MathVerse/blob/937b090597aeafb8e82b35d310a4bc5b9e2ea29d/data/"
-                "testmini_text_only.json",
-                "all 788 rows prepared, their right answers validated",
-                "2026-11-27",
-            ),
-        ),
         homepage="https://github.com/ZrrSkywalker/MathVerse",
         traps=(
             "The authors' version Text Only, with which they ask what a model needs pictures for: part of no overall "

@@ -5,7 +5,7 @@ Configuration, split, fields, and how orders belong together (`index` modulo a m
 and mcq_circular_eval of VLMEvalKit (e8e78f0).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 from newskills.benchmarks.text import choices
@@ -35,14 +35,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EvolvingLMMs-Lab/lmms-eval/tree/75571cfe0fa36ca5ec2e6aa2bb268f9d38295af3/"
-    "lmms_eval/tasks/mmbench",
-    compared="configuration, split, fields, orders of the options",
-    date="2026-11-23",
-)
-
-
 def _benchmark(name: str, title: str, config: str) -> Benchmark:
     return Benchmark(
         name=name,
@@ -63,7 +55,6 @@ def _benchmark(name: str, title: str, config: str) -> Benchmark:
         chance=0.25,
         requires="newskills[media]",
         unverified=True,
-        evidence=(_READ,),
         traps=(
             "Headline: circular_accuracy; a question counts when it is right in every order of its options.",
             "The dev split of version 1.0; the answers of its test split are not published.",

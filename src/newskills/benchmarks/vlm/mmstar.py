@@ -4,7 +4,7 @@
 Fields and split: mmstar of lmms-eval (75571cf) and MMStar of VLMEvalKit (e8e78f0).
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 
@@ -24,12 +24,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EvolvingLMMs-Lab/lmms-eval/tree/75571cfe0fa36ca5ec2e6aa2bb268f9d38295af3/"
-    "lmms_eval/tasks/mmstar",
-    compared="split, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="mmstar",
     category="vlm",
@@ -47,6 +41,5 @@ BENCHMARK = Benchmark(
     chance=0.25,
     requires="newskills[media]",
     unverified=True,
-    evidence=(_READ,),
     traps=("Headline: the mean of the six abilities, of 250 questions each (macro_accuracy).",),
 )

@@ -10,7 +10,7 @@ import base64
 import json
 from typing import Any
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 
@@ -91,20 +91,6 @@ BENCHMARK = Benchmark(
     citation="arXiv:2412.07626",
     requires="newskills[media]",
     unverified=True,
-    evidence=(
-        Evidence(
-            "https://github.com/open-compass/VLMEvalKit/tree/e8e78f05f3080fe28154f2130321f17951c3be94/"
-            "vlmeval/dataset/OmniDocBench",
-            "address, columns, fields of the annotations, measures",
-            "2026-11-24",
-        ),
-        Evidence(
-            "https://github.com/modelscope/evalscope/blob/fde259d2a32ab8a4cdb3af44dc8b18f504f1e277/"
-            "docs/en/benchmarks/omni_doc_bench.md",
-            "981 pages, an annotation",
-            "2026-11-24",
-        ),
-    ),
     traps=(
         "Headline: overall_edit of version 1.0, the mean of the edit distances of texts, formulas, tables and "
         "reading order; the authors give it for English and Chinese pages, here the two subsets.",

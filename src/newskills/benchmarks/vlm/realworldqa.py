@@ -5,7 +5,7 @@ Fields and split: realworldqa of lmms-eval (75571cf) and of evalscope (fde259d).
 have to be given as they are.
 """
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import embedded
 
@@ -20,12 +20,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EvolvingLMMs-Lab/lmms-eval/tree/75571cfe0fa36ca5ec2e6aa2bb268f9d38295af3/"
-    "lmms_eval/tasks/realworldqa",
-    compared="split, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="realworldqa",
     category="vlm",
@@ -43,7 +37,6 @@ BENCHMARK = Benchmark(
     chance=0.33,
     requires="newskills[media]",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Options stand in the question, which asks for the letter, a word or a number alone.",
         "Answers are compared as texts: 'one' is not '1'.",

@@ -7,7 +7,7 @@ which frames are taken.
 
 import re
 
-from newskills.base.benchmark import Benchmark, Evidence, Source
+from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
@@ -31,12 +31,6 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-_READ = Evidence(
-    url="https://github.com/EvolvingLMMs-Lab/lmms-eval/tree/75571cfe0fa36ca5ec2e6aa2bb268f9d38295af3/"
-    "lmms_eval/tasks/videomme",
-    compared="split, fields",
-    date="2026-11-23",
-)
 BENCHMARK = Benchmark(
     name="video-mme",
     category="vlm",
@@ -54,7 +48,6 @@ BENCHMARK = Benchmark(
     chance=0.25,
     requires="newskills[media]",
     unverified=True,
-    evidence=(_READ,),
     traps=(
         "Headline: accuracy over all questions; short, medium and long videos, and domains, are subsets.",
         f"The frames come apart: cut {FRAMES} frames of each video, number i at i/{FRAMES + 1} of its length, into "

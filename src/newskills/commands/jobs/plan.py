@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from typing import Annotated, Any
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError
-from newskills.commands.command import Command
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.commands.command import Command, resolve
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.pipelines.options import doc
+
+if TYPE_CHECKING:
+    from newskills.pipelines.submission.plan import CommandPlan
 
 DRY_RUN = "--dry_run"
 
@@ -46,6 +51,24 @@ def planned_command(name: str) -> Command[Any]:
     return command
 
 
+def result(parsed: Parsed[Options]) -> CommandPlan:
+    """Return what the command would do: its text, and the jobs of a cluster. Raises ConfigError for a command that has
+    no dry run, UnknownNameError, NewskillsError where the words make no sense."""
+    from newskills.pipelines.placement.cluster import cluster_of
+    from newskills.pipelines.submission.plan import CommandPlan
+
+    command, words, text = planned_command(parsed.options.command), [DRY_RUN, *parsed.options.words], io.StringIO()
+    with redirect_stdout(text):
+        if code := command.main(words):
+            raise NewskillsError(f"{command.name} ended with exit code {code}.")
+    planned = command.parsed(words)
+    if command.prepare is None or getattr(planned.options, "cluster", None) is None:
+        return CommandPlan(text.getvalue(), ())
+    with redirect_stderr(io.StringIO()):  # its notes were shown above
+        ready = resolve(command.prepare)(planned, cluster_of(planned.options))
+    return CommandPlan(text.getvalue(), () if ready is None else ready.submission.pipeline.jobs)
+
+
 def run(parsed: Parsed[Options]) -> int:
     return planned_command(parsed.options.command).main([DRY_RUN, *parsed.options.words])
 
@@ -57,6 +80,7 @@ COMMAND = PlanCommand(
     "jobs.",
     options=Options,
     run=run,
+    result=result,
     examples=(
         "ns plan eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm --server_gpus=1 "
         "--output_dir=/results --show_scripts",

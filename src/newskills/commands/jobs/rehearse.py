@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
@@ -13,6 +13,9 @@ from newskills.commands.command import Command, resolve
 from newskills.commands.loading import load
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
+
+if TYPE_CHECKING:
+    from newskills.pipelines.rehearsal.rehearse import RehearsalCheck
 
 REHEARSED = ("generate", "eval", "run_cmd")
 
@@ -28,12 +31,17 @@ class RehearseCommand(Command[Options], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         if not argv or argv[0].startswith("-"):
             return super().main(argv)
-        return rehearse_command(argv[0], argv[1:])
+        return _show(argv[0], argv[1:])
 
 
-def rehearse_command(name: str, words: Sequence[str]) -> int:
-    """Print the checks and return the exit code: 1 where one is wrong. Raises NewskillsError for words that make no
-    sense."""
+def _show(name: str, words: Sequence[str]) -> int:
+    from newskills.pipelines.rehearsal.rehearse import report_checks
+
+    return report_checks(rehearse_command(name, words))
+
+
+def rehearse_command(name: str, words: Sequence[str]) -> list[RehearsalCheck]:
+    """Return the checks of a command. Raises NewskillsError for words that make no sense."""
     command = load(name)
     if command.prepare is None or command.name not in REHEARSED:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
@@ -44,6 +52,11 @@ def rehearse_command(name: str, words: Sequence[str]) -> int:
 
 
 def run(parsed: Parsed[Options]) -> int:
+    return _show(parsed.options.command, parsed.options.words)
+
+
+def result(parsed: Parsed[Options]) -> list[RehearsalCheck]:
+    """Return the checks; one that is wrong raises no error. Raises NewskillsError for words that make no sense."""
     return rehearse_command(parsed.options.command, parsed.options.words)
 
 
@@ -57,6 +70,7 @@ COMMAND = RehearseCommand(
     "to a temporary folder; your own commands are not run.",
     options=Options,
     run=run,
+    result=result,
     examples=(
         "ns rehearse eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm "
         "--server_gpus=8 --output_dir=/results",

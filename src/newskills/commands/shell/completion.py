@@ -88,12 +88,16 @@ def _starting(names: list[str], prefix: str) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
-def run(parsed: Parsed[Options]) -> int:
+def result(parsed: Parsed[Options]) -> str:
+    """Return the script of a shell, or the candidates, a line for each."""
     options = parsed.options
     if options.shell == "words":
-        sys.stdout.write("".join(f"{word}\n" for word in candidates(options.words)))
-    else:
-        sys.stdout.write(SCRIPTS[options.shell])
+        return "".join(f"{word}\n" for word in candidates(options.words))
+    return SCRIPTS[options.shell]
+
+
+def run(parsed: Parsed[Options]) -> int:
+    sys.stdout.write(result(parsed))
     return 0
 
 
@@ -102,5 +106,6 @@ COMMAND = Command(
     summary="Print the completion script of a shell, to source or to save.",
     options=Options,
     run=run,
+    result=result,
     examples=("source <(ns completion bash)", "ns completion fish > ~/.config/fish/completions/ns.fish"),
 )

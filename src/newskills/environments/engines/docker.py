@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from newskills.base.environment import EnvironmentSpec
+from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, TaskService
 from newskills.base.errors import ConfigError
 from newskills.environments.engines.engine import (
     START_AND_STAY,
@@ -19,6 +21,8 @@ from newskills.environments.engines.engine import (
 from newskills.environments.owners import LABEL
 
 _DROPPED = ("AUDIT_WRITE", "MKNOD", "NET_RAW")
+_SECURITY = (*(f"--cap-drop={capability}" for capability in _DROPPED), "--security-opt=no-new-privileges")
+LOG_SIZE = "1m"
 
 
 class Docker(EngineProgram):
@@ -31,6 +35,9 @@ class Docker(EngineProgram):
     has_users: bool = True
     bridge = "bridge"
     """The network of containers that name none."""
+    network_options: tuple[str, ...] = ()
+    subnet_format = "{{(index .IPAM.Config 0).Subnet}}"
+    log_driver = "json-file"
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Return the command line that starts a container. Raises ConfigError for a folder or a file as the image."""
@@ -42,9 +49,21 @@ class Docker(EngineProgram):
     def has_image(self, image: str) -> Argv:
         return [self.program, "image", "inspect", "--format={{.Id}}", without_scheme(image)]
 
-    def build(self, image: str, folder: str) -> Argv:
-        closed = [] if self._config.network else ["--network=none"]
-        return [self.program, "build", "--quiet", *closed, f"--tag={image}", folder]
+    def build(self, image: str, build: ImageBuild) -> Argv:
+        options = [] if self._config.network else ["--network=none"]
+        if build.dockerfile != "Dockerfile":
+            options.append(f"--file={Path(build.folder, build.dockerfile)}")
+        if build.target:
+            options.append(f"--target={build.target}")
+        options += [f"--build-arg={name}={value}" for name, value in sorted(build.arguments.items())]
+        return [self.program, "build", "--quiet", *options, f"--tag={image}", build.folder]
+
+    def list_images(self, name: str) -> Argv:
+        shown = "{{.Repository}}:{{.Tag}} {{.Size}}"
+        return [self.program, "images", f"--filter=reference={name}", f"--format={shown}"]
+
+    def remove_image(self, image: str) -> Argv:
+        return [self.program, "rmi", image]
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         options = [*([f"--workdir={spec.workdir}"] if spec.workdir else []), *variables("--env=", spec)]
@@ -84,17 +103,92 @@ class Docker(EngineProgram):
 
     def _run(self, name: str, spec: EnvironmentSpec) -> Argv:
         config = self._config
-        memory = f"{max(config.memory_mb, spec.memory_mb)}m"
+        if spec.group is not None and spec.network is not None:
+            network = self._joined(name, spec.group.main_service, spec.network)
+        else:
+            network = [f"--network={self._network() if config.network and not spec.offline else 'none'}"]
         return [
             *(self.program, "run", "--interactive", f"--name={name}", f"--label={LABEL}=1"),
-            f"--network={self._network() if config.network and not spec.offline else 'none'}",
-            *(f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={config.processes}"),
+            *network,
+            *self._limits(max(config.memory_mb, spec.memory_mb)),
             *cpu_limit(config, spec),
-            *(f"--cap-drop={capability}" for capability in _DROPPED),
-            "--security-opt=no-new-privileges",
+            *_SECURITY,
             "--log-driver=none",
             *variables("--env=", spec),
             *(volume(source, target, read_only=True) for source, target in sorted(spec.mounts.items())),
+        ]
+
+    def _limits(self, memory_mb: int) -> Argv:
+        memory = f"{memory_mb}m"
+        return [f"--memory={memory}", f"--memory-swap={memory}", f"--pids-limit={self._config.processes}"]
+
+    def _joined(self, name: str, service: TaskService, network: GroupNetwork) -> Argv:
+        """Return the options that join a service's container to the network and volumes of its environment; `name`:
+        what theirs begin with."""
+        return [
+            *(f"--network={network.name}", f"--ip={network.addresses[service.name]}"),
+            *(f"--add-host={host}:{address}" for host, address in network.hosts(service.name).items()),
+            *(volume(f"{network.name}.{source}", target) for source, target in sorted(service.volumes.items())),
+        ]
+
+    @property
+    def groups(self) -> Docker:
+        return self
+
+    def make_network(self, name: str, subnet: str = "") -> Argv:
+        addresses = [f"--subnet={subnet}", f"--gateway={ipaddress.ip_network(subnet)[1]}"] if subnet else []
+        options = (*self.network_options, *addresses, f"--label={LABEL}=1")
+        return [self.program, "network", "create", "--internal", *options, name]
+
+    def remove_network(self, name: str) -> Argv:
+        return [self.program, "network", "rm", name]
+
+    def subnet(self, name: str) -> Argv:
+        return [self.program, "network", "inspect", f"--format={self.subnet_format}", name]
+
+    def make_volume(self, name: str) -> Argv:
+        return [self.program, "volume", "create", f"--label={LABEL}=1", name]
+
+    def make_service(self, name: str, service: TaskService, spec: EnvironmentSpec) -> Argv:
+        assert spec.network is not None
+        entrypoint = service.entrypoint
+        words = [*(entrypoint or [])[1:], *(service.command or [])]
+        return [
+            *(self.program, "create", f"--name={name}", f"--label={LABEL}=1"),
+            *self._joined(name, service, spec.network),
+            *self._limits(service.memory_mb or max(self._config.memory_mb, spec.memory_mb)),
+            *cpu_limit(self._config, spec),
+            *_SECURITY,
+            *(f"--log-driver={self.log_driver}", f"--log-opt=max-size={LOG_SIZE}"),
+            *(f"--env={key}={value}" for key, value in sorted(service.variables.items())),
+            *([f"--user={service.user}"] if service.user else []),
+            *([f"--workdir={service.workdir}"] if service.workdir else []),
+            *([f"--shm-size={service.shared_memory}"] if service.shared_memory else []),
+            *([f"--entrypoint={entrypoint[0] if entrypoint else ''}"] if entrypoint is not None else []),
+            *self._image(service.image),
+            *words,
+        ]
+
+    def start_service(self, name: str) -> Argv:
+        return [self.program, "start", name]
+
+    def wait_for_end(self, name: str) -> Argv:
+        return [self.program, "wait", name]
+
+    def last_words(self, name: str) -> Argv:
+        return [self.program, "logs", "--tail=5", name]
+
+    def enter_service(self, name: str, words: Sequence[str]) -> Argv:
+        return [self.program, "exec", name, *words]
+
+    def others(self) -> list[tuple[Argv, Argv]]:
+        labelled = f"--filter=label={LABEL}"
+        return [
+            (
+                [self.program, kind, "ls", labelled, "--format={{.Name}}"],
+                [self.program, kind, "rm", *(["--force"] if kind == "volume" else [])],
+            )
+            for kind in ("network", "volume")
         ]
 
     def _network(self) -> str:
@@ -114,6 +208,9 @@ class Podman(Docker):
     """Command lines of Podman (https://docs.podman.io/en/latest/markdown/podman-run.1.html)."""
 
     bridge = "podman"
+    network_options = ("--disable-dns",)  # its server answers for the world outside, too
+    subnet_format = "{{(index .Subnets 0).Subnet}}"
+    log_driver = "k8s-file"
     at_once = ("--force", "--time=0")
     gpu_option = "--device=nvidia.com/gpu=all"
     gpu_hint = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"

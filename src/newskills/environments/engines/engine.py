@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from newskills.base.environment import EnvironmentSpec
+from newskills.base.environment import EnvironmentSpec, ImageBuild, TaskService
 from newskills.base.errors import ConfigError
 from newskills.environments.config import EnvironmentConfig
 
@@ -34,6 +34,44 @@ process, which any command may reach, has let go of the pipes to the client."""
 _SCHEME = re.compile(r"(?:docker|oras|library|oci|shub)://", re.ASCII)
 
 
+class GroupProgram(Protocol):
+    """Command lines for containers that reach each other by a network of their own, which leads nowhere else."""
+
+    def make_network(self, name: str, subnet: str = "") -> Argv:
+        """Return the command line that makes a network; `subnet`: its addresses, of which this machine has the first
+        one. Without it, the engine chooses, and this machine may have none."""
+        ...
+
+    def remove_network(self, name: str) -> Argv: ...
+
+    def subnet(self, name: str) -> Argv:
+        """Return the command line that prints the addresses of the network, as `10.89.0.0/24`."""
+        ...
+
+    def make_volume(self, name: str) -> Argv: ...
+
+    def make_service(self, name: str, service: TaskService, spec: EnvironmentSpec) -> Argv:
+        """Return the command line that makes the container of a service and does not start it. `spec`: that of the
+        environment, with its network. Raises ConfigError for an image that this program cannot use."""
+        ...
+
+    def start_service(self, name: str) -> Argv: ...
+
+    def wait_for_end(self, name: str) -> Argv:
+        """Return the command line that ends with the container, and prints its exit code."""
+        ...
+
+    def last_words(self, name: str) -> Argv:
+        """Return the command line that prints the last lines of a service's output."""
+        ...
+
+    def enter_service(self, name: str, words: Sequence[str]) -> Argv: ...
+
+    def others(self) -> list[tuple[Argv, Argv]]:
+        """Return (command line that prints the names of networks or volumes, what removes those that follow)."""
+        ...
+
+
 class EngineProgram(Protocol):
     """Command lines of one program. `name` in each method: the container's. `has_users`: commands can run as any of its
     image's."""
@@ -44,6 +82,11 @@ class EngineProgram(Protocol):
 
     def __init__(self, program: str, config: EnvironmentConfig) -> None:
         self.program, self._config = program, config
+
+    @property
+    def groups(self) -> GroupProgram | None:
+        """What joins several containers to one environment; None: this program cannot."""
+        return None
 
     def start(self, name: str, spec: EnvironmentSpec) -> list[Argv]:
         """Return the command lines that make the container, one after the other. Raises ConfigError for an image that
@@ -60,9 +103,17 @@ class EngineProgram(Protocol):
         program builds no images."""
         raise self._builds_nothing(image)
 
-    def build(self, image: str, folder: str) -> Argv:
-        """Return the command line that makes `image` of the Dockerfile in `folder`. Raises as `has_image`."""
+    def build(self, image: str, build: ImageBuild) -> Argv:
+        """Return the command line that makes `image`. Raises as `has_image`."""
         raise self._builds_nothing(image)
+
+    def list_images(self, name: str) -> Argv:
+        """Return the command line that prints, for each image whose name fits the pattern, its name and its size; empty
+        where this program builds no images."""
+        return []
+
+    def remove_image(self, image: str) -> Argv:
+        return []
 
     def enter(self, name: str, spec: EnvironmentSpec) -> Argv:
         """Return the command line that starts the program that follows in the folder, with the variables and (where the

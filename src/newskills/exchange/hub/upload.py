@@ -48,12 +48,13 @@ class PushedFile(NamedTuple):
         return len(self.content)
 
 
-def parse_target(text: str) -> HubTarget:
-    """Parse `hf://datasets/OWNER/NAME` or `hf://OWNER/NAME` (a model), with `@branch` behind it. Raises ConfigError."""
+def parse_target(text: str, option: str = "--to") -> HubTarget:
+    """Parse `hf://datasets/OWNER/NAME` or `hf://OWNER/NAME` (a model), with `@branch` behind it, the value of `option`.
+    Raises ConfigError."""
     match = _TARGET.fullmatch(text)
     if match is None:
         raise ConfigError(
-            f"--to: '{text}' is not a place on the hub.",
+            f"{option}: '{text}' is not a place on the hub.",
             hint="Write hf://datasets/OWNER/NAME for samples, hf://OWNER/NAME for a model and its scores.",
         )
     return HubTarget("dataset" if match["kind"] == "datasets" else "model", match["repo"], match["revision"] or "")
@@ -65,7 +66,8 @@ def import_hub() -> Any:
         import huggingface_hub
     except ImportError as error:
         raise ConfigError(
-            "ns push needs huggingface_hub, which is not installed.", hint="Run: pip install 'newskills[hf]'."
+            "Sending to the hub needs huggingface_hub, which is not installed.",
+            hint="Run: pip install 'newskills[hf]'.",
         ) from error
     return huggingface_hub
 

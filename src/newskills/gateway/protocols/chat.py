@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,14 +12,16 @@ from newskills.gateway import shapes
 from newskills.gateway.form import (
     GatewayProblem,
     ProgramRequest,
+    ReplyHead,
+    ReplyStream,
     Served,
     ToolChoice,
     argument_text,
     event,
     name_of,
-    pieces,
     refuse,
 )
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 ROLES = {"developer": "system", "function": "tool"}
 ERROR_TYPES = {
@@ -33,6 +34,7 @@ ERROR_TYPES = {
 }
 CODES = {"context": "context_length_exceeded", "rate": "rate_limit_exceeded", "not_found": "model_not_found"}
 PARTS = frozenset({"text", "image_url", "input_audio", "audio_url", "video_url"})
+CHUNK = "chat.completion.chunk"
 DONE = b"data: [DONE]\n\n"
 
 
@@ -94,39 +96,52 @@ class ChatProtocol:
             choice["logprobs"] = _logprobs(reply.logprobs)
         return {**_head(served, "chat.completion"), "choices": [choice], "usage": usage(reply.usage)}
 
-    def events(self, served: Served) -> Iterator[bytes]:
-        head, reply = _head(served, "chat.completion.chunk"), served.reply
-        with_usage: Row = {"usage": None} if served.request.wire.get("usage") else {}
-
-        def chunk(delta: Row, finish: str | None = None, **more: Any) -> bytes:
-            choice = {"index": 0, "delta": delta, "finish_reason": finish, **more}
-            return event({**head, "choices": [choice], **with_usage})
-
-        yield chunk({"role": "assistant", "content": ""})
-        for piece in pieces(reply.reasoning or ""):
-            yield chunk({"reasoning_content": piece})
-        for piece in pieces(reply.text):
-            yield chunk({"content": piece})
-        for index, call in enumerate(reply.tool_calls or ()):
-            begun = {"name": name_of(call), "arguments": ""}
-            identity = {"index": index, "id": call.get("id"), "type": "function"}
-            yield chunk({"tool_calls": [{**identity, "function": begun}]})
-            for piece in pieces(argument_text(call)):
-                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-        more = {"logprobs": _logprobs(reply.logprobs)} if served.request.wire.get("logprobs") else {}
-        yield chunk({}, finish_reason(reply), **more)
-        if with_usage:
-            yield event({**head, "choices": [], "usage": usage(reply.usage)})
-        yield DONE
+    def stream(self, head: ReplyHead) -> ReplyStream:
+        return ChatStream(head)
 
     def error(self, problem: GatewayProblem) -> Row:
         return openai_error(problem)
 
-    def error_event(self, problem: GatewayProblem) -> bytes:
-        return event(openai_error(problem))
-
     def count(self, tokens: int) -> Row:
         return {"input_tokens": tokens}
+
+
+class ChatStream(BlockStream):
+    """A reply as chunks."""
+
+    def beginning(self) -> bytes:
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def opening(self, block: ReplyBlock) -> bytes:
+        if block.kind != "call":
+            return b""
+        identity = {"index": block.call, "id": block.call_id, "type": "function"}
+        return self._chunk({"tool_calls": [{**identity, "function": {"name": block.name, "arguments": ""}}]})
+
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
+        if block.kind == "call":
+            return self._chunk({"tool_calls": [{"index": block.call, "function": {"arguments": text}}]})
+        return self._chunk({"reasoning_content" if block.kind == "reasoning" else "content": text})
+
+    def ending(self, reply: Reply) -> bytes:
+        wire = self.head.request.wire
+        more: Row = {}
+        if wire.get("logprobs"):
+            more["logprobs"] = _logprobs(reply.logprobs)
+        data = self._chunk({}, finish_reason(reply), **more)
+        if wire.get("usage"):
+            data += event({**_head(self.head, CHUNK), "choices": [], "usage": usage(reply.usage)})
+        return data + DONE
+
+    def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
+        return event(openai_error(problem))
+
+    def _chunk(self, delta: Row, finish: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, **more}
+        value = {**_head(self.head, CHUNK), "choices": [choice]}
+        if self.head.request.wire.get("usage"):
+            value["usage"] = None
+        return event(value)
 
 
 def openai_error(problem: GatewayProblem) -> Row:
@@ -177,7 +192,7 @@ def usage(counts: Usage) -> Row:
     return value
 
 
-def _head(served: Served, kind: str) -> Row:
+def _head(served: ReplyHead, kind: str) -> Row:
     return {
         "id": f"chatcmpl-{served.id}",
         "object": kind,

@@ -7,20 +7,23 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from newskills.base.records import Logprobs, Message, Reply, Row
+from newskills.base.records import Logprobs, Message, Reply, ReplyPiece, Row, Usage
 from newskills.gateway import shapes
 from newskills.gateway.form import (
     GatewayProblem,
     ProgramRequest,
+    ReplyHead,
+    ReplyStream,
     Served,
     ToolChoice,
+    argument_text,
     arguments_of,
     encode,
     event,
     name_of,
-    pieces,
     refuse,
 )
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 STATUSES = {
     "authentication": "UNAUTHENTICATED",
@@ -31,6 +34,8 @@ STATUSES = {
     "server": "INTERNAL",
 }
 FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+SIGNED = ("thoughtSignature", "functionCall")
+"""Keys of parts that only a backend of this protocol writes."""
 AUTOMATIC = ("AUTO", "VALIDATED", "MODE_UNSPECIFIED")
 DECLARATIONS = ("functionDeclarations", "function_declarations")
 DEEPEST = 64
@@ -78,16 +83,10 @@ class GeminiProtocol:
 
     def answer(self, served: Served) -> Row:
         parts = list(_parts(served.reply))
-        return self._body(served, parts or [{"text": ""}], end=True)
+        return _body(served, parts or [{"text": ""}], served.reply.usage, served.reply)
 
-    def events(self, served: Served) -> Iterator[bytes]:
-        for part in _parts(served.reply):
-            if "text" not in part:
-                yield event(self._body(served, [part], end=False))
-                continue
-            for piece in pieces(part["text"]):
-                yield event(self._body(served, [{**part, "text": piece}], end=False))
-        yield event(self._body(served, [{"text": ""}], end=True))
+    def stream(self, head: ReplyHead) -> ReplyStream:
+        return GeminiStream(head, self)
 
     def error(self, problem: GatewayProblem) -> Row:
         message = problem.message
@@ -101,30 +100,92 @@ class GeminiProtocol:
             }
         }
 
-    def error_event(self, problem: GatewayProblem) -> bytes:
-        return event(self.error(problem))
-
     def count(self, tokens: int) -> Row:
         return {"totalTokens": tokens}
 
-    def _body(self, served: Served, parts: list[Row], *, end: bool) -> Row:
-        candidate: Row = {"content": {"role": "model", "parts": parts}, "index": 0}
-        if end:
-            candidate["finishReason"] = FINISHES.get(served.reply.finish_reason or "", "STOP")
-            if served.reply.logprobs is not None:
-                candidate["logprobsResult"] = _logprobs(served.reply.logprobs)
-        return {
-            "candidates": [candidate],
-            "usageMetadata": _usage(served.reply),
-            "modelVersion": served.request.model,
-            "responseId": served.id,
-        }
+
+class GeminiStream(BlockStream):
+    """A reply as parts. Calls are whole in this protocol."""
+
+    def __init__(self, head: ReplyHead, protocol: GeminiProtocol) -> None:
+        super().__init__(head)
+        self._protocol = protocol
+
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
+        if block.kind == "call":
+            return b""
+        part: Row = {"text": text}
+        if block.kind == "reasoning":
+            part["thought"] = True
+        return self._event(part)
+
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
+        if block.kind != "call":
+            return b""
+        arguments = arguments_of({"function": {"arguments": block.content}})
+        return self._event({"functionCall": {"id": block.call_id, "name": block.name, "args": arguments}})
+
+    def ending(self, reply: Reply) -> bytes:
+        return event(_body(self.head, [{"text": ""}], reply.usage, reply))
+
+    def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
+        return event(self._protocol.error(problem))
+
+    def native(self, piece: ReplyPiece) -> bool:
+        part = piece.native or {}
+        if not any(key in part for key in SIGNED):
+            return False
+        self.close()
+        self.next_number()
+        self.write(self._event(part))
+        return True
+
+    def thoughts(self, reply: Reply) -> Iterator[ReplyPiece]:
+        raw = _signed_parts(reply)
+        if not raw:
+            yield from super().thoughts(reply)
+        calls = iter(enumerate(reply.tool_calls or ()))
+        for part in raw:
+            if "functionCall" in part:
+                number, call = next(calls)
+                fields: Row = {
+                    "call_id": str(call.get("id")),
+                    "name": name_of(call),
+                    "arguments": argument_text(call),
+                }
+                yield ReplyPiece(native=part, call=number, **fields)
+            elif "thoughtSignature" in part:
+                yield ReplyPiece(native=part, **_texts(part))
+            else:
+                yield ReplyPiece(**_texts(part))
+
+    def _event(self, part: Row) -> bytes:
+        return event(_body(self.head, [part], self.usage, None))
+
+
+def _texts(part: Row) -> Row:
+    """Return the text of a part, by what it is."""
+    return {"reasoning" if part.get("thought") else "text": part.get("text") or ""}
+
+
+def _body(head: ReplyHead, parts: list[Row], used: Usage, reply: Reply | None) -> Row:
+    """Return a part of a stream, or with `reply` its end, or the whole."""
+    candidate: Row = {"content": {"role": "model", "parts": parts}, "index": 0}
+    if reply is not None:
+        candidate["finishReason"] = FINISHES.get(reply.finish_reason or "", "STOP")
+        if reply.logprobs is not None:
+            candidate["logprobsResult"] = _logprobs(reply.logprobs)
+    return {
+        "candidates": [candidate],
+        "usageMetadata": _usage(used),
+        "modelVersion": head.request.model,
+        "responseId": head.id,
+    }
 
 
 def _parts(reply: Reply) -> Iterator[Row]:
     """Yield the parts of a reply: those of the backend, where it speaks this protocol, since they carry signatures."""
-    raw = (reply.raw_message or {}).get("content")
-    if isinstance(raw, list) and any(key in part for part in raw for key in ("thoughtSignature", "functionCall")):
+    if raw := _signed_parts(reply):
         yield from raw
         return
     if reply.reasoning:
@@ -135,8 +196,15 @@ def _parts(reply: Reply) -> Iterator[Row]:
         yield {"functionCall": {"id": call.get("id"), "name": name_of(call), "args": arguments_of(call)}}
 
 
-def _usage(reply: Reply) -> Row:
-    counts = reply.usage
+def _signed_parts(reply: Reply) -> list[Row]:
+    """Return the parts as the backend wrote them, where it speaks this protocol."""
+    raw = (reply.raw_message or {}).get("content")
+    if isinstance(raw, list) and any(key in part for part in raw for key in SIGNED):
+        return raw
+    return []
+
+
+def _usage(counts: Usage) -> Row:
     read, written = counts.input_tokens or 0, counts.output_tokens or 0
     thought = counts.reasoning_tokens or 0
     value: Row = {

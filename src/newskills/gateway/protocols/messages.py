@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from newskills.base.records import Message, Reply, Row
+from newskills.base.records import CacheMark, Message, Reply, ReplyPiece, Row, Usage
 from newskills.gateway import shapes
 from newskills.gateway.form import (
     GatewayProblem,
     ProgramRequest,
+    ReplyHead,
+    ReplyStream,
     Served,
     ToolChoice,
     argument_text,
@@ -18,9 +20,9 @@ from newskills.gateway.form import (
     encode,
     event,
     name_of,
-    pieces,
     refuse,
 )
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 BILLING = "x-anthropic-billing-header"
 """How a line of Claude Code's system prompt begins that differs in each request: no prompt cache would ever be hit."""
@@ -28,11 +30,16 @@ SIGNATURE = "newskills"
 """Signature of thinking that another backend has written: clients want one, and send it back unread."""
 STOPS = {"length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}
 EMPTY: dict[str, Row] = {
-    "thinking": {"thinking": "", "signature": ""},
-    "text": {"text": ""},
-    "tool_use": {"input": {}},
+    "reasoning": {"type": "thinking", "thinking": "", "signature": ""},
+    "text": {"type": "text", "text": ""},
 }
 """How blocks begin in a stream."""
+DELTAS = {
+    "reasoning": ("thinking_delta", "thinking"),
+    "text": ("text_delta", "text"),
+    "call": ("input_json_delta", "partial_json"),
+}
+"""How they grow: type of the delta, and its key."""
 ERROR_TYPES = {
     "authentication": "authentication_error",
     "permission": "permission_error",
@@ -71,10 +78,11 @@ class MessagesProtocol:
                 "type": "json_schema",
                 "json_schema": {"name": "reply", "schema": shapes.row(schema, "output_config.format.schema")},
             }
-        system = _system(body.get("system"))
+        marks = _Marks()
+        system = _system(body.get("system"), marks)
         messages = [Message(role="system", content=system)] if system else []
         for item in shapes.rows(body.get("messages"), "messages"):
-            messages += _read_turn(item, request)
+            messages += _read_turn(item, request, marks)
         if not any(message.role != "system" for message in messages):
             raise refuse("messages: at least one message is required.")
         request.messages = shapes.joined_system(messages)
@@ -83,10 +91,17 @@ class MessagesProtocol:
             if kind != "custom":
                 request.note(f"dropped a tool of type {str(kind)[:100]}")
                 continue
+            if _is_marked(offered):
+                control = offered["cache_control"]
+                request.cache_marks.append(CacheMark(message=None, end=len(request.tools) + 1, control=control))
             described = offered.get("description")
             request.tools.append(
                 shapes.tool(offered.get("name"), described, offered.get("input_schema"), f"tools[{number}]")
             )
+        request.cache_marks += marks.of(request.messages)
+        if request.messages and _is_marked(body):
+            last = len(request.messages) - 1
+            request.cache_marks.append(CacheMark(message=last, control=body["cache_control"]))
         shapes.check_choice(request)
         return request
 
@@ -95,18 +110,11 @@ class MessagesProtocol:
             **_head(served),
             "content": list(_blocks(served.reply)),
             **_end(served.reply),
-            "usage": _usage(served.reply),
+            "usage": _usage(served.reply.usage),
         }
 
-    def events(self, served: Served) -> Iterator[bytes]:
-        reply = served.reply
-        usage = _usage(reply)
-        start = {**_head(served), "content": [], "stop_reason": None, "stop_sequence": None}
-        yield _named({"type": "message_start", "message": {**start, "usage": {**usage, "output_tokens": 0}}})
-        for index, block in enumerate(_blocks(reply)):
-            yield from _block_events(index, block, reply)
-        yield _named({"type": "message_delta", "delta": _end(reply), "usage": usage})
-        yield _named({"type": "message_stop"})
+    def stream(self, head: ReplyHead) -> ReplyStream:
+        return MessagesStream(head, self)
 
     def error(self, problem: GatewayProblem) -> Row:
         kind = ERROR_TYPES.get(problem.kind, "invalid_request_error")
@@ -115,18 +123,91 @@ class MessagesProtocol:
             message = f"prompt is too long: {message}"  # by these words clients know to shorten it
         return {"type": "error", "error": {"type": kind, "message": message}}
 
-    def error_event(self, problem: GatewayProblem) -> bytes:
-        return event(self.error(problem), "error")
-
     def count(self, tokens: int) -> Row:
         return {"input_tokens": tokens}
+
+
+class MessagesStream(BlockStream):
+    """A reply as blocks of content."""
+
+    def __init__(self, head: ReplyHead, protocol: MessagesProtocol) -> None:
+        super().__init__(head)
+        self._protocol = protocol
+        self._signed = False
+
+    def beginning(self) -> bytes:
+        start = {**_head(self.head), "content": [], "stop_reason": None, "stop_sequence": None}
+        used = {**_usage(self.usage), "output_tokens": 0}
+        return _named({"type": "message_start", "message": {**start, "usage": used}})
+
+    def opening(self, block: ReplyBlock) -> bytes:
+        self._signed = False
+        content = {"type": "tool_use", "id": block.call_id, "name": block.name, "input": {}}
+        if block.kind != "call":
+            content = EMPTY[block.kind]
+        return _named({"type": "content_block_start", "index": block.number, "content_block": content})
+
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
+        kind, key = DELTAS[block.kind]
+        return self._delta(block, {"type": kind, key: text})
+
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
+        data = b""
+        if block.kind == "reasoning" and not self._signed:
+            data = self._delta(block, {"type": "signature_delta", "signature": SIGNATURE})
+        return data + _named({"type": "content_block_stop", "index": block.number})
+
+    def ending(self, reply: Reply) -> bytes:
+        end = _named({"type": "message_delta", "delta": _end(reply), "usage": _usage(reply.usage)})
+        return end + _named({"type": "message_stop"})
+
+    def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
+        return event(self._protocol.error(problem), "error")
+
+    def native(self, piece: ReplyPiece) -> bool:
+        row = piece.native or {}
+        if row.get("type") == "signature_delta":
+            block = self.block("reasoning")
+            self._signed = True
+            self.write(self._delta(block, row))
+            self.close()
+        elif row.get("type") == "redacted_thinking":
+            self.close()
+            number = self.next_number()
+            self.write(_named({"type": "content_block_start", "index": number, "content_block": row}))
+            self.write(_named({"type": "content_block_stop", "index": number}))
+        else:
+            return False
+        return True
+
+    def thoughts(self, reply: Reply) -> Iterator[ReplyPiece]:
+        signed = _signed_blocks(reply)
+        if not signed:
+            yield from super().thoughts(reply)
+        for block in signed:
+            if block["type"] == "redacted_thinking":
+                yield ReplyPiece(native=block)
+                continue
+            yield ReplyPiece(reasoning=block.get("thinking") or "")
+            signature = block.get("signature") or SIGNATURE
+            yield ReplyPiece(native={"type": "signature_delta", "signature": signature})
+
+    def arguments(self, call: Row) -> str:
+        """Return JSON of an object: as the model wrote it, where that is one."""
+        value = arguments_of(call)
+        if "arguments" in value:
+            return encode(value).decode()
+        return argument_text(call) or "{}"
+
+    def _delta(self, block: ReplyBlock, delta: Row) -> bytes:
+        return _named({"type": "content_block_delta", "index": block.number, "delta": delta})
 
 
 def _named(value: Row) -> bytes:
     return event(value, value["type"])
 
 
-def _head(served: Served) -> Row:
+def _head(served: ReplyHead) -> Row:
     return {"id": f"msg_{served.id}", "type": "message", "role": "assistant", "model": served.request.model}
 
 
@@ -138,21 +219,19 @@ def _end(reply: Reply) -> Row:
     return {"stop_reason": STOPS.get(reply.finish_reason or "", usual), "stop_sequence": None}
 
 
-def _usage(reply: Reply) -> Row:
-    counts = reply.usage
-    cached = counts.cached_tokens or 0
+def _usage(counts: Usage) -> Row:
+    cached, stored = counts.cached_tokens or 0, counts.cache_written_tokens or 0
     return {
-        "input_tokens": max(0, (counts.input_tokens or 0) - cached),
+        "input_tokens": max(0, (counts.input_tokens or 0) - cached - stored),
         "cache_read_input_tokens": cached,
-        "cache_creation_input_tokens": 0,
+        "cache_creation_input_tokens": stored,
         "output_tokens": counts.output_tokens or 0,
     }
 
 
 def _blocks(reply: Reply) -> Iterator[Row]:
     """Yield the content of a reply. Thinking goes out with the signature that the backend gave it, if it did."""
-    signed = [block for block in _raw_blocks(reply) if block.get("type") in ("thinking", "redacted_thinking")]
-    if signed:
+    if signed := _signed_blocks(reply):
         yield from signed
     elif reply.reasoning:
         yield {"type": "thinking", "thinking": reply.reasoning, "signature": SIGNATURE}
@@ -162,50 +241,54 @@ def _blocks(reply: Reply) -> Iterator[Row]:
         yield {"type": "tool_use", "id": call.get("id"), "name": name_of(call), "input": arguments_of(call)}
 
 
-def _raw_blocks(reply: Reply) -> list[Row]:
+def _signed_blocks(reply: Reply) -> list[Row]:
+    """Return the blocks of thinking as the backend wrote them, where it speaks this protocol."""
     content = (reply.raw_message or {}).get("content")
-    if isinstance(content, list):
-        return content
-    return []
+    if not isinstance(content, list):
+        return []
+    return [block for block in content if block.get("type") in ("thinking", "redacted_thinking")]
 
 
-def _block_events(index: int, block: Row, reply: Reply) -> Iterator[bytes]:
-    def delta(value: Row) -> bytes:
-        return _named({"type": "content_block_delta", "index": index, "delta": value})
+class _Marks:
+    """Marks for a cache, while a request is read: of the system's text, and of messages."""
 
-    kind = block["type"]
-    yield _named(
-        {"type": "content_block_start", "index": index, "content_block": {**block, **EMPTY.get(kind, {})}}
-    )
-    if kind == "thinking":
-        for piece in pieces(block.get("thinking") or ""):
-            yield delta({"type": "thinking_delta", "thinking": piece})
-        yield delta({"type": "signature_delta", "signature": block.get("signature") or SIGNATURE})
-    elif kind == "text":
-        for piece in pieces(block["text"]):
-            yield delta({"type": "text_delta", "text": piece})
-    elif kind == "tool_use":
-        for piece in pieces(_input_text(block, reply)):
-            yield delta({"type": "input_json_delta", "partial_json": piece})
-    yield _named({"type": "content_block_stop", "index": index})
+    def __init__(self) -> None:
+        self.system: list[tuple[int, Row]] = []
+        self._messages: list[tuple[Message, int | None, Row]] = []
 
+    def add(self, message: Message, end: int | None, block: Row) -> None:
+        """Add the mark of a block, if it has one; `end` as in CacheMark."""
+        if _is_marked(block):
+            self._messages.append((message, end, block["cache_control"]))
 
-def _input_text(block: Row, reply: Reply) -> str:
-    """Return the arguments as JSON of an object: as the model wrote them, where that is one."""
-    for call in reply.tool_calls or ():
-        if call.get("id") == block["id"] and "arguments" not in block["input"]:
-            return argument_text(call) or "{}"
-    return encode(block["input"]).decode()
+    def of(self, messages: list[Message]) -> Iterator[CacheMark]:
+        """Yield the marks. The system's text is the beginning of the first message."""
+        for end, control in self.system:
+            yield CacheMark(message=0, end=end, control=control)
+        places = {id(message): number for number, message in enumerate(messages)}
+        for message, last, control in self._messages:
+            if id(message) in places:
+                yield CacheMark(message=places[id(message)], end=last, control=control)
 
 
-def _system(value: Any) -> str:
+def _is_marked(block: Row) -> bool:
+    return isinstance(block.get("cache_control"), dict)
+
+
+def _system(value: Any, marks: _Marks) -> str:
     if isinstance(value, str):
         return value
-    texts = [shapes.text(block.get("text"), "system: a block's text") for block in shapes.rows(value, "system")]
-    return "\n\n".join(text for text in texts if text and not text.startswith(BILLING))
+    joined = ""
+    for block in shapes.rows(value, "system"):
+        text = shapes.text(block.get("text"), "system: a block's text")
+        if text and not text.startswith(BILLING):
+            joined = f"{joined}\n\n{text}" if joined else text
+            if _is_marked(block):
+                marks.system.append((len(joined), block["cache_control"]))
+    return joined
 
 
-def _read_turn(item: Row, request: ProgramRequest) -> list[Message]:
+def _read_turn(item: Row, request: ProgramRequest, marks: _Marks) -> list[Message]:
     role, content = shapes.text(item.get("role"), "a message's role"), item.get("content")
     if role not in ("user", "assistant", "system"):
         raise refuse(f"messages: the role '{role[:100]}' is not supported.")
@@ -213,19 +296,28 @@ def _read_turn(item: Row, request: ProgramRequest) -> list[Message]:
         return [Message(role=role, content=content)]
     blocks = shapes.rows(content, "a message's content")
     if role == "assistant":
-        return [_read_assistant(blocks, request)]
-    messages, parts = list[Message](), list[Row]()
+        message = _read_assistant(blocks, request)
+        marks.add(message, None, blocks[-1] if blocks else {})
+        return [message]
+    messages, parts, marked = list[Message](), list[Row](), list[tuple[int, Row]]()
     for block in blocks:
         if block.get("type") == "tool_result":
             result, pictures = _tool_result(block, request)
             messages.append(result)
             parts += pictures
+            marks.add(result, None, block)
         elif (part := _read_part(block, request)) is not None:
             parts.append(part)
+            marked.append((len(parts), block))
     if parts or not messages:
-        texts = [part for part in parts if part["type"] == "text"]
-        whole = "\n\n".join(part["text"] for part in texts) if len(texts) == len(parts) else parts
-        messages.append(Message(role=role, content=whole))
+        texts = [part["text"] for part in parts if part["type"] == "text"]
+        message = Message(role=role, content=parts)
+        if len(texts) == len(parts):
+            message.content = "\n\n".join(texts)
+            marked = [(len("\n\n".join(texts[:count])), block) for count, block in marked]
+        messages.append(message)
+        for end, block in marked:
+            marks.add(message, end, block)
     return messages
 
 

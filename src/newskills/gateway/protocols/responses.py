@@ -16,6 +16,8 @@ from newskills.gateway import shapes
 from newskills.gateway.form import (
     GatewayProblem,
     ProgramRequest,
+    ReplyHead,
+    ReplyStream,
     Served,
     ToolChoice,
     argument_text,
@@ -33,12 +35,14 @@ from newskills.gateway.protocols.chat import (
     named_choice,
     openai_error,
 )
+from newskills.gateway.streams import BlockStream, ReplyBlock
 
 ENCRYPTED = "reasoning.encrypted_content"
 MARK = "newskills:"
 """How reasoning begins that another backend has written: as text, not encrypted at all."""
 IGNORED = frozenset({"web_search_call", "file_search_call", "compaction", "item_reference", "tool_search_call"})
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+PREFIXES = {"reasoning": "rs", "text": "msg"}
 FREE_TEXT = {
     "type": "object",
     "properties": {"input": {"type": "string", "description": "the whole input of the tool, as plain text"}},
@@ -81,44 +85,78 @@ class ResponsesProtocol:
         return request
 
     def answer(self, served: Served) -> Row:
-        return _response(served, _status(served.reply), _items(served))
+        return _response(served, _status(served.reply), _items(served), served.reply)
 
-    def events(self, served: Served) -> Iterator[bytes]:
-        count = iter(range(1 << 30))
-
-        def named(kind: str, **fields: Any) -> bytes:
-            return event({"type": kind, "sequence_number": next(count), **fields}, kind)
-
-        yield named("response.created", response=_response(served, "in_progress", []))
-        yield named("response.in_progress", response=_response(served, "in_progress", []))
-        items = _items(served)
-        for index, item in enumerate(items):
-            begun = {**item, **_EMPTY[item["type"]], "status": "in_progress"}
-            yield named("response.output_item.added", output_index=index, item=begun)
-            place = {"item_id": item["id"], "output_index": index}
-            for kind, fields in _item_events(item):
-                yield named(kind, **place, **fields)
-            yield named("response.output_item.done", output_index=index, item=item)
-        status = _status(served.reply)
-        yield named(f"response.{status}", response=_response(served, status, items))
+    def stream(self, head: ReplyHead) -> ReplyStream:
+        return ResponsesStream(head)
 
     def error(self, problem: GatewayProblem) -> Row:
         return openai_error(problem)
 
-    def error_event(self, problem: GatewayProblem) -> bytes:
-        code = problem.code or CODES.get(problem.kind) or ERROR_TYPES.get(problem.kind, "invalid_prompt")
-        head: Row = {"id": "resp_failed", "object": "response", "created_at": 0, "model": "", "output": []}
-        begun = {**head, "status": "in_progress", "error": None}
-        failed = {**head, "status": "failed", "error": {"code": code, "message": problem.message}}
-        # clients that put the events together expect the first one in any case
-        events = [("response.created", begun), ("response.failed", failed)]
-        return b"".join(
-            event({"type": kind, "sequence_number": number, "response": response}, kind)
-            for number, (kind, response) in enumerate(events)
-        )
-
     def count(self, tokens: int) -> Row:
         return {"object": "response.input_tokens", "input_tokens": tokens}
+
+
+class ResponsesStream(BlockStream):
+    """A reply as items of output. The input of a tool that takes free text is told at its end, since it is written as
+    JSON."""
+
+    def __init__(self, head: ReplyHead) -> None:
+        super().__init__(head)
+        self._sequence = 0
+        self._items: list[Row] = []
+        self._identities: dict[int, str] = {}
+
+    def beginning(self) -> bytes:
+        begun = _response(self.head, "in_progress", [])
+        return self._named("response.created", response=begun) + self._named(
+            "response.in_progress", response=begun
+        )
+
+    def opening(self, block: ReplyBlock) -> bytes:
+        identity = _identity(block, self.head)
+        if identity in self._identities.values():
+            identity = f"{identity}_{block.number}"
+        self._identities[block.number] = identity
+        item = _item(block, identity, self.head)
+        begun = {**item, **_EMPTY[item["type"]], "status": "in_progress"}
+        data = self._named("response.output_item.added", output_index=block.number, item=begun)
+        if block.kind == "text":
+            data += self._inner(block, "content_part.added", content_index=0, part=item["content"][0])
+        return data
+
+    def growth(self, block: ReplyBlock, text: str) -> bytes:
+        if block.kind == "reasoning":
+            return self._inner(block, "reasoning_text.delta", content_index=0, delta=text)
+        if block.kind == "text":
+            return self._inner(block, "output_text.delta", content_index=0, delta=text, logprobs=[])
+        if block.name in self.head.request.wire["custom"]:
+            return b""
+        return self._inner(block, "function_call_arguments.delta", delta=text)
+
+    def closing(self, block: ReplyBlock, reply: Reply | None) -> bytes:
+        item = _item(block, self._identities[block.number], self.head, reply)
+        self._items.append(item)
+        data = b"".join(self._inner(block, kind, **fields) for kind, fields in _last_events(item))
+        return data + self._named("response.output_item.done", output_index=block.number, item=item)
+
+    def ending(self, reply: Reply) -> bytes:
+        status = _status(reply)
+        return self._named(f"response.{status}", response=_response(self.head, status, self._items, reply))
+
+    def failure(self, problem: GatewayProblem, *, begun: bool) -> bytes:
+        code = problem.code or CODES.get(problem.kind) or ERROR_TYPES.get(problem.kind, "invalid_prompt")
+        failed = _response(self.head, "failed", self._items)
+        failed["error"] = {"code": code, "message": problem.message}
+        return self._named("response.failed", response=failed)
+
+    def _named(self, kind: str, **fields: Any) -> bytes:
+        self._sequence += 1
+        return event({"type": kind, "sequence_number": self._sequence - 1, **fields}, kind)
+
+    def _inner(self, block: ReplyBlock, kind: str, **fields: Any) -> bytes:
+        identity = self._identities[block.number]
+        return self._named(f"response.{kind}", item_id=identity, output_index=block.number, **fields)
 
 
 _EMPTY: dict[str, Row] = {
@@ -129,19 +167,21 @@ _EMPTY: dict[str, Row] = {
 }
 
 
-def _response(served: Served, status: str, output: list[Row]) -> Row:
-    reply, request = served.reply, served.request
-    ended = status != "in_progress"
-    reason = INCOMPLETE.get(reply.finish_reason or "")
+def _response(head: ReplyHead, status: str, output: list[Row], reply: Reply | None = None) -> Row:
+    """Return a response; `reply` where it has ended with one."""
+    request = head.request
+    reason = None
+    if reply is not None and status == "incomplete":
+        reason = {"reason": INCOMPLETE[reply.finish_reason or ""]}
     return {
-        "id": f"resp_{served.id}",
+        "id": f"resp_{head.id}",
         "object": "response",
-        "created_at": served.created,
+        "created_at": head.created,
         "status": status,
         "model": request.model,
         "output": output,
         "error": None,
-        "incomplete_details": {"reason": reason} if status == "incomplete" else None,
+        "incomplete_details": reason,
         "instructions": None,
         "metadata": {},
         "parallel_tool_calls": request.choice.parallel is not False,
@@ -149,12 +189,12 @@ def _response(served: Served, status: str, output: list[Row]) -> Row:
         "top_p": request.top_p,
         "tool_choice": "auto",
         "tools": [],
-        "usage": _usage(reply.usage) if ended else None,
+        "usage": None if reply is None else _usage(reply.usage),
     }
 
 
-def _status(reply: Reply) -> str:
-    if reply.finish_reason in INCOMPLETE:
+def _status(reply: Reply | None) -> str:
+    if reply is not None and reply.finish_reason in INCOMPLETE:
         return "incomplete"
     return "completed"
 
@@ -171,69 +211,71 @@ def _usage(counts: Usage) -> Row:
 
 
 def _items(served: Served) -> list[Row]:
-    reply, wire = served.reply, served.request.wire
-    items: list[Row] = []
+    """Return the output of a whole reply."""
+    reply = served.reply
+    blocks: list[ReplyBlock] = []
     if reply.reasoning:
-        content = [{"type": "reasoning_text", "text": reply.reasoning}]
-        item: Row = {"type": "reasoning", "id": f"rs_{served.id}", "summary": [], "content": content}
-        if wire.get("encrypted"):
-            text = reply.reasoning.encode("utf-8", "replace")
-            item["encrypted_content"] = MARK + base64.b64encode(text).decode()
-        items.append({**item, "status": "completed"})
+        blocks.append(ReplyBlock(kind="reasoning", parts=[reply.reasoning]))
     if reply.text or not (reply.tool_calls or reply.reasoning):
-        part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
-        items.append(
-            {
-                "type": "message",
-                "id": f"msg_{served.id}",
-                "role": "assistant",
-                "content": [part],
-                "status": _status(reply),
-            }
-        )
+        blocks.append(ReplyBlock(kind="text", parts=[reply.text]))
     for number, call in enumerate(reply.tool_calls or ()):
-        items.append(_call_item(call, f"fc_{served.id}_{number}", wire))
-    return items
+        parts = [argument_text(call)]
+        blocks.append(
+            ReplyBlock(kind="call", call=number, call_id=call.get("id") or "", name=name_of(call), parts=parts)
+        )
+    return [_item(block, _identity(block, served), served, reply) for block in blocks]
 
 
-def _call_item(call: Row, identity: str, wire: Row) -> Row:
-    name = name_of(call)
-    item: Row = {"type": "function_call", "id": identity, "call_id": call.get("id"), "name": name}
+def _identity(block: ReplyBlock, head: ReplyHead) -> str:
+    if block.kind == "call":
+        return f"fc_{head.id}_{block.call}"
+    return f"{PREFIXES[block.kind]}_{head.id}"
+
+
+def _item(block: ReplyBlock, identity: str, head: ReplyHead, reply: Reply | None = None) -> Row:
+    """Return a block as an item of output."""
+    wire, content = head.request.wire, block.content
+    if block.kind == "call":
+        return _call_item(block, identity, wire)
+    if block.kind == "text":
+        part = {"type": "output_text", "text": content, "annotations": [], "logprobs": []}
+        message = {"type": "message", "id": identity, "role": "assistant"}
+        return {**message, "content": [part], "status": _status(reply)}
+    parts = [{"type": "reasoning_text", "text": content}]
+    item: Row = {"type": "reasoning", "id": identity, "summary": [], "content": parts}
+    if wire.get("encrypted"):
+        item["encrypted_content"] = MARK + base64.b64encode(content.encode("utf-8", "replace")).decode()
+    return {**item, "status": "completed"}
+
+
+def _call_item(block: ReplyBlock, identity: str, wire: Row) -> Row:
+    name, content = block.name, block.content
+    item: Row = {"type": "function_call", "id": identity, "call_id": block.call_id, "name": name}
     if name in wire["custom"]:
-        value = arguments_of(call)
-        text = value.get("input")
-        item |= {"type": "custom_tool_call", "input": text if isinstance(text, str) else argument_text(call)}
+        text = arguments_of({"function": {"arguments": content}}).get("input")
+        item |= {"type": "custom_tool_call", "input": text if isinstance(text, str) else content}
     else:
-        item["arguments"] = argument_text(call)
+        item["arguments"] = content
         if name in wire["spaces"]:
             item["namespace"], item["name"] = wire["spaces"][name]
     return {**item, "status": "completed"}
 
 
-def _item_events(item: Row) -> Iterator[tuple[str, Row]]:
-    """Yield the events between the beginning and the end of an item: kind, fields."""
+def _last_events(item: Row) -> Iterator[tuple[str, Row]]:
+    """Yield the events that come before the end of an item: kind, fields."""
     kind = item["type"]
     if kind == "reasoning":
-        text = item["content"][0]["text"]
-        for piece in pieces(text):
-            yield "response.reasoning_text.delta", {"content_index": 0, "delta": piece}
-        yield "response.reasoning_text.done", {"content_index": 0, "text": text}
+        yield "reasoning_text.done", {"content_index": 0, "text": item["content"][0]["text"]}
     elif kind == "message":
         part = item["content"][0]
-        yield "response.content_part.added", {"content_index": 0, "part": {**part, "text": ""}}
-        for piece in pieces(part["text"]):
-            yield "response.output_text.delta", {"content_index": 0, "delta": piece, "logprobs": []}
-        yield "response.output_text.done", {"content_index": 0, "text": part["text"], "logprobs": []}
-        yield "response.content_part.done", {"content_index": 0, "part": part}
+        yield "output_text.done", {"content_index": 0, "text": part["text"], "logprobs": []}
+        yield "content_part.done", {"content_index": 0, "part": part}
     elif kind == "function_call":
-        for piece in pieces(item["arguments"]):
-            yield "response.function_call_arguments.delta", {"delta": piece}
-        done = {"arguments": item["arguments"], "name": item["name"]}
-        yield "response.function_call_arguments.done", done
+        yield "function_call_arguments.done", {"arguments": item["arguments"], "name": item["name"]}
     else:
         for piece in pieces(item["input"]):
-            yield "response.custom_tool_call_input.delta", {"delta": piece}
-        yield "response.custom_tool_call_input.done", {"input": item["input"]}
+            yield "custom_tool_call_input.delta", {"delta": piece}
+        yield "custom_tool_call_input.done", {"input": item["input"]}
 
 
 class _History:

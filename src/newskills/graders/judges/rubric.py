@@ -13,7 +13,8 @@ TAG = "axis:"
 
 
 class RubricGrader:
-    """Fields written: `rubric_met` (a verdict for each criterion), `rubric_score`, `axis_scores` (axis → score).
+    """Fields written: `rubric_met` (a verdict for each criterion), `rubric_score`, `axis_scores` (axis → score), and
+    `criteria_met` (name → verdict) where criteria have names.
 
     A score is the points of the criteria that are met (those of faults are negative) of all positive points: it is at
     most 1, and may be below 0. An axis without positive points has none. A criterion without a verdict leaves the
@@ -47,6 +48,9 @@ class RubricGrader:
             "rubric_score": score,
             "axis_scores": {axis: value for axis, value in scores.items() if value is not None},
         }
+        pairs = zip(rubrics, verdicts, strict=True)
+        if named := {rubric["name"]: verdict for rubric, verdict in pairs if rubric.get("name")}:
+            fields["criteria_met"] = named
         why = f"{sum(verdicts)} of {len(verdicts)} criteria are met"
         return decided(stamp, score >= 1, fields, why, min(max(score, 0.0), 1.0))
 

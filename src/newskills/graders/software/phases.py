@@ -10,15 +10,15 @@ import asyncio
 import shlex
 import shutil
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from msgspec import Struct, field
 
-from newskills.base.environment import AgentEnvironment
+from newskills.base.aio import wait_until_healthy
+from newskills.base.environment import AgentEnvironment, ExecutedCommand, HealthCheck
 from newskills.base.errors import DataError, EnvironmentFailedError
 from newskills.graders.software.task import SETUP_TIMEOUT, shown
 
@@ -28,17 +28,6 @@ ARTIFACTS = "/logs/artifacts"
 MAX_ARTIFACT_BYTES = 1 << 30
 PhaseName = Literal["start", "agent", "tests"]
 PHASES: tuple[PhaseName, ...] = ("start", "agent", "tests")
-
-
-class HealthCheck(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A command that says by its exit code 0 that the container is ready, as Docker's HEALTHCHECK."""
-
-    command: str
-    interval_sec: float = 5.0
-    timeout_sec: float = 30.0
-    start_period_sec: float = 0.0
-    start_interval_sec: float = 5.0
-    retries: int = 3
 
 
 class CollectCommand(Struct, frozen=True, kw_only=True):
@@ -72,14 +61,33 @@ class TestContainer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     closed: bool = False
 
 
-class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`closed`: phases without the network, in a task whose other phases have it; users '' = the image's own."""
+class PhaseRules(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a task, or a step of it, says of its phases. `closed`: those without the network, in a task whose others
+    have it; `allowed`: those of them with some hosts all the same; users '' = the image's own."""
 
     agent_user: str = ""
     test_user: str = ""
     closed: list[PhaseName] = []
+    allowed: dict[PhaseName, list[str]] = {}
     health: HealthCheck | None = None
     collect: list[CollectCommand] = []
+
+
+class TaskStep(PhaseRules, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of a task of several: an instruction of its own, and tests that decide whether the next one is begun.
+    `min_reward`: reward by name, below which it is not. Files: `steps/NAME/{tests,workdir,solution}`."""
+
+    name: str
+    instruction: str
+    agent_timeout: float = 0.0
+    test_timeout: float = 600.0
+    test_variables: dict[str, str] = {}
+    min_reward: dict[str, float] = {}
+
+
+class TaskPhases(PhaseRules, frozen=True, kw_only=True, omit_defaults=True):
+    """The phases of a task, or of one of its steps."""
+
     artifacts: list[Artifact] = []
     container: TestContainer | None = field(default=None)
 
@@ -92,7 +100,7 @@ class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     async def enter(self, environment: AgentEnvironment, phase: PhaseName, user: str = "") -> None:
         """Begin a phase. Raises EnvironmentFailedError where the engine has no users, or cannot close its network."""
-        await environment.set_phase(user=user, online=phase not in self.closed)
+        await environment.set_phase(user=user, online=phase not in self.closed, hosts=self.allowed.get(phase, ()))
 
     async def begin(self, environment: AgentEnvironment, instance: str) -> None:
         """Make the container of a task ready for its agent. Raises EnvironmentFailedError, also where its health check
@@ -107,21 +115,16 @@ class TaskPhases(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def check_health(environment: AgentEnvironment, check: HealthCheck, instance: str) -> None:
-    """Wait until the check passes. Raises EnvironmentFailedError after so many failures, of which those in the start
-    period do not count."""
-    started, failures = time.monotonic(), 0
-    while True:
-        is_starting = time.monotonic() - started < check.start_period_sec
-        result = await environment.execute(check.command, timeout=check.timeout_sec)
-        if result.exit_code == 0:
-            return
-        failures += not is_starting
-        if failures >= check.retries:
-            raise EnvironmentFailedError(
-                f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {shown(result)}"
-            )
-        pause_seconds = check.start_interval_sec if is_starting else check.interval_sec
-        await asyncio.sleep(pause_seconds)
+    """Wait until the check passes. Raises EnvironmentFailedError where it does not."""
+
+    def probe(timeout: float) -> Awaitable[ExecutedCommand]:
+        return environment.execute(check.command, timeout=timeout)
+
+    failed = await wait_until_healthy(probe, check)
+    if failed is not None:
+        raise EnvironmentFailedError(
+            f"Task {instance}: its health check fails {check.retries} times: `{check.command}`: {shown(failed)}"
+        )
 
 
 async def take_artifacts(environment: AgentEnvironment, artifacts: Sequence[Artifact], place: Path) -> list[str]:

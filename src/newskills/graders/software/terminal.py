@@ -13,17 +13,35 @@ import math
 import re
 import shlex
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec, ExecutedCommand
+from newskills.base.environment import (
+    AgentEnvironment,
+    AgentEnvironments,
+    AllowedHosts,
+    EnvironmentSpec,
+    ExecutedCommand,
+    ServiceGroup,
+    TaskService,
+)
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Row, Score
-from newskills.graders.software.phases import TaskPhases, TestContainer, bring_artifacts, take_artifacts
+from newskills.graders.software.phases import (
+    PhaseRules,
+    TaskPhases,
+    TaskStep,
+    TestContainer,
+    bring_artifacts,
+    check_health,
+    take_artifacts,
+)
 from newskills.graders.software.steering import STEERING_FILES
 from newskills.graders.software.task import QUIET, SETUP_TIMEOUT, environments_of, shown
 from newskills.graders.software.tests import LOG, SHOWN
@@ -33,6 +51,8 @@ REPORT = "task-tests"
 SOLVED = "reference_solution"
 """Field of a record with the name of the task whose own solution it stands for."""
 TESTS, SOLUTION, LOGS = "/tests", "/solution", "/logs/verifier"
+_FORGET = f"rm -rf {TESTS} {SOLUTION} {LOGS}"
+"""Takes away the tests of a step before the agent works on the next."""
 HARBOR = "harbor"
 _REWARDS = (f"{LOGS}/reward.json", f"{LOGS}/reward.txt")
 _CLEAR = (
@@ -57,6 +77,34 @@ class TerminalTask(Struct, frozen=True, kw_only=True):
     test_variables: dict[str, str]
     solution_variables: dict[str, str]
     phases: TaskPhases = TaskPhases()
+    steps: list[TaskStep] = []
+    last_step_counts: bool = False
+    step: TaskStep | None = None
+
+    @property
+    def test_folders(self) -> list[Path]:
+        """Folders whose files are the tests; a later one's stand in for an earlier one's."""
+        folders = [self.folder / "tests"]
+        if self.step is not None:
+            folders.append(self.step_folder / "tests")
+        return [folder for folder in folders if folder.is_dir()]
+
+    @property
+    def step_folder(self) -> Path:
+        assert self.step is not None
+        return self.folder / "steps" / self.step.name
+
+    def at(self, step: TaskStep) -> TerminalTask:
+        """Return the task as it is in one of its steps."""
+        return structs.replace(
+            self,
+            step=step,
+            test_timeout=step.test_timeout,
+            test_variables={**self.test_variables, **step.test_variables},
+            phases=structs.replace(
+                self.phases, **{name: getattr(step, name) for name in PhaseRules.__struct_fields__}
+            ),
+        )
 
     def test_spec(self, container: TestContainer) -> EnvironmentSpec:
         """Return what the container of the tests is made of, where they have one of their own."""
@@ -88,9 +136,15 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
         image, build = str(row["image"]), str(row["build"])
     except KeyError as error:
         raise DataError(f"Task {instance} has no {error}.", hint="Prepare the benchmark again.") from error
-    if not (folder / script).is_file():
+    steps = msgspec.convert(row.get("task_steps") or [], list[TaskStep])
+    if not steps and not (folder / script).is_file():
         raise DataError(f"Task {instance} has no tests: {folder / script} is missing.")
+    group = msgspec.convert(row.get("group"), ServiceGroup | None)
     fields = {key: str(value) for key, value in row.items() if isinstance(value, str | int)}
+    phases = msgspec.convert(row.get("phases") or {}, TaskPhases)
+    allowed = _allowed_hosts(phases, steps)
+    if allowed is not None and group is None:
+        group = ServiceGroup(services=[TaskService(name="main", image=image)])
     build_folder = str(folder / build) if build else ""
     return TerminalTask(
         instance=instance,
@@ -108,12 +162,31 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
             cpus=float(row.get("cpus") or 0.0),
             build_timeout=float(row.get("build_timeout") or 0.0),
             offline=bool(row.get("offline")),
+            group=None if group is None else group.located(folder),
+            allowed=allowed,
         ),
         test_timeout=float(row.get("test_timeout") or 0.0) or 600.0,
         test_variables=row.get("test_variables") or {},
         solution_variables=row.get("solution_variables") or {},
-        phases=msgspec.convert(row.get("phases") or {}, TaskPhases),
+        phases=phases,
+        steps=steps,
+        last_step_counts=bool(row.get("last_step_counts")),
     )
+
+
+def _allowed_hosts(phases: TaskPhases, steps: Sequence[TaskStep]) -> AllowedHosts | None:
+    """Return what a task needs to know of allowed hosts before its first phase; None where no phase has any."""
+    lists = [*phases.allowed.values(), *(hosts for step in steps for hosts in step.allowed.values())]
+    if not lists:
+        return None
+    named = sorted({host for hosts in lists for host in hosts if is_host_name(host)})
+    first = phases.allowed.get("start", [] if "start" in phases.closed else None)
+    return AllowedHosts(named=named, first=first)
+
+
+def is_host_name(host: str) -> bool:
+    """Return whether the entry is the full name of one host."""
+    return not (host.startswith("*.") or ":" in host or "/" in host or host.replace(".", "").isdigit())
 
 
 async def judge(environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments) -> Row:
@@ -144,12 +217,12 @@ async def judge(environment: AgentEnvironment, task: TerminalTask, environments:
 
 async def _run_tests(environment: AgentEnvironment, task: TerminalTask, *, upload: bool = True) -> Row:
     """Run the task's script on the container as it is now; `upload`: the tests are not in its image."""
-    phases, tests = task.phases, task.folder / "tests"
+    phases = task.phases
     await phases.enter(environment, "tests", phases.setup_user)
     if upload:
         await environment.execute(_CLEAR, timeout=SETUP_TIMEOUT)
-        if tests.is_dir():
-            await environment.copy_in(tests, TESTS)
+        for folder in task.test_folders:
+            await environment.copy_in(folder, TESTS)
     if task.format == HARBOR:
         writable = f" && chmod 777 {LOGS}" if phases.setup_user else ""
         await environment.execute(
@@ -162,57 +235,130 @@ async def _run_tests(environment: AgentEnvironment, task: TerminalTask, *, uploa
     await phases.enter(environment, "tests", phases.test_user)
     ran = await environment.execute(command, timeout=task.test_timeout, max_output=LOG)
     log = ran.output.decode("utf-8", "replace")
-    if task.format == HARBOR:
-        reward = await _reward(environment)
-    else:
-        reward = _of_summary(log)
-    tests_reward = None if ran.status == "timeout" else reward
+    rewards = await _rewards(environment) if task.format == HARBOR else _of_summary(log)
+    if ran.status == "timeout":
+        rewards = None
     return {
-        "reward": tests_reward,
+        "reward": single_reward(rewards),
+        **({"rewards": rewards} if task.step is not None else {}),
         "timed_out": ran.status == "timeout",
         "exit_code": ran.exit_code,
         "log": log[-SHOWN:],
     }
 
 
-async def _reward(environment: AgentEnvironment) -> float | None:
+async def _rewards(environment: AgentEnvironment) -> dict[str, float] | None:
     for place in _REWARDS:
         shown_file = await environment.execute(f"cat {place}", timeout=SETUP_TIMEOUT, max_output=LOG)
         if shown_file.exit_code == 0:
-            return parse_reward(shown_file.output.decode("utf-8", "replace"))
+            return parse_rewards(shown_file.output.decode("utf-8", "replace"))
     return None
 
 
-def parse_reward(text: str) -> float | None:
-    """Read `reward.json` (a number, or several by name: `reward`, else their mean) or `reward.txt`.
+def parse_rewards(text: str) -> dict[str, float] | None:
+    """Read `reward.json` (a number, or several by name) or `reward.txt`; None where there is no finite number.
 
-    >>> parse_reward("1"), parse_reward('{"reward": 0.5, "speed": 3}'), parse_reward("NaN"), parse_reward("yes")
-    (1.0, 0.5, None, None)
+    >>> parse_rewards("1"), parse_rewards('{"reward": 0.5, "speed": 3}'), parse_rewards("NaN"), parse_rewards("yes")
+    ({'reward': 1.0}, {'reward': 0.5, 'speed': 3.0}, None, None)
     """
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    values: list[Any] = [value]
-    if isinstance(value, dict):
-        values = [value["reward"]] if "reward" in value else list(value.values())
-    if not values or not all(isinstance(item, int | float) and math.isfinite(item) for item in values):
+    rewards: dict[str, Any] = value if isinstance(value, dict) else {"reward": value}
+    if not rewards or not all(isinstance(item, int | float) and math.isfinite(item) for item in rewards.values()):
         return None
-    return float(sum(values) / len(values))
+    return {name: float(item) for name, item in rewards.items()}
 
 
-def _of_summary(log: str) -> float | None:
-    """Return 1 where pytest's summary names no test that failed, else 0; None without a summary, or an empty one."""
+def single_reward(rewards: Mapping[str, float] | None) -> float | None:
+    """Return the reward called `reward`, else the mean of all; None without any."""
+    if not rewards:
+        return None
+    if "reward" in rewards:
+        return rewards["reward"]
+    return sum(rewards.values()) / len(rewards)
+
+
+def _of_summary(log: str) -> dict[str, float] | None:
+    """Return the reward 1 where pytest's summary names no test that failed, else 0; None without a summary, or with an
+    empty one."""
     parts = _SUMMARY.split(log, maxsplit=1)
     statuses = _STATUS.findall(parts[1]) if len(parts) > 1 else []
     if statuses:
-        return float(set(statuses) <= _GOOD)
+        return {"reward": float(set(statuses) <= _GOOD)}
     return None
 
 
+StepWork = Callable[[TerminalTask], Awaitable[Row]]
+"""Works on a task in one of its steps; what it returns stands in the report of the step."""
+
+
+async def work_in_steps(
+    environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments, work: StepWork
+) -> Row:
+    """Work on the steps of a task, one after the other, each judged before the next; return a report as `judge`, with
+    that of each step. The task's phases have begun. Raises what `work` raises, EnvironmentFailedError.
+
+    As Harbor does it (`trial/multi_step.py`): a step whose setup fails, that gets no verdict, or whose reward is too
+    low is the last one; the reward is the mean over steps with a verdict by name, or the last step's.
+    """
+    reports: list[Row] = []
+    for number, step in enumerate(task.steps):
+        now = task.at(step)
+        if number:
+            await now.phases.enter(environment, "start", now.phases.setup_user)
+            await environment.execute(_FORGET, timeout=SETUP_TIMEOUT)
+        if failure := await _set_up(environment, now):
+            reports.append(
+                {"name": step.name, "rewards": None, "reward": None, "log": failure, "timed_out": False}
+            )
+            break
+        done = await work(now)
+        reports.append({"name": step.name, **done, **await judge(environment, now, environments)})
+        rewards = reports[-1]["rewards"]
+        if rewards is None or any(rewards.get(name, -math.inf) < least for name, least in step.min_reward.items()):
+            break
+    verdicts = [report["rewards"] for report in reports if report["rewards"] is not None]
+    if task.last_step_counts:
+        reward = single_reward(reports[-1]["rewards"])
+    else:
+        names = sorted({name for rewards in verdicts for name in rewards})
+        reward = single_reward(
+            {name: sum(rewards.get(name, 0.0) for rewards in verdicts) / len(verdicts) for name in names}
+        )
+    return {
+        "reward": reward,
+        "timed_out": any(report["timed_out"] for report in reports),
+        "exit_code": reports[-1].get("exit_code"),
+        "log": "".join(f"Step {report['name']}:\n{report['log']}\n" for report in reports)[-SHOWN:],
+        "steps": reports,
+    }
+
+
+async def _set_up(environment: AgentEnvironment, task: TerminalTask) -> str:
+    """Make a step ready for its agent: its files, its `setup.sh`, its health check. Return why that fails, '' where it
+    does not."""
+    phases, files = task.phases, task.step_folder / "workdir"
+    await phases.enter(environment, "start", phases.agent_user)
+    if files.is_dir():
+        shown_folder = await environment.execute("pwd", timeout=SETUP_TIMEOUT)
+        folder = shown_folder.output.decode("utf-8", "replace").strip() or "/"
+        await environment.copy_in(files, folder)
+        if (files / "setup.sh").is_file():
+            ran = await environment.execute(f"bash {shlex.quote(folder)}/setup.sh", timeout=task.test_timeout)
+            if ran.exit_code != 0:
+                return f"setup.sh ended with {shown(ran)}"
+    if phases.health is not None:
+        await check_health(environment, phases.health, task.instance)
+    await phases.enter(environment, "agent", phases.agent_user)
+    return ""
+
+
 async def solve_by_reference(environment: AgentEnvironment, task: TerminalTask) -> ExecutedCommand:
-    """Run the solution that the task brings. Raises DataError where it brings none, EnvironmentFailedError."""
-    script = reference_solution(task.folder)
+    """Run the solution that the task, or its step, brings. Raises DataError where it brings none,
+    EnvironmentFailedError."""
+    script = reference_solution(task.folder if task.step is None else task.step_folder)
     if script is None:
         raise DataError(f"Task {task.instance} has no solution.")
     if script.parent == task.folder:
@@ -286,9 +432,12 @@ class TerminalTestsGrader:
         try:
             before = ""
             await task.phases.begin(environment, task.instance)
+            if task.steps:
+                return await work_in_steps(
+                    environment, task, environments, partial(_solve_step, environment, record)
+                )
             if record.get(SOLVED) == task.instance:
                 solved = await solve_by_reference(environment, task)
-                before = ""
                 if solved.exit_code != 0:
                     before = f"The solution ended with {shown(solved)}\n"
             report = await judge(environment, task, environments)
@@ -299,7 +448,17 @@ class TerminalTestsGrader:
     def gold_reply(self, record: Row) -> Row | None:
         """Return the task's own solution as a reply; None for a task without it."""
         task = terminal_task(record, self._folder)
-        script = reference_solution(task.folder)
-        if script is None:
+        folders = [task.at(step).step_folder for step in task.steps] or [task.folder]
+        scripts = [script for folder in folders if (script := reference_solution(folder)) is not None]
+        if len(scripts) < len(folders):
             return None
-        return {"generation": script.read_bytes().decode("utf-8", "replace"), SOLVED: task.instance}
+        text = "\n".join(script.read_bytes().decode("utf-8", "replace") for script in scripts)
+        return {"generation": text, SOLVED: task.instance}
+
+
+async def _solve_step(environment: AgentEnvironment, record: Row, task: TerminalTask) -> Row:
+    """Run the own solution of a step, where the record stands for that of its task."""
+    if record.get(SOLVED) == task.instance:
+        solved = await solve_by_reference(environment, task)
+        return {} if solved.exit_code == 0 else {"ended": shown(solved)}
+    return {}

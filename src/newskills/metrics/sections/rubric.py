@@ -13,14 +13,17 @@ from newskills.metrics.counting.seeds import SeedMetric
 
 SCORE = "score"
 _AXIS = "axis_"
+_MET = "met_"
 
 
 class RubricMetric(SeedMetric):
-    """`score`: the mean of all `rubric_score`, cut to 0–100 as a whole; `axis_…`: the same of one axis."""
+    """`score`: the mean of all `rubric_score`, cut to 0–100 as a whole; `axis_…`: the same of one axis; `met_…`: the
+    percentage of replies that meet a criterion with a name."""
 
     score_fields: ClassVar[Mapping[str, Any]] = {
         "rubric_score": int | float | None,
         "axis_scores": dict[str, Any] | None,
+        "criteria_met": dict[str, Any] | None,
     }
     headline = (SCORE,)
     columns = ("num_entries", "avg_tokens", "gen_seconds", SCORE)
@@ -56,7 +59,12 @@ def _axis_points(record: Row) -> dict[str, float]:
     if score is None or is_lost(record):
         return {}
     axes = record.get("axis_scores") or {}
-    return {SCORE: float(score), **{f"{_AXIS}{axis}": float(value) for axis, value in axes.items()}}
+    met = record.get("criteria_met") or {}
+    return {
+        SCORE: float(score),
+        **{f"{_AXIS}{axis}": float(value) for axis, value in axes.items()},
+        **{f"{_MET}{name}": float(value) for name, value in met.items()},
+    }
 
 
 def _clipped_mean(sums: Sequence[float]) -> float:

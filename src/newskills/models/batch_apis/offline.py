@@ -19,6 +19,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, ServerError, StorageError, storage_error
 from newskills.base.records import Reply, Request
+from newskills.base.store import count_rows
 from newskills.models.batch_apis.openai import encoded_row, read_row
 from newskills.models.batch_apis.service import BatchLook, RowResult
 from newskills.models.config import ServerConfig
@@ -77,7 +78,7 @@ class OfflineBatches:
         """Return what has become of a batch. Raises ConfigError where there is no such program."""
         runs = self._runs(handle)
         out, code = self._file(handle, ".out"), self._exit_code(handle)
-        done = await asyncio.to_thread(_count_lines, out)
+        done = await asyncio.to_thread(count_rows, out)
         if runs:
             return BatchLook(state="running", done=done)
         if code is None:
@@ -151,14 +152,6 @@ def make(config: ServerConfig, *, folder: Path, environ: Mapping[str, str]) -> O
     batch = MODELS.properties(config.server_type).batch
     assert batch is not None
     return OfflineBatches(make_model(config, concurrency=1, environ=environ), argv, folder, batch.endpoints)
-
-
-def _count_lines(path: Path) -> int:
-    try:
-        with path.open("rb") as file:
-            return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
-    except FileNotFoundError:
-        return 0
 
 
 def _end_of(log: Path) -> str:

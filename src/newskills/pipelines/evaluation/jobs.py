@@ -182,12 +182,13 @@ def _judges(
         if not own:
             continue
         if not shared.options.dry_run:
-            fetch_weights(judge.host, shared.paths)
+            for host in (judge.host, *judge.more.values()):
+                fetch_weights(host, shared.paths)
         made = msgspec.structs.replace(
             shared,
             options=judge.options,
             host=judge.host,
-            more={},
+            more=judge.more,
             parts=judge.options.num_jobs or 1,
             name=job_name(f"{UNIT_PREFIX}{name}"),
         )

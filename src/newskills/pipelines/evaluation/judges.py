@@ -62,11 +62,13 @@ class _NoOptions(Struct, frozen=True):
 
 
 class JudgePlan(Struct, frozen=True, kw_only=True):
-    """One benchmark's judge: `host` is the server to start for it, `options` are those of its jobs."""
+    """One benchmark's judge: `host` is the server to start for it, `more` are those of further judges of a panel,
+    by role; `options` are those of its jobs."""
 
     judging: JudgeSettings
     options: WorkOptions
     host: ServeSpec | None = None
+    more: dict[str, ServeSpec] = {}
 
 
 def judge_plans(
@@ -128,11 +130,6 @@ def _plan(
         raise _about_judge(error) from error
     if len(options.model) > 1:
         judge = panel(judge, options.model)
-        if elsewhere and (choice.host is not None or choice.more):
-            raise ConfigError(
-                "--judge_model: the judges of a panel cannot be started in jobs yet.",
-                hint="Give --judge_server_address with the address of each, or use APIs.",
-            )
     if judge.model in (*options.model, overrides.get("server.model")):
         judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
     layers = [
@@ -142,7 +139,7 @@ def _plan(
     ]
     hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS_FOLDER)
     judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
-    return JudgePlan(judging=judging, options=options, host=choice.host)
+    return JudgePlan(judging=judging, options=options, host=choice.host, more=choice.more)
 
 
 def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judge | None:

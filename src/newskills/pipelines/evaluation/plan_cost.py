@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -128,7 +128,7 @@ def plan_costs(parsed: Parsed[EvalOptions]) -> list[CostEstimate]:
         )
     runs, judges = plan.spec.runs, plan.spec.judges
     _check_settings(plan)
-    unjudged = [name for name in judges if not _usages(_judging(plan, name))]
+    unjudged = [name for name in judges if next(_used(_judging(plan, name)), None) is None]
     unknown = [run for run in runs if _needs_probe(plan, run, judged_next=run.name in unjudged)]
     if unknown:
         probe_answers(plan, unknown, parsed.options)
@@ -229,8 +229,15 @@ def _estimate(name: str, units: Sequence[Unit], total: int, seeds: int) -> CostE
 
 
 def _usages(units: Sequence[Unit]) -> dict[str, list[Usage]]:
-    """Return the tokens of all answers that there are, by problem; those that failed tell nothing."""
+    """Return the tokens of all answers that there are, by problem."""
     by_problem: dict[str, list[Usage]] = defaultdict(list)
+    for problem, used in _used(units):
+        by_problem[problem].append(used)
+    return by_problem
+
+
+def _used(units: Sequence[Unit]) -> Iterator[tuple[str, Usage]]:
+    """Yield the problem and the tokens of each answer; those that failed tell nothing."""
     for unit in units:
         prefix = PREFIX if unit.config.judges else ""
         for record in _records(unit):
@@ -240,17 +247,16 @@ def _usages(units: Sequence[Unit]) -> dict[str, list[Usage]]:
             used = usage_of(record, prefix)
             if record.get(f"{PREFIX}prefilled") and prefix and used.output_tokens is None:
                 used = Usage(input_tokens=0, output_tokens=0, cached_tokens=0)  # a rule judged: nothing was asked
-            by_problem[str(record.get("id"))].append(used)
-    return by_problem
+            yield str(record.get("id")), used
 
 
-def _records(unit: Unit) -> list[Row]:
+def _records(unit: Unit) -> Iterable[Row]:
     paths = unit.paths
     if paths.log.exists():
-        return list(log_records(paths.log))
+        return log_records(paths.log)
     if paths.output.exists():
-        return list(read_rows(paths.output))
-    return []
+        return read_rows(paths.output)
+    return ()
 
 
 def expected_total(

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
+from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.graders import GRADERS
@@ -63,7 +64,7 @@ def run(parsed: Parsed[RobustEvalOptions]) -> int:
     wordings, _ = wordings_of(parsed)
     if _show(parsed, wordings):
         return 0
-    summary, message = work(parsed, wordings, say=lambda text: print(text, flush=True))
+    summary, message = work(parsed, wordings, say=print_now)
     if summary is not None:
         sys.stdout.write(f"{render_robustness(summary.benchmarks)}\nrobustness: {summary.path}\n")
     if message:

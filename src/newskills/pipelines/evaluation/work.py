@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 
 from newskills.base.callbacks import PrintLine
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.evaluation.evaluation import Evaluation
@@ -49,7 +50,7 @@ def run(parsed: Parsed[EvalOptions]) -> int:
     if parsed.explain or dry_run(parsed.options, plan.answers):
         show(parsed, plan)
         return 0
-    evaluation = work(parsed, plan, say=lambda text: print(text, flush=True))
+    evaluation = work(parsed, plan, say=print_now)
     sys.stdout.write(f"results: {spec.output_dir / RESULTS_FOLDER}\n")
     sys.stdout.write(cache_line(evaluation.result.units))
     for unit in evaluation.result.units:

@@ -37,8 +37,14 @@ class KuberayOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[KuberayOptions]) -> int:
-    """Run the command and return the exit code. Raises ConfigError for values that Kubernetes refuses, or a folder that
-    no pod sees."""
+    """Print the manifest. Raises as `result`."""
+    sys.stdout.write(result(parsed))
+    return 0
+
+
+def result(parsed: Parsed[KuberayOptions]) -> str:
+    """Return the manifest, for kubectl. Raises ConfigError for values that Kubernetes refuses, or a folder that no pod
+    sees."""
     import yaml
 
     from newskills.launch.clusters.config import load_cluster
@@ -73,7 +79,6 @@ def run(parsed: Parsed[KuberayOptions]) -> int:
         gpus=options.gpus,
         memory=options.memory,
     )
-    sys.stdout.write(yaml.safe_dump(cluster_manifest(pods), sort_keys=False))
     if most > options.workers and not cluster.ray.autoscaling:
         sys.stderr.write("note: set ray.autoscaling: true in the cluster config, so that jobs may wait for pods\n")
-    return 0
+    return str(yaml.safe_dump(cluster_manifest(pods), sort_keys=False))

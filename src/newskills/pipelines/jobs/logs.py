@@ -7,7 +7,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import NewskillsError
+from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
 from newskills.pipelines.invocations import find_invocation
 from newskills.pipelines.options import SubmittedName, doc
@@ -25,13 +27,26 @@ class LogsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[LogsOptions]) -> int:
+    return _show(parsed, print_now)
+
+
+def _show(parsed: Parsed[LogsOptions], say: PrintLine) -> int:
     options = parsed.options
     if (invocation := find_invocation(options.name)) is not None:
-        return invocation.show_logs(follow=options.follow)
-    return find_submitted(options.name).show_logs(options.job, options.command, follow=options.follow)
+        return invocation.show_logs(say, follow=options.follow)
+    return find_submitted(options.name).show_logs(options.job, options.command, say, follow=options.follow)
 
 
-def result(parsed: Parsed[LogsOptions]) -> None:
-    """Show logs for Python; raises NewskillsError where the jobs have failed."""
-    if code := run(parsed):
+def result(parsed: Parsed[LogsOptions]) -> list[str]:
+    """Return the lines, which `follow` prints as they come, too. Raises NewskillsError where it sees that the jobs have
+    failed."""
+    lines: list[str] = []
+
+    def keep(line: str) -> None:
+        lines.append(line)
+        if parsed.options.follow:
+            print_now(line)
+
+    if code := _show(parsed, keep):
         raise NewskillsError(f"The jobs of '{parsed.options.name}' ended with exit code {code}.")
+    return lines

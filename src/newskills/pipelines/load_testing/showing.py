@@ -20,7 +20,7 @@ def show_load_test(test: LoadTest) -> None:
     head += ["good"] if limited else []
     head += ["failed"] if failing else []
     print_table([_cells(figures, limited=limited, failing=failing) for figures in test.levels], head)
-    sys.stdout.write("TTFT, TPOT, ITL, E2EL: p50/p90/p99 in ms; tok/s: output tokens\n")
+    print_text(f"TTFT, TPOT, ITL, E2EL: p50/p90/p99 in ms; tok/s: output tokens{_source_of_tokens(test)}")
     for figures in test.levels:
         if figures.errors:
             kinds = ", ".join(f"{kind} {number:,}" for kind, number in figures.errors.items())
@@ -37,6 +37,26 @@ def show_settings(groups: Sequence[PromptRows]) -> None:
     for group in groups:
         resolved = Resolved(group.config, dict(group.origin))
         print_table([(f"++{key}", value, source) for key, value, source in explain(resolved)])
+
+
+def _source_of_tokens(test: LoadTest) -> str:
+    """Return who counted the output tokens, and what speaks for it."""
+    events = [figures.tokens_per_event for figures in test.levels if figures.tokens_per_event]
+    if not events:
+        return ""
+    if all(figures.without_usage == figures.completed for figures in test.levels):
+        return " by events: the server reports no usage"
+    words = f" by the server's usage, {min(events):.2f}"
+    if f"{max(events):.2f}" != f"{min(events):.2f}":
+        words += f"–{max(events):.2f}"
+    words += " an event"
+    counted = [figures.recounted for figures in test.levels if figures.recounted is not None]
+    if counted:
+        words += f"; the tokenizer counts {min(counted):.0%}"
+        if f"{max(counted):.0%}" != f"{min(counted):.0%}":
+            words += f"–{max(counted):.0%}"
+        words += " of them"
+    return words
 
 
 def _cells(figures: LevelFigures, *, limited: bool, failing: bool) -> list[str]:

@@ -221,6 +221,7 @@ class LoadTester:
         model = self._builder.for_prompts_of(config, server, self._builder.model(server, self._connections()))
         maker = PromptMaker(self._groups, self._builder, server, self._lengths)
         log = AppendLog(self._folder / LOG)
+        tokenizer = self._builder.given_tokenizer(config)
         prepared = False
 
         async def measured(level: LoadLevel) -> MeasuredLevel:
@@ -230,7 +231,9 @@ class LoadTester:
                     await self._prepare(model, maker)
                     prepared = True
                 notice(_begin(level))
-                done = await LoadGenerator(model, log, level).run(maker.requests(level.name), self._workload)
+                done = await LoadGenerator(model, log, level, tokenizer).run(
+                    maker.requests(level.name), self._workload
+                )
             levels.append(done)
             return done
 

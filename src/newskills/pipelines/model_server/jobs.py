@@ -11,6 +11,7 @@ import threading
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, RemoteError, ServerStartError
+from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command
@@ -120,7 +121,7 @@ def _announce(
                 if options.create_tunnel and isinstance(shell, RemoteMachine):
                     where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
                     address = f"http://127.0.0.1:{ports[name]}"
-                _say(f"{where} (it answers after loading); Ctrl-C stops it")
+                print_now(f"{where} (it answers after loading); Ctrl-C stops it")
                 if name == SERVER and options.launch_chat_interface:
                     _chat(tunnels, address, server, options)
 
@@ -128,14 +129,9 @@ def _announce(
 def _chat(stack: contextlib.ExitStack, address: str, server: ServerScript, options: StartServerOptions) -> None:
     try:
         chat = chat_options(options.extra_chat_args)
-        stack.enter_context(chat_with(address, server.name, server.key_variable, chat, _say))
+        stack.enter_context(chat_with(address, server.name, server.key_variable, chat, print_now))
     except ServerStartError as error:
-        _say(f"No chat page is started: {error}")
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+        print_now(f"No chat page is started: {error}")
 
 
 def _tunnel(tunnels: contextlib.ExitStack, shell: RemoteMachine, local: int, there: tuple[str, int]) -> str:

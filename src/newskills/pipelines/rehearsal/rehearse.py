@@ -60,9 +60,10 @@ class RehearsalCheck(Struct, frozen=True):
     text: str
 
 
-def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], PreparedSubmission | None]) -> int:
-    """Print the checks of what `prepare` makes of a command's options; return 1 where one is wrong. Raises
-    NewskillsError."""
+def rehearse(
+    parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], PreparedSubmission | None]
+) -> list[RehearsalCheck]:
+    """Return the checks of what `prepare` makes of a command's options. Raises NewskillsError."""
     parsed = _small(parsed)
     cluster = cluster_of(parsed.options)
     place = _place(cluster)
@@ -70,7 +71,7 @@ def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Pr
     try:
         ready = prepare(parsed, cluster)
     except NewskillsError as error:
-        return _report([*checks, *place, RehearsalCheck("plan", "wrong", str(error))])
+        return [*checks, *place, RehearsalCheck("plan", "wrong", str(error))]
     assert ready is not None  # with rerun_done there is always something to do
     submission = ready.submission
     if not _runs_newskills(submission.pipeline):
@@ -91,7 +92,7 @@ def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Pr
         checks.append(RehearsalCheck("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
         checks.append(_code(ready, cluster))
         checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
-    return _report(checks)
+    return checks
 
 
 def _small(parsed: Parsed[P]) -> Parsed[P]:
@@ -335,7 +336,8 @@ def _outcomes(experiment: Experiment) -> list[RehearsalCheck]:
     return checks
 
 
-def _report(checks: Sequence[RehearsalCheck]) -> int:
+def report_checks(checks: Sequence[RehearsalCheck]) -> int:
+    """Print the checks; return 1 where one is wrong."""
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
     verdict = "1 check failed" if wrong == 1 else f"{wrong} checks failed"

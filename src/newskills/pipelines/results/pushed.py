@@ -27,6 +27,8 @@ FINAL = "final_hf_model"
 CARD = "README.md"
 ADAPTER = "adapter_config.json"
 OF_A_MODEL = (*MODEL_FILES, CARD, "LICENSE*", "*.gguf")
+OF_A_TRAINING = ("optimizer.safetensors", "state.json", "trainer_state.json")
+"""Files of a checkpoint that only the training needs."""
 LOCAL_COLUMNS = ("folder",)
 """Columns of runs that tell of this machine only."""
 _MODES = ("run", "benchmark", "mode", "score", "value", "low", "high", "n")
@@ -120,6 +122,7 @@ def _model(source: PushSource, target: HubTarget, notes: list[str]) -> Iterator[
 
 def _model_files(folder: Path, notes: list[str]) -> Iterator[PushedFile]:
     names = {path.name for pattern in OF_A_MODEL for path in folder.glob(pattern) if path.is_file()}
+    names -= set(OF_A_TRAINING)
     real = folder.resolve()
     for name in sorted(names):
         if not (folder / name).resolve().is_relative_to(real):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -58,6 +58,19 @@ def run(parsed: Parsed[QueryCommandOptions]) -> int:
         else:
             _write(f"{line}\n".encode() for line in as_table(reader, options.rows))
     return 0
+
+
+def result(parsed: Parsed[QueryCommandOptions]) -> list[dict[str, Any]]:
+    """Return the rows of the query, all of them unless `rows` is given. Raises DataError as `query`."""
+    from newskills.view.analysis.sql import query_reader
+
+    options, notes = parsed.options, list[str]()
+    most = options.rows if "rows" in parsed.given else None
+    with query_reader(options.sql, options.results, _limits(options, most), notes) as reader:
+        for note in notes:
+            notice(note)
+        rows: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return rows
 
 
 def _limits(options: QueryCommandOptions, most: int | None) -> QueryOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
@@ -16,6 +17,7 @@ from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.serving.ended import RunningService
 
 NEEDS = ("starlette", "uvicorn")
 
@@ -47,11 +49,34 @@ class ViewCommandOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ViewCommandOptions]) -> int:
+    """Serve until Ctrl-C, or export. Raises as `result`."""
+    try:
+        service = result(parsed)
+        if service is None or parsed.options.export is not None:
+            return 0
+        with service:
+            sys.stdout.write(f"{service.address}\n")
+            sys.stdout.flush()
+            port = service.address.split("/")[2].rpartition(":")[2]
+            sys.stderr.write(
+                f"From another machine: ssh -L {port}:127.0.0.1:{port} HOST, then open this address. Ctrl-C stops.\n"
+            )
+            if parsed.options.open:
+                webbrowser.open(service.address)
+            Event().wait()
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+    return 0
+
+
+def result(parsed: Parsed[ViewCommandOptions]) -> RunningService | None:
+    """Return the viewer that serves until it is closed, or the page that was exported, at its file: address; None for a
+    dry run. Raises ConfigError, DataError, ServerStartError."""
     options = parsed.options
     folders = tuple(Path(folder).expanduser() for folder in options.folders or ["."])
     if options.dry_run:
         show_dry_run(_steps(folders, options))
-        return 0
+        return None
     if options.export is not None:
         from newskills.view.export import export
 
@@ -59,11 +84,11 @@ def run(parsed: Parsed[ViewCommandOptions]) -> int:
         sys.stdout.write(f"{written.page}: {written.samples:,} samples, {written.size / 1e6:.1f} MB\n")
         for note in written.notes:
             sys.stderr.write(f"note: {note}\n")
-        return 0
+        return RunningService(written.page.resolve().as_uri())
     return _serve(folders, options)
 
 
-def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> int:
+def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> RunningService:
     if missing := [module for module in NEEDS if find_spec(module) is None]:
         raise ConfigError(
             f"ns view needs {' and '.join(missing)}, which this environment lacks.",
@@ -72,20 +97,9 @@ def _serve(folders: tuple[Path, ...], options: ViewCommandOptions) -> int:
     from newskills.view.server import ViewOptions, serve_viewer
 
     place = ViewOptions(folders=folders, host=options.host, port=options.port, new_token=options.new_token)
-    try:
-        with serve_viewer(place) as address:
-            sys.stdout.write(f"{address}\n")
-            sys.stdout.flush()
-            port = address.split("/")[2].rpartition(":")[2]
-            sys.stderr.write(
-                f"From another machine: ssh -L {port}:127.0.0.1:{port} HOST, then open this address. Ctrl-C stops.\n"
-            )
-            if options.open:
-                webbrowser.open(address)
-            Event().wait()
-    except KeyboardInterrupt:
-        sys.stderr.write("stopped\n")
-    return 0
+    with ExitStack() as stack:
+        address = stack.enter_context(serve_viewer(place))
+        return RunningService(address, stack.pop_all())
 
 
 def _steps(folders: tuple[Path, ...], options: ViewCommandOptions) -> list[Step]:

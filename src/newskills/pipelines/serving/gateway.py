@@ -53,6 +53,7 @@ class GatewayParts(Struct, frozen=True, kw_only=True):
     forced: frozenset[str]
     limits: TaskLimits
     tokenizer: Tokenizer | None
+    live: bool = True
 
     def model(self, say: PrintLine) -> LastingEndpoint:
         """Return the model, for the running event loop."""
@@ -75,6 +76,7 @@ class GatewayParts(Struct, frozen=True, kw_only=True):
             limits=self.limits,
             prices=self.server.prices,
             backend=_backend(self.server, self.request.inference),
+            live=self.live,
             keeps_replies=False,
         )
 
@@ -105,6 +107,7 @@ class GatewayChoice(Struct, frozen=True, kw_only=True):
                     seconds=options.max_seconds,
                 ),
                 tokenizer=_tokenizer(server),
+                live=not options.whole_replies,
             )
 
 

@@ -33,6 +33,9 @@ class GatewayOptions(EndpointOptions, frozen=True, kw_only=True):
     logprobs: Annotated[
         bool, doc("also record token ids and log-probabilities, where the server gives them, to train on")
     ] = False
+    whole_replies: Annotated[
+        bool, doc("ask for whole replies: programs that stream wait, and a failure in the middle is tried again")
+    ] = False
     max_requests: Annotated[AtLeastZero, doc("requests; 0 = no limit", LIMITS)] = 0
     max_tokens: Annotated[AtLeastZero, doc("generated tokens; 0 = no limit", LIMITS)] = 0
     max_cost: Annotated[

@@ -67,6 +67,7 @@ class ProviderOptions(GatewayOptions, frozen=True, kw_only=True):
     """Options of the provider. `cache`: answer again what a run that was cut short has asked, from the folder."""
 
     output_dir: str = ""
+    whole_replies: bool = True
     cache: bool = False
 
 

@@ -5,21 +5,27 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
 
 from newskills.base import aio
-from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.errors import ConfigError
 from newskills.base.tables import print_table, print_text
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.serving.ended import RunningService
 from newskills.pipelines.serving.token import Open, TokenFile, check_reach, token_of, who
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.make import port_of, settled
 from newskills_sandbox.variables import TOKEN_VARIABLE
+
+if TYPE_CHECKING:
+    from newskills_sandbox.doctor import Diagnosis
 
 SERVE = {"group": "serve"}
 CODE = {"group": "what the code may do"}
@@ -94,6 +100,18 @@ class Keys(Struct, frozen=True, kw_only=True):
     sandbox: SandboxConfig = SandboxConfig()
 
 
+class SandboxService(RunningService):
+    """A sandbox at `address` until `close()`; empty where the machine was only looked at.
+
+    isolation_level   what isolates code here; `none` where nothing does
+    missing           modules to preload that are not installed
+    """
+
+    def __init__(self, address: str, isolation_level: str, missing: Sequence[str], stack: ExitStack) -> None:
+        super().__init__(address, stack)
+        self.isolation_level, self.missing = isolation_level, tuple(missing)
+
+
 def run(parsed: Parsed[SandboxOptions]) -> int:
     resolved = _resolve(parsed)
     if parsed.explain:
@@ -101,27 +119,51 @@ def run(parsed: Parsed[SandboxOptions]) -> int:
         return 0
     config = _checked(resolved.value.sandbox)
     if parsed.options.action == "doctor":
-        return _doctor(config)
+        diagnosis = _diagnosed(config)
+        _show(diagnosis, config.preload)
+        return int(diagnosis.level == "none")
     from newskills.sandbox.serving import serve_until_stopped
 
-    port = port_of(parsed.options.port, os.environ)
-    options = parsed.options
-    token = token_of(options.token_env, options.token_file, os.environ, usual=TOKEN_VARIABLE)
-    check_reach(options.host, token, open_to_all=options.open)
-    if parsed.options.dry_run:
-        rows = explain(resolved)
-        settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
-        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", who(token)), *settings])
-        return 0
-    environ = {**os.environ, TOKEN_VARIABLE: token}
-    aio.run(lambda: serve_until_stopped(config, options.host, port, environ, say=_say))
+    if (place := _place(parsed, resolved)) is not None:
+        aio.run(lambda: serve_until_stopped(config, *place, say=_say))
     return 0
 
 
-def result(parsed: Parsed[SandboxOptions]) -> None:
-    """Start the sandbox for Python; raises NewskillsError where code cannot be isolated on this machine."""
-    if run(parsed):
-        raise NewskillsError("Code cannot be isolated on this machine.")
+def result(parsed: Parsed[SandboxOptions]) -> SandboxService | None:
+    """Return the sandbox that serves until it is closed, or what isolates code on this machine; None for a dry run.
+
+    Raises SandboxError where a sandbox is to be served and code cannot be isolated, ConfigError, ServerStartError.
+    """
+    resolved = _resolve(parsed)
+    config = _checked(resolved.value.sandbox)
+    if parsed.options.action == "doctor":
+        diagnosis = _diagnosed(config)
+        return SandboxService("", diagnosis.level, diagnosis.missing, ExitStack())
+    from newskills.run.grade import LoopThread
+    from newskills.sandbox.serving import served
+
+    if (place := _place(parsed, resolved)) is None:
+        return None
+    with ExitStack() as stack:
+        loop = stack.enter_context(LoopThread())
+        serving = served(config, *place)
+        running = loop.run(serving.__aenter__())
+        stack.callback(lambda: loop.run(serving.__aexit__(None, None, None)))
+        return SandboxService(running.url, running.isolation_level, running.missing, stack.pop_all())
+
+
+def _place(parsed: Parsed[SandboxOptions], resolved: Resolved[Keys]) -> tuple[str, int, dict[str, str]] | None:
+    """Return host, port and environment of the server; show them and return None for a dry run. Raises ConfigError."""
+    options = parsed.options
+    port = port_of(options.port, os.environ)
+    token = token_of(options.token_env, options.token_file, os.environ, usual=TOKEN_VARIABLE)
+    check_reach(options.host, token, open_to_all=options.open)
+    if options.dry_run:
+        rows = explain(resolved)
+        settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
+        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", who(token)), *settings])
+        return None
+    return options.host, port, {**os.environ, TOKEN_VARIABLE: token}
 
 
 def _resolve(parsed: Parsed[SandboxOptions]) -> Resolved[Keys]:
@@ -142,23 +184,27 @@ def _checked(config: SandboxConfig) -> SandboxConfig:
     return settled(config, os.environ)
 
 
-def _doctor(config: SandboxConfig) -> int:
+def _diagnosed(config: SandboxConfig) -> Diagnosis:
     from newskills.sandbox.host import settings_of
     from newskills.sandbox.own_errors import own_errors
-    from newskills.sandbox.serving import INSTALL
-    from newskills_sandbox.doctor import MEANING, diagnose
+    from newskills_sandbox.doctor import diagnose
 
     with own_errors():
-        diagnosis = aio.run(lambda: diagnose(settings_of(config)))
+        return aio.run(lambda: diagnose(settings_of(config)))
+
+
+def _show(diagnosis: Diagnosis, preload: Sequence[str]) -> None:
+    from newskills.sandbox.serving import INSTALL
+    from newskills_sandbox.doctor import MEANING
+
     absent, level = diagnosis.missing, diagnosis.level
     rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in diagnosis.probes]
-    print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
+    print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in preload)])
     if absent:
         _say(f"The sandbox finds no {' and no '.join(absent)} on this machine. {INSTALL}")
     for obstacle in diagnosis.obstacles:
         _say(obstacle)
     _say(NO_ISOLATION if level == "none" else MEANING[level])
-    return int(level == "none")
 
 
 NO_ISOLATION = (

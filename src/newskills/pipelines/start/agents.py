@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,12 +18,25 @@ from newskills.agents.definition import (
 from newskills.agents.installing import find_installed, install_agent, place_of
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.tables import print_table
+from newskills.base.terminal import print_now
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
 
 ALL = "all"
 HEAD = ("agent", "protocol", "version", "installed")
+
+
+class ListedAgent(Struct, frozen=True, kw_only=True):
+    """An agent that `++agent=NAME` takes. `folder` and `size_mb`: of a program that is installed; `comes`: with what an
+    agent in Python comes, which needs no installation."""
+
+    name: str
+    protocol: str
+    version: str = ""
+    folder: Path | None = None
+    size_mb: int = 0
+    comes: str = ""
 
 
 class AgentsOptions(Struct, frozen=True, kw_only=True):
@@ -44,12 +56,21 @@ class AgentsOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[AgentsOptions]) -> int:
-    """List or install agents. Raises ConfigError, UnknownNameError, LockedError."""
+    """List or install agents. Raises as `result`."""
+    agents = result(parsed)
+    if agents is not None and parsed.options.action == "list":
+        print_table([(agent.name, agent.protocol, agent.version, _state(agent)) for agent in agents], HEAD)
+    return 0
+
+
+def result(parsed: Parsed[AgentsOptions]) -> list[ListedAgent] | None:
+    """Return the agents that there are, or those that were installed; None for a dry run. Raises ConfigError,
+    UnknownNameError, LockedError."""
     options = parsed.options
     folder = Path(options.folder).expanduser().resolve() if options.folder else agents_folder()
     if options.action == "list":
-        _list(folder, options.names)
-        return 0
+        agents = [_listed(definition, folder) for definition in _definitions(options.names or [ALL])]
+        return agents if options.names else [*agents, *_classes()]
     if not options.names:
         raise ConfigError("Which agents?", hint=f"ns agents install {next(iter(library()))}, or `all`")
     definitions = _definitions(options.names)
@@ -60,31 +81,42 @@ def run(parsed: Parsed[AgentsOptions]) -> int:
                 for definition in definitions
             ]
         )
-        return 0
+        return None
     mirror = Path(options.mirror).expanduser().resolve() if options.mirror else None
     for definition in definitions:
-        installed = install_agent(definition, folder, mirror=mirror, offline=options.offline, say=_say)
-        _say(f"{definition.name} {installed.version} is in {place_of(definition, folder)} ({installed.mb:,} MB).")
-    return 0
+        installed = install_agent(definition, folder, mirror=mirror, offline=options.offline, say=print_now)
+        print_now(
+            f"{definition.name} {installed.version} is in {place_of(definition, folder)} ({installed.mb:,} MB)."
+        )
+    return [_listed(definition, folder) for definition in definitions]
 
 
-def _list(folder: Path, names: list[str]) -> None:
-    """Print the agents that are data files, with what is installed of them."""
-    rows: list[tuple[str, str, str, str]] = []
-    for definition in _definitions(names or [ALL]):
-        installed = find_installed(definition, folder)
-        state = f"{installed.mb:,} MB" if installed else f"no: ns agents install {definition.name}"
-        rows.append((definition.name, definition.protocol, definition.install.version, state))
-    if not names:
-        rows += _classes()
-    print_table(rows, HEAD)
+def _state(agent: ListedAgent) -> str:
+    if agent.folder is not None:
+        return f"{agent.size_mb:,} MB"
+    return agent.comes or f"no: ns agents install {agent.name}"
 
 
-def _classes() -> list[tuple[str, str, str, str]]:
+def _listed(definition: AgentDefinition, folder: Path) -> ListedAgent:
+    """Return an agent that is a data file, with what is installed of it."""
+    installed = find_installed(definition, folder)
+    return ListedAgent(
+        name=definition.name,
+        protocol=definition.protocol,
+        version=definition.install.version,
+        folder=place_of(definition, folder) if installed else None,
+        size_mb=installed.mb if installed else 0,
+    )
+
+
+def _classes() -> list[ListedAgent]:
     """Return the agents that are written in Python: ours, and those of installed distributions."""
     from newskills.solve.agents.rollout import AGENTS
 
-    return [(name, "chat", "", AGENTS.properties(name).comes or "another distribution") for name in AGENTS.names()]
+    return [
+        ListedAgent(name=name, protocol="chat", comes=AGENTS.properties(name).comes or "another distribution")
+        for name in AGENTS.names()
+    ]
 
 
 def _definitions(names: list[str]) -> list[AgentDefinition]:
@@ -112,7 +144,3 @@ def agent_table() -> str:
             f"{source}: `{definition.package}` |"
         )
     return "\n".join(lines) + "\n"
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")

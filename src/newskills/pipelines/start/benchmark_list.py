@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from newskills.base.errors import UnknownNameError
@@ -23,8 +24,9 @@ _NAMED = 8
 """Prepared benchmarks that the last lines name."""
 
 
-class ListedBenchmark(NamedTuple):
-    """`rows`: of the default split, empty = not counted; `state`: empty = nothing to say."""
+class ListedName(NamedTuple):
+    """`category`: of other names than those of benchmarks, their kind; `rows`: of the default split, empty = not
+    counted; `state`: empty = nothing to say."""
 
     name: str
     category: str
@@ -41,6 +43,17 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
     fits `search`."""
     root = data_dir()
     files = prepared_files(root)
+    fitting = fitting_benchmarks(files, root, category, search, prepared=prepared)
+    _print(fitting)
+    sys.stdout.flush()
+    _explain(fitting, files, str(root))
+
+
+def fitting_benchmarks(
+    files: Sequence[PreparedFile], root: Path, category: str | None, search: str, *, prepared: bool
+) -> list[ListedName]:
+    """Return the benchmarks that fit, with what is prepared in `root`. Raises UnknownNameError
+    as `show_benchmarks`."""
     splits = {(file.name, file.split) for file in files}
     entries = list_all(category)
     listed = []
@@ -54,7 +67,7 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
         else:
             rows = ""
         needs = ", ".join(entry.needs())
-        listed.append(ListedBenchmark(entry.name, entry.category, entry.title, rows, needs, state, here))
+        listed.append(ListedName(entry.name, entry.category, entry.title, rows, needs, state, here))
     if category is None:
         listed += [*_of_packages(), *_own(files, entries)]
     fitting = [
@@ -66,9 +79,7 @@ def show_benchmarks(category: str | None = None, search: str = "", *, prepared: 
         raise UnknownNameError(
             "benchmark", search, [item.name for item in listed], hint="All of them: ns list benchmarks"
         )
-    _print(fitting)
-    sys.stdout.flush()
-    _explain(fitting, files, str(root))
+    return fitting
 
 
 def holds_all(text: str, words: str) -> bool:
@@ -83,26 +94,26 @@ def _folded(text: str) -> str:
     return text.lower().replace("-", " ").replace("_", " ") + " " + text.lower()
 
 
-def _of_packages() -> list[ListedBenchmark]:
+def _of_packages() -> list[ListedName]:
     if not _some_package_declares(f"[{ENTRY_POINTS}]"):
         return []
     from importlib.metadata import entry_points
 
     points = sorted((point.name, point.value) for point in entry_points(group=ENTRY_POINTS))
-    return [ListedBenchmark(name, "plug-in", value) for name, value in points]
+    return [ListedName(name, "plug-in", value) for name, value in points]
 
 
-def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedBenchmark]:
+def _own(files: Sequence[PreparedFile], entries: Sequence[CatalogEntry]) -> list[ListedName]:
     """Return the prepared benchmarks that are in no catalog."""
     listed = {name for entry in entries for name in (entry.name, entry.data)}
     return [
-        ListedBenchmark(file.name, OWN, f"split {file.split}", f"{file.rows:,}", prepared=True)
+        ListedName(file.name, OWN, f"split {file.split}", f"{file.rows:,}", prepared=True)
         for file in files
         if file.name not in listed
     ]
 
 
-def _print(listed: Sequence[ListedBenchmark]) -> None:
+def _print(listed: Sequence[ListedName]) -> None:
     if (width := output_width()) is None:
         print_table([(item.name, item.category, item.rows, _mark(item), _one_line(item)) for item in listed])
         return
@@ -115,31 +126,31 @@ def _print(listed: Sequence[ListedBenchmark]) -> None:
         sys.stdout.write("\n")
 
 
-def _mark(item: ListedBenchmark) -> str:
+def _mark(item: ListedName) -> str:
     if item.prepared:
         return "*"
     return ""
 
 
-def _one_line(item: ListedBenchmark) -> str:
+def _one_line(item: ListedName) -> str:
     needs = f" [needs {item.needs}]" if item.needs else ""
     return item.title + needs + _state(item)
 
 
-def _two_lines(item: ListedBenchmark) -> str:
+def _two_lines(item: ListedName) -> str:
     remarks = f"{_state(item)} needs {item.needs}" if item.needs else _state(item)
     if remarks:
         return f"{item.title}\n{remarks.strip()}"
     return item.title
 
 
-def _state(item: ListedBenchmark) -> str:
+def _state(item: ListedName) -> str:
     if item.state not in ("", PLAIN):
         return f" ({item.state})"
     return ""
 
 
-def _explain(listed: Sequence[ListedBenchmark], files: Sequence[PreparedFile], root: str) -> None:
+def _explain(listed: Sequence[ListedName], files: Sequence[PreparedFile], root: str) -> None:
     """Print what stands beside the table: how many there are, what is prepared, and what the states mean."""
     here = [item.name for item in listed if item.prepared]
     names = ", ".join(here[:_NAMED]) + (", …" if len(here) > _NAMED else "")

@@ -209,6 +209,11 @@ def _cluster(options: DoctorOptions) -> list[DoctorFinding]:
     return [*findings, *(DoctorFinding(trial.what, trial.state, trial.text) for trial in tried)]
 
 
+def result(parsed: Parsed[DoctorOptions]) -> list[DoctorFinding]:
+    """Return what was examined; nothing that is wrong raises an error."""
+    return examine(parsed.options)
+
+
 def run(parsed: Parsed[DoctorOptions]) -> int:
     findings = examine(parsed.options)
     print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])

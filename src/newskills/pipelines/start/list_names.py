@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from newskills.base.tables import print_table
+from newskills.benchmarks.folders import data_dir, prepared_files
 from newskills.config.command_line import Parsed
 from newskills.pipelines.options import doc
-from newskills.pipelines.start.benchmark_list import holds_all, show_benchmarks
+from newskills.pipelines.start.benchmark_list import ListedName, fitting_benchmarks, holds_all, show_benchmarks
 
 Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
 
@@ -36,8 +37,18 @@ def run(parsed: Parsed[ListOptions]) -> int:
     if options.kind == "benchmarks":
         show_benchmarks(options.category, options.search or "", prepared=options.prepared)
     else:
-        print_table([(name,) for name in names(options.kind) if holds_all(name, options.search or "")])
+        print_table([(item.name,) for item in result(parsed)])
     return 0
+
+
+def result(parsed: Parsed[ListOptions]) -> list[ListedName]:
+    """Return the names that fit. Raises UnknownNameError for an unknown category, or where no benchmark fits."""
+    options = parsed.options
+    search = options.search or ""
+    if options.kind != "benchmarks":
+        return [ListedName(name, options.kind, "") for name in names(options.kind) if holds_all(name, search)]
+    root = data_dir()
+    return fitting_benchmarks(prepared_files(root), root, options.category, search, prepared=options.prepared)
 
 
 def names(kind: Kind) -> list[str]:

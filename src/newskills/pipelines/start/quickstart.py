@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import print_now
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.config.command_line import Parsed
@@ -61,12 +62,12 @@ def run(parsed: Parsed[QuickstartOptions]) -> int:
         sys.stderr.write(f"{unfinished.message}\n")
         return unfinished.exit_code
     except StoppedError as stopped:
-        print(stopped, flush=True)
+        print_now(str(stopped))
         return StoppedError.exit_code
     except KeyboardInterrupt:
         if not parsed.options.train:
             raise
-        print("stopped; finished work is kept, run the same command to resume", flush=True)
+        print_now("stopped; finished work is kept, run the same command to resume")
         return StoppedError.exit_code
     if made is not None and made.improvement is not None:
         out = Path(parsed.options.output_dir)
@@ -98,7 +99,7 @@ def result(parsed: Parsed[QuickstartOptions]) -> QuickstartOutcome | None:
     if options.dry_run:
         show_dry_run(_steps(spec))
         return None
-    evaluation = quickstart(spec, say=lambda text: print(text, flush=True))
+    evaluation = quickstart(spec, say=print_now)
     if evaluation.message:
         unfinished = _UnfinishedError(evaluation.message)
         unfinished.exit_code = evaluation.exit_code
@@ -129,7 +130,7 @@ def _lesson(options: QuickstartOptions) -> QuickstartOutcome | None:
         "torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without these packages."
     )
     with ended_by_term():
-        _, improvement = lesson(spec, say=lambda text: print(text, flush=True))
+        _, improvement = lesson(spec, say=print_now)
     return QuickstartOutcome(page=_write_page(spec.output_dir), improvement=improvement)
 
 

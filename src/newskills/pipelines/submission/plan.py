@@ -9,10 +9,18 @@ from typing import Any
 
 from msgspec import Struct
 
+from newskills.base.plan import Job
 from newskills.launch.declarative import CommandGroup, JobDict
 from newskills.pipelines.placement.shipments import Shipment
 
 _STRANGE = re.compile(r"[^A-Za-z0-9_.+=@]+")
+
+
+class CommandPlan(Struct, frozen=True):
+    """What a command would do: the `text` that its dry run prints, and the `jobs` of a cluster, in their order."""
+
+    text: str
+    jobs: tuple[Job, ...]
 
 
 class Plan(Struct, kw_only=True):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.protocols import Executor
 from newskills.base.terminal import printable
 from newskills.launch.experiments import Experiment, ExperimentRecords
@@ -35,7 +36,7 @@ class SubmittedExperiment(Struct, frozen=True):
         wanted = {job.name for job in chosen_jobs(self.experiment, job)}
         return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
 
-    def show_logs(self, job: str | None = None, command: str | None = None, *, follow: bool = False) -> int:
+    def show_logs(self, job: str | None, command: str | None, say: PrintLine, *, follow: bool) -> int:
         """Print the logs, with `follow` until the jobs have ended; return the first exit code that is not 0 (without
         `follow`: 0).
 
@@ -49,8 +50,7 @@ class SubmittedExperiment(Struct, frozen=True):
             lines = follow_logs(self.shell, files, watch.over)
         shown = False
         for line in lines:
-            sys.stdout.write(f"{printable(line)}\n")
-            sys.stdout.flush()
+            say(printable(line))
             shown = True
         if not shown:
             places = ", ".join(job.logs for job in chosen_jobs(self.experiment, job))

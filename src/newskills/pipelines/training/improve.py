@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.base.terminal import counted
+from newskills.base.terminal import counted, print_now
 from newskills.config.command_line import Parsed
 from newskills.config.layers import explain, resolve
 from newskills.launch.clusters.config import ClusterConfig
@@ -103,17 +103,17 @@ def _here(spec: ImproveSpec) -> Improvement | None:
 
     try:
         with ended_by_term():
-            improvement = improve(spec, say=_say)
+            improvement = improve(spec, say=print_now)
     except StoppedError as stopped:
-        _say(str(stopped))
+        print_now(str(stopped))
         return None
     except KeyboardInterrupt:
-        _say("stopped; finished work is kept, run the same command to resume")
+        print_now("stopped; finished work is kept, run the same command to resume")
         return None
     page = write_improvement_report(spec, improvement)
-    _say(f"ended: {improvement.why}")
+    print_now(f"ended: {improvement.why}")
     kept = ", ".join(record.name for record in improvement.kept) or "none: the model is the initial one"
-    _say(
+    print_now(
         f"kept      {kept}\nmodel     {improvement.model}\nrounds    {spec.output_dir / ROUNDS}\nreport    {page}"
     )
     return improvement
@@ -140,10 +140,6 @@ def _spec(options: ImproveOptions, config: ImproveConfig) -> ImproveSpec:
         data_dir=Path(options.data_dir) if options.data_dir else None,
         keys=config.keys,
     )
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
 
 
 def _steps(spec: ImproveSpec) -> Iterator[Step]:

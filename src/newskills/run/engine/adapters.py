@@ -74,7 +74,8 @@ class SystemMergingModel:
     async def complete(self, request: Request) -> Reply:
         """Return the model's reply to the request, whose system messages are merged. Raises what the model raises."""
         if request.messages is not None:
-            request = msgspec.structs.replace(request, messages=merge_system(request.messages))
+            merged = merge_system(request.messages)
+            request = msgspec.structs.replace(request, messages=merged, cache_marks=msgspec.UNSET)
         return await self._model.complete(request)
 
     async def close(self) -> None:

@@ -50,6 +50,7 @@ from newskills.solve.parts import SolverParts
 from newskills.solve.selection.config import LARGEST
 from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tasks.speech import check_speech
+from newskills.solve.thinking import ThinkingLimits
 from newskills_sandbox.errors import ExecutionRefusedError
 from newskills_sandbox.languages import language
 
@@ -199,7 +200,10 @@ class RunBuilder:
             if server.batch_api:
                 check_batch(server, config.inference)
             at_once = structs.replace(server, batch_api=False)
-            check_inference(self.model(at_once, 1), config.inference, tools=bool(config.tool_modules))
+            inference = config.inference
+            if config.forces_thinking:
+                inference = structs.replace(inference, thinking_budget=None)
+            check_inference(self.model(at_once, 1), inference, tools=bool(config.tool_modules))
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
         """Return what to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""
@@ -258,6 +262,12 @@ class RunBuilder:
             settings=msgspec.to_builtins(settings),
             dropped_parts=frozenset(config.drop_content_types),
         )
+
+    def given_tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
+        """Return the tokenizer that the user names; None where that is left to the server. Raises ConfigError."""
+        if config.tokenizer or config.server.tokenizer:
+            return self._tokenizer(config, needed=True)
+        return None
 
     def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
         key = config.tokenizer, config.server.endpoint()
@@ -359,8 +369,20 @@ def chat_options(config: GenerationConfig) -> ChatSolverOptions:
         timing=config.add_generation_stats,
         response_format=response_format,
         extra_body=extra,
+        thinking=thinking_limits(config),
         pieces_of=pieces_of,
         piece_seconds=config.chunk_audio_threshold_sec,
+    )
+
+
+def thinking_limits(config: GenerationConfig) -> ThinkingLimits | None:
+    """Return how the length of thinking is forced; None where the server limits it, or nobody."""
+    if not config.forces_thinking:
+        return None
+    return ThinkingLimits(
+        forcing=config.budget_forcing,
+        budget=config.inference.thinking_budget,
+        mark=config.end_reasoning_string,
     )
 
 

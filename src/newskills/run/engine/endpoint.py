@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine
 import msgspec
 
 from newskills.base.aio import Gate, backoff
+from newskills.base.callbacks import REPLY_LISTENER, reply_has_begun
 from newskills.base.errors import (
     AuthError,
     BadRequestError,
@@ -42,7 +43,7 @@ from newskills.base.records import CONTENT_FILTER, Reply, Request
 from newskills.models.errors import ModelNotFoundError
 from newskills.run.engine.asking.pauses import MAX_COINCIDENCE, RefusalCounts, ServerPause
 from newskills.run.engine.asking.reply_watch import ReplyWatch
-from newskills.run.engine.asking.retries import PendingRequest, RetryPolicy, probe_request
+from newskills.run.engine.asking.retries import FIRST_RETRY_SHARE, PendingRequest, RetryPolicy, probe_request
 from newskills.run.engine.load import Load
 from newskills.run.engine.progress import SlowRequests, error_kind, format_duration
 from newskills.run.engine.supervision import SharedLimit
@@ -51,8 +52,6 @@ from newskills.run.engine.waits import Waits
 
 MAX_ALIKE_FAILURES = 8
 STREAK = 16
-FIRST_RETRY_SHARE = 0.2
-"""The first retry comes after that share of `Policy.first_delay`: most failures are single."""
 LAST_PROBE = 10.0
 ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
 
@@ -165,7 +164,7 @@ class Endpoint:
 
     async def _rest(self, error: HttpError, pending: PendingRequest) -> None:
         """Wait until the next try."""
-        wait = self._delay(error, pending.tries)
+        wait = self.policy.delay(error, pending.tries)
         server_wait = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
         if self._trace is not None:
             self._trace.log_retry(pending.request, error, (server_wait or 0.0) + wait)
@@ -218,7 +217,7 @@ class Endpoint:
         except ContextLimitError as error:
             self._alive()
             smaller = None
-            if not pending.fitted and self._context is not None:
+            if not pending.fitted and self._context is not None and not reply_has_begun():
                 smaller = self._context(pending.request, error)
             if smaller is None:
                 self._count_refusal(error)
@@ -229,6 +228,8 @@ class Endpoint:
             raise
         except HttpError as error:
             self._book_failure(error, pending)
+            if reply_has_begun():  # what a program has got cannot be taken back
+                raise
             return error
         finally:
             self._gate.release()
@@ -359,13 +360,6 @@ class Endpoint:
         lately = time.monotonic() - self._last_reply < 10 * self.policy.first_delay
         return error.status == 503 and self._load.limited and lately
 
-    def _delay(self, error: HttpError, tries: int) -> float:
-        """Return the seconds until the next try beyond what the server says; at a limit the gate slows down."""
-        quick, longest = FIRST_RETRY_SHARE * self.policy.first_delay, self.policy.longest_delay
-        if isinstance(error, RateLimitError) or error.status == 503:
-            return backoff(min(tries, 4), base=quick, cap=longest)
-        return backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
-
     def _reopen(self) -> None:
         stopped = self._draining or self.fatal is not None
         if not stopped and self._outage is None and not self._pause.left:
@@ -476,6 +470,7 @@ class Endpoint:
 
     async def _probe(self) -> HttpError | None:
         """Return None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
+        REPLY_LISTENER.set(None)  # a probe's reply is for nobody; this is a task of its own
         request = self._good or probe_request(self._asked)
         inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         probe = msgspec.structs.replace(request, inference=inference)

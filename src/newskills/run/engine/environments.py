@@ -31,6 +31,10 @@ class SharedPool:
             self._pool = self._factory.environments(self._config)
         return await self._pool.start(spec)
 
+    def expect(self, spec: EnvironmentSpec) -> None:
+        if self._pool is not None:
+            self._pool.expect(spec)
+
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()

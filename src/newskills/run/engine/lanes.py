@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, zip_longest
 
 from newskills.base.errors import NewskillsError
-from newskills.base.protocols import Kit
+from newskills.base.protocols import Kit, PreparesAhead
 from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.grader_pool import Grading
 from newskills.run.engine.preflight import PreparedUnit
@@ -40,6 +41,25 @@ class Lane:
 
 Turn = tuple[Lane, PendingRow | EarlyStop | None]
 """What a worker does next: a row; wait until a rule allows more; or let others work."""
+
+
+def prepared_ahead(turns: Iterator[Turn], lanes: Sequence[Lane]) -> Iterator[Turn]:
+    """Return the turns; solvers of the lanes that can prepare ahead are told of their next rows."""
+    ahead = max((lane.run.config.environment.warm for lane in lanes), default=0)
+    if ahead and any(isinstance(lane.solver, PreparesAhead) for lane in lanes):
+        return _prepared_ahead(turns, ahead)
+    return turns
+
+
+def _prepared_ahead(turns: Iterator[Turn], ahead: int) -> Iterator[Turn]:
+    upcoming: deque[Turn] = deque()
+    for lane, pending in turns:
+        if upcoming and isinstance(pending, PendingRow) and isinstance(lane.solver, PreparesAhead):
+            lane.solver.prepare_ahead(pending.sample, lane.kit)
+        upcoming.append((lane, pending))
+        if len(upcoming) > ahead:
+            yield upcoming.popleft()
+    yield from upcoming
 
 
 def turns_of(lanes: Sequence[Lane], stop: EarlyStop | None) -> Iterator[Turn]:

@@ -35,7 +35,7 @@ from newskills.run.engine.early_stop import EarlyStop
 from newskills.run.engine.endpoint import MAX_ALIKE_FAILURES, Endpoint
 from newskills.run.engine.environments import EnvironmentPools
 from newskills.run.engine.grader_pool import Grading
-from newskills.run.engine.lanes import Lane, Turn, servers_of, turns_of
+from newskills.run.engine.lanes import Lane, Turn, prepared_ahead, servers_of, turns_of
 from newskills.run.engine.pace import Pace
 from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
@@ -248,7 +248,7 @@ class Engine:
                 await lane.run.watch(stop)
 
     async def _generate(self, disk: Disk) -> None:
-        turns = self._turns(disk)
+        turns = prepared_ahead(self._turns(disk), () if self._stops else self._lanes)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
         at_once = sum(endpoint.policy.most for endpoint in self._endpoints.values())
         # Rows of many requests: few enough that each is finished soon, twice as many as keep the endpoints busy.

@@ -25,6 +25,10 @@ from newskills.run.load_testing.records import LoadKind, MeasuredLevel, Measured
 
 LIMITED = ("ttft", "tpot", "e2el")
 """Figures of a request that may have a limit."""
+UNFINISHED = "unfinished"
+"""Kind of the failure of a request that was cut because the level's time was long over."""
+RECOUNT_MARGIN = 0.1
+"""Share by which a tokenizer may differ from usage: marks at the end of a reply are not in its text."""
 BUSY_CLIENT, LATE_MS, KEEPS_UP, MANY_PER_EVENT = 0.7, 20.0, 0.9, 1.5
 """Share of a core, milliseconds, share of the rate, tokens of an event, from which figures come with a note."""
 
@@ -50,6 +54,8 @@ class LevelFigures(Struct, frozen=True, kw_only=True):
     peak_output        events with tokens in the second that had most
     tokens_per_event   output tokens that an event brought in the mean
     send_delay_ms      how much later than due requests were sent
+    without_usage      answered requests whose tokens are counted by events, since the server did not
+    recounted          tokens of some replies by a tokenizer, as a share of what usage says; None: they were not counted
     client_cpu         share of a core that this client used
     """
 
@@ -78,6 +84,8 @@ class LevelFigures(Struct, frozen=True, kw_only=True):
     e2el_ms: LatencySpread | None
     send_delay_ms: LatencySpread | None
     tokens_per_event: float | None
+    without_usage: int
+    recounted: float | None
     client_cpu: float | None
     notes: list[str]
 
@@ -142,11 +150,19 @@ def figures_of(level: MeasuredLevel, limits: dict[str, float]) -> LevelFigures:
         e2el_ms=spread([e2el_of(each) for each in answered]),
         send_delay_ms=spread([each.sent - each.due for each in requests]),
         tokens_per_event=outputs / events if events else None,
+        without_usage=sum(not each.output_tokens for each in answered if each.tokens),
+        recounted=_recounted(level),
         client_cpu=level.end.cpu_seconds * per_second if level.end else None,
         notes=[],
     )
     figures.notes.extend(_notes(figures, answered))
     return figures
+
+
+def _recounted(level: MeasuredLevel) -> float | None:
+    if level.end is None or not level.end.recounted_usage:
+        return None
+    return level.end.recounted_tokens / level.end.recounted_usage
 
 
 def output_tokens(request: MeasuredRequest) -> int:
@@ -200,9 +216,13 @@ def _notes(figures: LevelFigures, answered: Sequence[MeasuredRequest]) -> Iterat
     """Yield what must be known to read the figures."""
     if not figures.complete:
         yield "cut short: the same command measures this level again"
-    silent = sum(not each.output_tokens for each in answered if each.tokens)
-    if silent:
-        yield f"no usage in {silent:,} replies: their output tokens are counted by events, input tokens not at all"
+    if cut := figures.errors.get(UNFINISHED):
+        yield f"{cut:,} requests had no end long after --seconds were over and were cut: rates include that time"
+    if figures.without_usage:
+        yield (
+            f"no usage in {figures.without_usage:,} replies: their output tokens are counted by events, input tokens "
+            "not at all"
+        )
     whole = sum(len(each.tokens) == 1 and output_tokens(each) > 1 for each in answered)
     if whole:
         yield f"all tokens in one event in {whole:,} replies: time to first token is that of the whole reply"
@@ -212,6 +232,8 @@ def _notes(figures: LevelFigures, answered: Sequence[MeasuredRequest]) -> Iterat
     per_event = figures.tokens_per_event
     if per_event is not None and per_event > MANY_PER_EVENT and whole < len(answered):
         yield f"an event brings {per_event:.1f} tokens: inter-token latencies are between events"
+    if figures.recounted is not None and abs(figures.recounted - 1) > RECOUNT_MARGIN:
+        yield f"the tokenizer counts {figures.recounted:.0%} of the tokens that usage says: one of them is wrong"
     fewer = sum(0 < (each.output_tokens or 0) < len(each.tokens) - 1 for each in answered)
     if fewer:
         yield f"usage counts fewer tokens than events came in {fewer:,} replies: it may be wrong"

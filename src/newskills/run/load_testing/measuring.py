@@ -8,18 +8,24 @@ import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 
+import msgspec
+
 from newskills.base.errors import ConfigError, ConnectError, HttpError, NewskillsError, StorageError
 from newskills.base.http.connection import EVENT_WATCH
-from newskills.base.protocols import Model
+from newskills.base.protocols import Model, Tokenizer
 from newskills.base.records import Reply, Request, Row
 from newskills.base.store import AppendLog
 from newskills.models.decode import brings_tokens
 from newskills.run.engine.progress import error_kind
+from newskills.run.load_testing.figures import UNFINISHED
 from newskills.run.load_testing.records import LevelEnd, LevelStart, LoadLevel, MeasuredLevel, MeasuredRequest
 from newskills.run.load_testing.schedule import due_times
 
 NO_TOKENS = "no tokens"
 """Kind of the failure of a stream that ends without any."""
+SHORTEST_GRACE_SECONDS = 10.0
+COUNTED_REPLIES = 32
+"""Replies of a level whose tokens are counted again."""
 GIVE_UP = 50
 """Connections in a row that fail, after which the server is taken for gone."""
 DIGITS = 6
@@ -30,12 +36,19 @@ LONGEST_MESSAGE = 300
 class LoadGenerator:
     """Sends the requests of one level to `model`, and writes what came of each to `log` (None: nowhere).
 
+    Requests that are in flight when the level's time is over have as long again, at least `SHORTEST_GRACE_SECONDS`;
+    then they are cut. `tokenizer` counts the tokens of some replies, beside what the server says.
+
     `run` raises ConfigError for a setting that the backend cannot honour, ConnectError where the server is gone,
     StorageError.
     """
 
-    def __init__(self, model: Model, log: AppendLog | None, load: LoadLevel) -> None:
-        self._model, self._log, self._load = model, log, load
+    def __init__(
+        self, model: Model, log: AppendLog | None, load: LoadLevel, tokenizer: Tokenizer | None = None
+    ) -> None:
+        self._model, self._log, self._load, self._tokenizer = model, log, load, tokenizer
+        self._replies: list[Reply] = []
+        self._deadline: float | None = None
         self._requests: list[MeasuredRequest] = []
         self._begin = 0.0
         self._in_flight = self._max_in_flight = 0
@@ -53,6 +66,9 @@ class LoadGenerator:
         gc.collect()
         gc.freeze()  # a pause of the collector would be measured
         self._begin, cpu = time.perf_counter(), time.process_time()
+        if load.seconds:
+            grace = max(load.seconds, SHORTEST_GRACE_SECONDS)
+            self._deadline = asyncio.get_running_loop().time() + load.seconds + grace
         try:
             await (self._closed(requests) if load.kind == "concurrency" else self._open(requests))
         finally:
@@ -65,6 +81,7 @@ class LoadGenerator:
             cpu_seconds=round(time.process_time() - cpu, DIGITS),
             max_in_flight=self._max_in_flight,
         )
+        end = await self._with_counts(end)
         self._write(end)
         if self._log is not None:
             self._log.fsync()
@@ -123,7 +140,10 @@ class LoadGenerator:
         watching = EVENT_WATCH.set(watch)
         sent = time.perf_counter()
         try:
-            outcome: Reply | HttpError = await self._model.complete(request)
+            async with asyncio.timeout_at(self._deadline):
+                outcome: Reply | HttpError | None = await self._model.complete(request)
+        except TimeoutError:
+            outcome = None
         except HttpError as error:
             outcome = error
         except ConfigError as error:
@@ -134,6 +154,8 @@ class LoadGenerator:
             EVENT_WATCH.reset(watching)
             self._in_flight -= 1
         self._note_connection(outcome)
+        if self._tokenizer is not None and isinstance(outcome, Reply) and len(self._replies) < COUNTED_REPLIES:
+            self._replies.append(outcome)
         record = MeasuredRequest(
             number=number,
             due=round(due, DIGITS),
@@ -153,7 +175,20 @@ class LoadGenerator:
             self._log.append(record)
             self._log.write()
 
-    def _note_connection(self, outcome: Reply | HttpError) -> None:
+    async def _with_counts(self, end: LevelEnd) -> LevelEnd:
+        """Return `end` with the tokens of some replies, as the server and as the tokenizer counts them."""
+        if self._tokenizer is None:
+            return end
+        replies = [reply for reply in self._replies if reply.usage.output_tokens]
+        texts = [f"{reply.reasoning or ''}{reply.text}" for reply in replies]
+        return msgspec.structs.replace(
+            end,
+            recounted_replies=len(replies),
+            recounted_usage=sum(reply.usage.output_tokens or 0 for reply in replies),
+            recounted_tokens=sum([len(await asyncio.to_thread(self._tokenizer.encode, text)) for text in texts]),
+        )
+
+    def _note_connection(self, outcome: Reply | HttpError | None) -> None:
         if not isinstance(outcome, ConnectError):
             self._failed_connections = 0
             return
@@ -162,8 +197,11 @@ class LoadGenerator:
             self._broken = outcome
 
 
-def _outcome_fields(outcome: Reply | HttpError, *, empty: bool) -> Row:
-    """Return the fields of a record that tell of the reply, or of the failure; `empty`: a stream without tokens."""
+def _outcome_fields(outcome: Reply | HttpError | None, *, empty: bool) -> Row:
+    """Return the fields of a record that tell of the reply, or of the failure (None: it was cut); `empty`: a stream
+    without tokens."""
+    if outcome is None:
+        return {"error": UNFINISHED}
     if isinstance(outcome, HttpError):
         return {"error": error_kind(outcome), "status": outcome.status, "message": str(outcome)[:LONGEST_MESSAGE]}
     usage = outcome.usage

@@ -82,12 +82,18 @@ class MeasuredRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class LevelEnd(Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):
-    """`seconds` from the first request's sending to the last one's end; `cpu_seconds` of this client meanwhile."""
+    """`seconds` from the first request's sending to the last one's end; `cpu_seconds` of this client meanwhile.
+
+    `recounted_…`: some replies, with their output tokens as the server's usage and as a tokenizer counts them.
+    """
 
     level: str
     seconds: float
     cpu_seconds: float
     max_in_flight: int
+    recounted_replies: int = 0
+    recounted_usage: int = 0
+    recounted_tokens: int = 0
 
 
 class MeasuredLevel(Struct, kw_only=True):

@@ -14,6 +14,7 @@ from newskills.environments.config import EnvironmentConfig
 from newskills.models.config import ServerConfig
 from newskills.prompts.official.table import PromptSource
 from newskills.sandbox.config import SandboxConfig
+from newskills.solve.budget_forcing import BudgetForcing
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.selection.config import ParallelThinking
 from newskills.tools import runs_code
@@ -76,7 +77,8 @@ JUDGES = {
 }
 """Kind of a judge → its solver."""
 BEST_OF_N = "best_of_n"
-SELECTING = ("majority", "weighted_vote", BEST_OF_N, "genselect", "gensynthesis")
+VOTING = ("majority", "weighted_vote")
+SELECTING = (*VOTING, BEST_OF_N, "genselect", "gensynthesis")
 """Solvers that draw several answers, by chat, code_execution or tools, for one."""
 SEARCHING = ("claims_judge",)
 """Solvers that call tools themselves."""
@@ -144,6 +146,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="more models by role, for a solver that uses several (++models.critic.model=NAME …)"),
     ] = {}
     inference: Inference = Inference()
+    budget_forcing: BudgetForcing = BudgetForcing()
     max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
     skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
     max_concurrent_requests: Annotated[int, Meta(ge=1, description="largest number of requests in flight")] = 512
@@ -303,6 +306,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         self._check_tools()
         self._check_selection()
         self._check_agent()
+        self._check_thinking()
 
     def _check_code(self) -> None:
         stated = self.total_code_executions_in_prompt
@@ -366,6 +370,43 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 f"agent={self.agent} is a separate solver, so it cannot be combined with another solver, "
                 "code_execution or tool_modules"
             )
+
+    def _check_thinking(self) -> None:
+        budget, forcing, limit = (
+            self.inference.thinking_budget,
+            self.budget_forcing,
+            self.inference.tokens_to_generate,
+        )
+        if self.inference.endpoint_type != "text" and forcing != BudgetForcing():
+            raise ValueError(
+                "budget_forcing needs inference.endpoint_type=text: a chat endpoint cannot go on with a turn that the "
+                "model has begun"
+            )
+        if not self.forces_thinking:
+            if forcing != BudgetForcing():
+                raise ValueError("budget_forcing needs inference.thinking_budget=N or budget_forcing.minimum=M")
+            return
+        if self.solved_by != CHAT or self.selected_by not in (None, *VOTING) or self.parallel_thinking.mode:
+            raise ValueError(
+                "on the text endpoint, thinking is limited where a row is asked once (solver=chat, also below "
+                f"{' and '.join(VOTING)}), not by solver={self.selected_by or self.solved_by}"
+            )
+        if isinstance(budget, int) and budget >= (limit or 0):
+            raise ValueError(
+                f"inference.thinking_budget ({budget}) must be below inference.tokens_to_generate ({limit}), which "
+                "is for thinking and answer together"
+            )
+        allowed = budget if isinstance(budget, int) else limit
+        if forcing.minimum and (budget == "none" or forcing.minimum > (allowed or 0)):
+            raise ValueError(
+                f"budget_forcing.minimum ({forcing.minimum}) is above the tokens that the model may think"
+            )
+
+    @property
+    def forces_thinking(self) -> bool:
+        """Whether the length of thinking is forced here, and not by the server."""
+        limited = self.inference.thinking_budget is not None or self.budget_forcing.minimum > 0
+        return self.inference.endpoint_type == "text" and limited
 
     @property
     def selected_by(self) -> str | None:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO
 
 from newskills.base.errors import DataError
-from newskills.base.store import atomic_write, open_for_reading, waiting_lock
+from newskills.base.store import atomic_write, count_rows, open_for_reading, waiting_lock
 from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 from newskills.run.records.state import load_state
 
@@ -22,13 +23,11 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 def count_lines(path: Path) -> int:
     """Count the lines that are not blank. Raises DataError for a last line without its newline."""
-    lines = 0
-    last = b"\n"
     with open_for_reading(path) as file:
-        for last in file:
-            lines += bool(last.strip())
-    _check_whole(path, last)
-    return lines
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            _check_whole(path, file.read(1))
+    return count_rows(path)
 
 
 def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, storage_error
-from newskills.base.store import atomic_write, open_for_reading
+from newskills.base.store import atomic_write, count_rows, open_for_reading
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
 from newskills.run.records.damage import damaged_blocks, overlaps_range
 from newskills.run.records.log import log_line, log_lines, log_records, ungraded_record
@@ -23,7 +23,6 @@ from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 from newskills.run.records.rows import Input, chunk_bounds, scan
 from newskills.run.records.state import RunState, load_state
 
-_BLOCK_BYTES = 1 << 20
 _MAX_SHOWN_IDS = 5
 _MAX_PARENTS = 6
 """Folders above a file among which its `run.json` may lie."""
@@ -37,8 +36,7 @@ _head = msgspec.json.Decoder(_RowHead)
 
 
 def row_count(path: Path) -> int:
-    """Count the lines that end with a newline; 0 where there is no file. Raises DataError for what cannot be
-    read."""
+    """Return `count_rows` of the file, counted once until it changes. Raises DataError for what cannot be read."""
     if not path.exists():
         return 0
     stat = path.stat()
@@ -47,8 +45,7 @@ def row_count(path: Path) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _row_count(path: Path, changed: int, size: int) -> int:
-    with open_for_reading(path) as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK_BYTES), b""))
+    return count_rows(path)
 
 
 def expected_rows(output: Path) -> int | None:

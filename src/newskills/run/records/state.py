@@ -148,6 +148,9 @@ def asked_settings(
             "solver_config": config.solver_config,
             "code_tags": config.code_tags,
         }
+    if config.forces_thinking:
+        forcing = {"mark": config.end_reasoning_string, **_plain_value(config.budget_forcing)}
+        settings |= {f"budget_forcing.{name}": value for name, value in forcing.items()}
     if config.selected_by:
         settings |= {"selected_by": config.selected_by, "solver_config": config.solver_config}
     if config.parallel_thinking.mode:

@@ -44,6 +44,8 @@ class RolloutSolver(Protocol):
 
     def check(self) -> None: ...
 
+    def prepare_ahead(self, sample: Sample, kit: Kit) -> None: ...
+
     def request(self, sample: Sample) -> Request: ...
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt: ...
@@ -57,6 +59,9 @@ class ResumedSolver:
 
     def check(self) -> None:
         self._solver.check()
+
+    def prepare_ahead(self, sample: Sample, kit: Kit) -> None:
+        self._solver.prepare_ahead(sample, kit)
 
     def request(self, sample: Sample) -> Request:
         """Return the solver's request. Raises as the solver's."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from newskills.agents.definition import AgentDefinition, find_definition, is_file_name, library
 from newskills.base.environment import AgentEnvironment, AgentEnvironments, EnvironmentSpec
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, EnvironmentFailedError, NewskillsError, UnknownNameError
 from newskills.base.protocols import Kit, Model, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import DescribedRegistry
@@ -23,9 +24,16 @@ from newskills.config.settings import read_config
 from newskills.environments import SESSIONS, check_engine, check_image
 from newskills.environments.sessions import place_in_session
 from newskills.graders.software.task import begin, software_task, taken_patch
-from newskills.graders.software.terminal import REPORT, is_terminal_task, judge, terminal_task
+from newskills.graders.software.terminal import (
+    REPORT,
+    TerminalTask,
+    is_terminal_task,
+    judge,
+    terminal_task,
+    work_in_steps,
+)
 from newskills.solve.agents.options import REPOSITORY, TERMINAL, AgentOptions, Trajectory
-from newskills.solve.agents.programs.declared import DeclaredAgent
+from newskills.solve.agents.programs.declared import DeclaredAgent, mcp_servers
 from newskills.solve.agents.resumed import ResumedSolver
 from newskills.solve.chat import MAIN, ChatSolver
 from newskills.solve.parts import SolverParts
@@ -183,6 +191,7 @@ class AgentSolver:
             spec, prompt = terminal_task(sample.row, self._data_dir).spec, TERMINAL
         else:
             spec, prompt = software_task(sample.row).spec, REPOSITORY
+        self._check_servers(sample.row)
         check_image(self._options.environment, spec, os.environ)
         workdir = spec.workdir
         if self._options.environment.engine == SESSIONS:
@@ -199,6 +208,19 @@ class AgentSolver:
         }
         return self._agent.prepared(request)
 
+    def _check_servers(self, row: Row) -> None:
+        """Raise ConfigError for a task whose MCP servers the agent cannot be told of."""
+        servers = mcp_servers(row)
+        missing = [server.name for server in servers]
+        if isinstance(self._agent, DeclaredAgent):
+            missing = self._agent.missing_servers(servers)
+        if missing:
+            raise ConfigError(
+                f"Task {row.get('id')} offers MCP servers ({', '.join(missing)}), which the agent "
+                f"{self._options.agent} cannot use.",
+                hint="Use one that can, such as ++agent=claude-code, or leave these tasks out.",
+            )
+
     def _chat(self, usual: str) -> ChatSolver:
         """Return the solver that asks by the agent's prompt for such tasks."""
         name = self._agent.prompt(usual)
@@ -209,6 +231,17 @@ class AgentSolver:
     @property
     def _label(self) -> str:
         return f"{self._options.agent}@{self._agent.version}"
+
+    def prepare_ahead(self, sample: Sample, kit: Kit) -> None:
+        """Let the environment of a sample be started before its turn."""
+        if kit.environments is None:
+            return
+        with contextlib.suppress(NewskillsError):
+            if is_terminal_task(sample.row):
+                spec = terminal_task(sample.row, self._data_dir).spec
+            else:
+                spec = software_task(sample.row).spec
+            kit.environments.expect(self._spec(spec))
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Let the agent work on the sample's task. Raises what the model raises, ConfigError,
@@ -246,11 +279,48 @@ class AgentSolver:
         environment = await environments.start(self._spec(task.spec))
         try:
             await task.phases.begin(environment, task.instance)
-            trajectory = await self._agent.work(request, model, environment, sample.row)
-            report = await judge(environment, task, environments)
+            if task.steps:
+                trajectory, report = await self._in_steps(sample, request, model, environment, task, environments)
+            else:
+                trajectory = await self._agent.work(request, model, environment, sample.row)
+                report = await judge(environment, task, environments)
         finally:
             await asyncio.shield(environment.stop())
         return trajectory, {REPORT: report}
+
+    async def _in_steps(
+        self,
+        sample: Sample,
+        request: Request,
+        model: Model,
+        environment: AgentEnvironment,
+        task: TerminalTask,
+        environments: AgentEnvironments,
+    ) -> tuple[Trajectory, Row]:
+        """Let the agent work on each step in a conversation of its own; return what was done in all, with the last
+        conversation, and the report, which holds those before. Raises EnvironmentFailedError where no step began."""
+        done: list[Trajectory] = []
+
+        async def work(now: TerminalTask) -> Row:
+            assert now.step is not None
+            changed = {"problem_statement": now.step.instruction, "agent_timeout": now.step.agent_timeout}
+            row = {**sample.row, **changed}
+            first = self.request(msgspec.structs.replace(sample, row=row))
+            step_request = msgspec.structs.replace(request, messages=first.messages)
+            done.append(await self._agent.work(step_request, model, environment, row))
+            return {"exit_status": done[-1].ended, "conversation": done[-1].conversation}
+
+        report = await work_in_steps(environment, task, environments, work)
+        if not done:
+            raise EnvironmentFailedError(f"Task {task.instance}: its first step cannot begin: {report['log']}")
+        begun = [step for step in report["steps"] if "conversation" in step]
+        del begun[-1]["conversation"]
+        whole = msgspec.structs.replace(
+            done[-1],
+            steps=[step for trajectory in done for step in trajectory.steps],
+            replies=[reply for trajectory in done for reply in trajectory.replies],
+        )
+        return whole, report
 
     async def _attempt(
         self, sample: Sample, request: Request, trajectory: Trajectory, outcome: Row, seconds: float

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated
@@ -22,6 +23,9 @@ from newskills.solve.parts import SolverParts
 MT_BENCH = "judge/mt-bench"
 WITH_REFERENCE = ("math", "reasoning", "coding")
 """Categories of MT-Bench that are judged by a reference answer."""
+ALL = "rubrics"
+"""Name of the question about all criteria."""
+_CRITERION = re.compile(r"^[\s*_#>-]{0,8}criterion (\d{1,4})\b", re.IGNORECASE | re.MULTILINE)
 _COUNTS = ("judge_num_generated_tokens", "judge_num_input_tokens")
 
 
@@ -172,8 +176,33 @@ class TurnsJudgeSolver(SeveralJudgements):
         return questions
 
 
+class RubricConfig(SeveralConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of judges of criteria."""
+
+    at_once: Annotated[
+        bool, Meta(description="one question about all criteria of a row, instead of one for each")
+    ] = False
+
+
 class RubricJudgeSolver(SeveralJudgements):
-    """One question for each of the row's `rubrics` (`{"criterion", "points"}`), whether the criterion is met."""
+    """One question for each of the row's `rubrics` (`{"criterion", "points"}`), whether the criterion is met; or one
+    about all of them, whose reply is cut into their parts: lines that begin with `Criterion N`."""
+
+    Config = RubricConfig
+
+    def __init__(self, parts: SolverParts, config: RubricConfig = RubricConfig()) -> None:  # noqa: B008 - frozen
+        super().__init__(parts, config)
+        self._at_once = config.at_once
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        attempt = await super().solve(sample, request, kit)
+        whole = attempt.fields.pop(f"{self._key}-{ALL}", None)
+        if isinstance(whole, str):
+            attempt.fields[self._key] = whole
+            parts = criterion_parts(whole)
+            for number in range(1, len(sample.row["rubrics"]) + 1):
+                attempt.fields[f"{self._key}-rubric-{number}"] = parts.get(number, "")
+        return attempt
 
     def questions(self, row: Row) -> dict[str, Row]:
         """Return one question for each criterion; the prompt sees `criterion` and `answer`, the reply without its
@@ -185,4 +214,25 @@ class RubricJudgeSolver(SeveralJudgements):
         if not isinstance(rubrics, list) or not rubrics:
             raise DataError(f"Record {row.get('id')} has no list of rubrics.")
         answer = without_thinking(str(row.get("generation") or ""))
+        if self._at_once:
+            lines = [f"Criterion {number}: {rubric['criterion']}" for number, rubric in enumerate(rubrics, 1)]
+            return {ALL: {"criteria": "\n\n".join(lines), "answer": answer}}
         return {f"rubric-{number}": {**rubric, "answer": answer} for number, rubric in enumerate(rubrics, 1)}
+
+
+def criterion_parts(reply: str) -> dict[int, str]:
+    """Return number → part of a reply about several criteria, without thinking; a number that heads two parts has
+    none, since either could be meant.
+
+    >>> criterion_parts("Criterion 1: It does. Judgement: Yes\\n**Criterion 2**: Judgement: No")
+    {1: 'Criterion 1: It does. Judgement: Yes', 2: '**Criterion 2**: Judgement: No'}
+    """
+    text = without_thinking(reply)
+    heads = list(_CRITERION.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    numbers = [int(head[1]) for head in heads]
+    return {
+        number: text[head.start() : end].strip()
+        for number, head, end in zip(numbers, heads, ends, strict=True)
+        if numbers.count(number) == 1
+    }

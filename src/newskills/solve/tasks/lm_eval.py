@@ -160,31 +160,29 @@ class HarnessSolver:
         return render_context(context, render)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Ask all requests of the document. Raises what the model raises."""
+        """Ask all requests of the document at once. Raises what the model raises."""
         model, document = kit.models[MAIN], request.solver
-        responses: list[list[Any]] = []
-        replies: list[Reply] = []
-        for each in document["requests"]:
-            if each["kind"] == "generate_until":
-                answers = await self._generate(each, document, model)
-                replies += answers
-                responses.append([answer.text for answer in answers])
-            elif each["kind"] == "loglikelihood":
-                context = self._text(document["contexts"][each["context"]])
-                value, greedy, reply = await self._measure(context, each["continuation"], model)
-                replies.append(reply)
-                responses.append([[value, greedy]] * document["repeats"])
-            else:
-                value, measured = await self._roll(each["text"], model)
-                replies += measured
-                responses.append([value] * document["repeats"])
-        whole = joined(replies)
+        answers = await asyncio.gather(*(self._answer(each, document, model) for each in document["requests"]))
+        responses = [response for response, _ in answers]
+        whole = joined([reply for _, replies in answers for reply in replies])
         generates = document["requests"][0]["kind"] == "generate_until"
         if not generates:
             whole.logprobs = whole.finish_reason = None
         attempt = await self._chat.attempt(sample, request, whole, _generation(document["requests"], responses))
         attempt.fields["responses"] = responses
         return attempt
+
+    async def _answer(self, each: Row, document: Row, model: Model) -> tuple[list[Any], list[Reply]]:
+        """Return what lm_eval gets for one request, once for each repeat, and the replies that it was made of."""
+        if each["kind"] == "generate_until":
+            answers = await self._generate(each, document, model)
+            return [answer.text for answer in answers], answers
+        if each["kind"] == "loglikelihood":
+            context = self._text(document["contexts"][each["context"]])
+            value, greedy, reply = await self._measure(context, each["continuation"], model)
+            return [[value, greedy]] * document["repeats"], [reply]
+        rolled, replies = await self._roll(each["text"], model)
+        return [rolled] * document["repeats"], replies
 
     async def _generate(self, each: Row, document: Row, model: Model) -> list[Reply]:
         """Ask as often as the task repeats it, each time with a seed of its own: the same seed would give the same."""

@@ -20,8 +20,6 @@ from newskills.train.data.settings import TrainingDataConfig
 
 TASK = "math"
 _MARK = "The last word of an answer."
-_SHOWN = ("conversation", "serialized_output", "prompt_messages", "reasoning_content")
-"""Fields of a row that its line holds in another form."""
 _OPEN, _CLOSE = "<think>", "</think>"
 
 

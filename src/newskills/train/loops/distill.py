@@ -93,7 +93,7 @@ def distill(
             count = sum(map(len, gaps))
             learnt = [_weighed(datum, gap, count) for datum, gap in zip(data, gaps, strict=True)]
             output = client.forward_backward(learnt, "importance_sampling")
-            adam = config.adam(step)
+            adam = steps.adam(step)
             metrics = {
                 "loss": output.loss,
                 "kl": -fmean(value for gap in gaps for value in gap),

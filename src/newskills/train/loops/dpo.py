@@ -123,7 +123,7 @@ def dpo(
                 cache.add(unknown, _by_pair(replies, client.reference_logprobs(replies)))
             reference = [cache[place] for place in places]
             losses = [pair_loss(mine, theirs, config.beta) for mine, theirs in zip(own, reference, strict=True)]
-            adam = config.adam(step)
+            adam = steps.adam(step)
             measured = _measured(losses, own, data)
             measured["loss"] += config.sft_weight * measured["nll"]
             metrics = {**measured, "learning_rate": adam.learning_rate, "tokens": sum(map(token_count, data))}

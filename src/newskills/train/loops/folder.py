@@ -93,6 +93,15 @@ class EvaluationsLog(Protocol):
         ...
 
 
+@runtime_checkable
+class KeptStateLog(Protocol):
+    """A folder that knows which weights are kept so far."""
+
+    def kept_state(self) -> str:
+        """Return the state of the best weights by held-out problems; empty: those before any training."""
+        ...
+
+
 class TrainingFolder:
     """One run. Everything a step writes is kept only up to the checkpoint from which a run goes on, so that the files
     of a run that was killed are those of one that was not.

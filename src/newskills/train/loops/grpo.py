@@ -35,7 +35,7 @@ from newskills.train.loops.remarks import LossRemark, flat_remark
 from newskills.train.loops.samples import Problem, Rollout, Scorer
 from newskills.train.loops.signal import StepSignal
 from newskills.train.loops.stepping import Hooks, TrainingSteps
-from newskills.train.loops.traces import TrainingSequence, held_back, sampler_gap, traces
+from newskills.train.loops.traces import TrainingSequence, held_back, policy_metrics, sampler_gap, traces
 from newskills.train.settings import Baseline, Control, Schedule
 from newskills.train.verbs import (
     LossConfig,
@@ -70,7 +70,6 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     turn_weight      weight of the rewards that an environment gives for single turns
     min_signal       groups are added to a step until its gradient is expected to be so much signal (`loops.signal`)
     max_groups       most groups of a step
-    full_signal      below this signal the learning rate falls with it, where the trainer measures it; 0 = never
     control          shuffled: advantages of shuffled rewards, so that all that changes is chance
     """
 
@@ -103,7 +102,6 @@ class GrpoConfig(MethodSettings, frozen=True, kw_only=True):
     turn_weight: float = 0.0
     min_signal: float = 0.0
     max_groups: int = 64
-    full_signal: float = 0.0
     control: Control = "none"
     save_every: int = 10
     seed: int = 0
@@ -176,7 +174,7 @@ def grpo(
             drawn = source.drawn(client, step)
             groups = [group for group in drawn if not group.rejected]
             learnt, divisor = sequences_of(groups, config)
-            adam = config.adam(step)
+            adam = steps.adam(step)
             tokens = float(sum(len(sequence.datum.tokens) for sequence in learnt))
             metrics = {"learning_rate": adam.learning_rate, "tokens": tokens}
             if not learnt:
@@ -186,13 +184,17 @@ def grpo(
                     learnt, metrics["kl"] = held_back(client, learnt, config.kl / divisor, config.temperature)
                 metrics |= source.signal.kept_gap(client, learnt)
                 output, of_gradient = source.signal.backward(client, learnt, len(groups), loss, bounds)
-                adam = source.signal.paced(adam, of_gradient)
-                metrics |= of_gradient | sampler_gap(learnt, output, cap) | {"learning_rate": adam.learning_rate}
+                metrics |= of_gradient | sampler_gap(learnt, output, cap)
                 changed = client.optim_step(adam)
                 for _ in range(1, config.iterations):
                     output = client.forward_backward([sequence.datum for sequence in learnt], loss, bounds)
                     changed = client.optim_step(adam)
-                metrics = {"loss": output.loss, **metrics, **changed}
+                metrics = {
+                    "loss": output.loss,
+                    **metrics,
+                    **changed,
+                    **policy_metrics(learnt, output, loss, bounds),
+                }
             metrics |= measured(groups)
             folder.groups(drawn, step + 1)
             steps.done(metrics | source.measured(drawn))

@@ -121,7 +121,7 @@ def kto(
                 reply_loss(ratio, divergence, config, good=row.good)
                 for ratio, row in zip(ratios, batch, strict=True)
             ]
-            adam = config.adam(step)
+            adam = steps.adam(step)
             metrics = {
                 "loss": fmean(loss.loss for loss in losses),
                 "kl": divergence,

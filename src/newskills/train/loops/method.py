@@ -47,7 +47,8 @@ class MethodSettings(Struct, frozen=True, kw_only=True):
     needs: ClassVar[type] = TrainingClient
 
     def adam(self: Steps, step: int) -> AdamParams:
-        """Return the optimizer's settings of a step (from 0)."""
+        """Return the optimizer's settings of a step (from 0); `TrainingSteps.adam` also knows whether the run has gone
+        back to earlier weights."""
         return adam_at(self, step)
 
 

@@ -109,7 +109,7 @@ def train_reward_model(
         for step in steps:
             batch = batch_at(pairs, step, config.batch_size, config.seed)
             scores = client.prefer(batch)
-            adam = config.adam(step)
+            adam = steps.adam(step)
             tokens = sum(len(reply.tokens) + 1 for pair in batch for reply in (pair.chosen, pair.rejected))
             metrics = {
                 **measured(scores),

@@ -58,7 +58,7 @@ def sft(
             batch = batch_at(examples, step, config.batch_size, config.seed)
             tokens = sum(weight for datum in batch for weight in datum.weights or ())
             output = client.forward_backward([scaled(datum, 1 / tokens) for datum in batch], "cross_entropy")
-            adam = config.adam(step)
+            adam = steps.adam(step)
             changed = client.optim_step(adam)
             steps.done({"loss": output.loss, "learning_rate": adam.learning_rate, "tokens": tokens, **changed})
     return steps.ended

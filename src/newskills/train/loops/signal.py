@@ -16,13 +16,12 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Protocol, runtime_checkable
 
-import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.train.loops.folder import TrainingLog
+from newskills.train.loops.folder import KeptStateLog, TrainingLog
 from newskills.train.loops.traces import MAX_LOGPROB_DIFF, TrainingSequence
-from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput, TrainingClient
+from newskills.train.verbs import Datum, LossConfig, LossName, LossOutput, TrainingClient
 
 POOLED_STEPS = 20
 """So many of the latest steps are pooled: that of a single one is mostly chance itself."""
@@ -32,8 +31,6 @@ PARTS = 4
 """In so many parts a step is measured: more of them take longer where samples are short."""
 WEAK = 0.3
 """A signal below this is told: most of what a step does to the weights is then a random walk."""
-LEAST_SHARE = 0.1
-"""Of the learning rate, where it follows the signal: a run that sees none goes on to look."""
 GRADIENT, NOISE = "gradient_square", "gradient_variance"
 """Metrics of single steps: the estimates of |G|² and of tr Σ."""
 
@@ -81,15 +78,6 @@ class KeptWeightsClient(Protocol):
         ...
 
 
-@runtime_checkable
-class KeptWeightsLog(Protocol):
-    """A folder that knows which weights are kept so far."""
-
-    def kept_state(self) -> str:
-        """Return the state of the best weights by held-out problems; empty: those before any training."""
-        ...
-
-
 class SignalConfig(Protocol):
     """The settings of a loop that the signal depends on."""
 
@@ -101,8 +89,6 @@ class SignalConfig(Protocol):
     def min_signal(self) -> float: ...
     @property
     def max_groups(self) -> int: ...
-    @property
-    def full_signal(self) -> float: ...
 
 
 class StepSignal:
@@ -138,19 +124,6 @@ class StepSignal:
             )
         return wanted
 
-    def paced(self, adam: AdamParams, of_gradient: dict[str, float]) -> AdamParams:
-        """Return the settings of a step whose gradient was measured: with less than `full_signal` the learning rate
-        falls with the signal.
-
-        The best rate does so in the quadratic model of https://arxiv.org/abs/1812.06162 (2.7): what is gained is linear
-        in the rate and in the signal, and the harm of the noise is quadratic in the rate.
-        """
-        full = self._config.full_signal
-        if not full or "signal" not in of_gradient:
-            return adam
-        share = min(1.0, max(LEAST_SHARE, of_gradient["signal"] / full))
-        return msgspec.structs.replace(adam, learning_rate=share * adam.learning_rate)
-
     def backward(
         self,
         client: TrainingClient,
@@ -175,7 +148,7 @@ class StepSignal:
     def kept_gap(self, client: TrainingClient, learnt: Sequence[TrainingSequence]) -> dict[str, float]:
         """Return the divergence from the weights that are kept so far, the best by held-out problems, in nats a token,
         by a sample of each group."""
-        if not isinstance(client, KeptWeightsClient) or not isinstance(self._folder, KeptWeightsLog):
+        if not isinstance(client, KeptWeightsClient) or not isinstance(self._folder, KeptStateLog):
             return {}
         learnt = list({sequence.group: sequence for sequence in reversed(learnt)}.values())
         data = [sequence.datum for sequence in learnt]
@@ -215,13 +188,8 @@ class StepSignal:
             advice = f"about {more:.0f} would give {WEAK}"
         else:
             advice = "no number of them was seen to help"
-        full, signal = self._config.full_signal, signal_of(groups, scale)
-        if full:
-            lower = f"; the learning rate is {max(LEAST_SHARE, min(1.0, signal / full)):.0%} of its own"
-        else:
-            lower = ""
         self._remark(
-            f"signal {signal:.2f} of 1: {groups} groups are too few, {advice}{lower}. Set "
+            f"signal {signal_of(groups, scale):.2f} of 1: {groups} groups are too few, {advice}. Set "
             f"++min_signal={WEAK} (or a larger ++batch_size); ++control=shuffled shows how much of a change is chance."
         )
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import TrainingError
@@ -25,7 +26,7 @@ from newskills.train.loops.evaluation import (
     measure,
     stalled,
 )
-from newskills.train.loops.folder import EvaluationsLog, TrainingLog
+from newskills.train.loops.folder import EvaluationsLog, KeptStateLog, TrainingLog
 from newskills.train.loops.schedule import rate_at
 from newskills.train.settings import Schedule
 from newskills.train.verbs import AdamParams, SamplingClient, Saved, TrainingClient
@@ -60,6 +61,10 @@ class Progress(Struct, frozen=True):
     metrics: dict[str, float]
 
 
+RETURNED = "returned"
+"""The metric of a step after which the run went back: the step whose weights it goes on from."""
+RETURN_SHARE = 0.25
+"""Each time a run goes back, its learning rate is multiplied by this."""
 OnStep = Callable[[Progress], None]
 OnStart = Callable[[int, int], None]
 
@@ -106,6 +111,15 @@ class Learner(SamplingClient, Protocol):
     def save_state(self, folder: Path) -> Saved | None: ...
 
 
+@runtime_checkable
+class ReturningClient(Protocol):
+    """Weights that can go back to what they were."""
+
+    def go_back(self, state: str) -> None:
+        """Load the weights and moments of a saved state; empty: those before any training."""
+        ...
+
+
 class TrainingMonitor:
     """What follows every step: measure, write down, tell, save; and whether that was the last one."""
 
@@ -114,6 +128,7 @@ class TrainingMonitor:
         self._scores = folder.scores(SCORE)
         earlier = folder.evaluations() if isinstance(folder, EvaluationsLog) else {}
         self._at_start = earlier.get(0, [])
+        self._returns = len(folder.scores(RETURNED))
 
     def before(self, client: SamplingClient) -> None:
         """Measure, before the first step, what the held-out problems are worth to the model as it is."""
@@ -125,32 +140,57 @@ class TrainingMonitor:
     def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
         """Measure, log and save after `done` steps, the last of which began at the monotonic time `begun`.
 
-        None: go on. True: the run has ended, with all steps or because the held-out score has stalled or is worse than
-        at first; then the final checkpoint is the best one, unless the settings want the last, which is written in any
-        case. False: `hooks.stop` said so; a checkpoint is written.
+        None: go on, after a loss from the best weights so far. True: the run has ended, with all steps or because the
+        held-out score has stalled, or was worse than at first too often; then the final checkpoint is the best one,
+        unless the settings want the last, which is written in any case. False: `hooks.stop` said so; a checkpoint is
+        written.
         """
         config, held_out = self._config, self._hooks.held_out
         measured = self._measured(client, done)
         if measured:
             metrics = metrics | measured.metrics | change_of(self._at_start or measured.rewards, measured.rewards)
+        self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
+        chosen = held_out is not None and held_out.settings.final == "best" and bool(self._scores)
+        best = best_of(self._scores) if chosen else None
+        worse = measured is not None and self._worse(metrics)
+        back = worse and best is not None and self._goes_back(client, done)
+        if back:
+            metrics = metrics | {RETURNED: float(best or 0)}
+        if measured is not None:
+            self._tell(metrics, done, worse=worse)
         self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
         self._folder.write()
         self._hooks.on_step(Progress(done, config.steps, metrics))
-        self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
         patience = held_out.settings.patience if held_out else 0
-        chosen = held_out is not None and held_out.settings.final == "best" and bool(self._scores)
-        best = best_of(self._scores) if chosen else None
-        worse = measured is not None and self._worse(metrics, done)
-        last = done == config.steps or worse or (SCORE in metrics and stalled(self._scores, patience))
+        last = (
+            done == config.steps or (worse and not back) or (SCORE in metrics and stalled(self._scores, patience))
+        )
         stopped = not last and self._hooks.stop()
         due = config.save_every and done % config.save_every == 0
         if last and best not in (None, done):
             self._folder.save(client, done)  # stays beside the one that is kept
-        if last or stopped or due or best == done:
+        if last or stopped or due or back or best == done:
             self._folder.save(client, done, final=last, best=best if last else None)
         if last or stopped:
             return last
         return None
+
+    @property
+    def rate_share(self) -> float:
+        """The share of the learning rate that is left after the run has gone back."""
+        return float(RETURN_SHARE**self._returns)
+
+    def _goes_back(self, client: Learner, done: int) -> bool:
+        """Load the best weights so far after a loss, where settings, weights and folder allow it; return whether."""
+        assert self._hooks.held_out is not None
+        left = self._hooks.held_out.settings.returns - self._returns
+        if done == self._config.steps or left <= 0 or not isinstance(client, ReturningClient):
+            return False
+        if not isinstance(self._folder, KeptStateLog):
+            return False
+        client.go_back(self._folder.kept_state())
+        self._returns += 1
+        return True
 
     def _measured(self, client: SamplingClient, done: int) -> Measured | None:
         held_out = self._hooks.held_out
@@ -161,22 +201,29 @@ class TrainingMonitor:
             self._folder.evaluated(done, measured.rewards)
         return measured
 
-    def _worse(self, metrics: dict[str, float], done: int) -> bool:
-        """Tell what an evaluation has shown; return whether it is so much worse than the first one that the run
-        ends."""
-        if CHANGE not in metrics:
-            return False
+    def _worse(self, metrics: dict[str, float]) -> bool:
+        """Return whether an evaluation shows a loss against the first one."""
         assert self._hooks.held_out is not None
-        alpha, look = self._hooks.held_out.settings.stop_worse, sum(step > 0 for step, _ in self._scores)
+        look = sum(step > 0 for step, _ in self._scores)
+        return harmful(metrics, look, self._hooks.held_out.settings.stop_worse)
+
+    def _tell(self, metrics: dict[str, float], done: int, *, worse: bool) -> None:
+        """Tell what an evaluation has shown, and what follows from a loss."""
+        if CHANGE not in metrics:
+            return
         text = f"step {done}: held-out reward {metrics[SCORE]:.3f}, {change_text(metrics, len(self._at_start))}"
-        worse = harmful(metrics, look, alpha)
-        if worse and done < self._config.steps:
+        if RETURNED in metrics:
+            step = int(metrics[RETURNED])
+            weights = f"the weights of step {step}" if step else "the initial weights"
+            text += (
+                f". That is a loss: the run goes on from {weights} with {self.rate_share:.2g} of its learning rate"
+            )
+        elif worse and done < self._config.steps:
             text += (
                 ". That is a loss, so the run ends here: lower ++learning_rate, raise ++batch_size or train on more "
                 "problems; ++eval.stop_worse=0 goes on"
             )
         self._hooks.remark(text)
-        return worse
 
 
 class TrainingSteps:
@@ -218,6 +265,12 @@ class TrainingSteps:
             yield step
             if not self._goes_on:
                 return
+
+    def adam(self, step: int) -> AdamParams:
+        """Return the optimizer's settings of a step: less of the learning rate after each time the run went back."""
+        assert self._monitor is not None
+        adam = adam_at(self._config, step)
+        return msgspec.structs.replace(adam, learning_rate=self._monitor.rate_share * adam.learning_rate)
 
     def done(self, metrics: dict[str, float]) -> None:
         """End a step, whose metrics these are. Raises StorageError, and what evaluation raises."""

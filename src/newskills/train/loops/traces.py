@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from newskills.base.errors import TrainingError
 from newskills.train.loops.samples import Rollout
-from newskills.train.verbs import Datum, LossOutput, ReferenceClient
+from newskills.train.verbs import CLIPS, Datum, LossConfig, LossName, LossOutput, ReferenceClient
 
 MAX_LOGPROB_DIFF, MAX_TOKEN_KL = 20.0, 10.0
 """Bounds of a difference of log-probabilities, and of the divergence of one token."""
@@ -101,6 +101,38 @@ def gap_metrics(gaps: Sequence[float], cap: float) -> dict[str, float]:
     if cap:
         metrics["importance_cut"] = fmean(math.exp(gap) > cap for gap in bounded)
     return metrics
+
+
+def policy_metrics(
+    learnt: Sequence[TrainingSequence], output: LossOutput, loss: LossName, config: LossConfig
+) -> dict[str, float]:
+    """Measure the policy on what it learns from, by TRL's names; `output` is that of the last pass.
+
+    entropy                 mean of −log p of what was sampled, an estimate of it
+    ratio                   mean of p / q: of the policy that learns, and of the one that sampled
+    clip_ratio/region_mean  share of the tokens that a clipped loss learns nothing from, as p is too far from q
+    """
+    logprobs: list[float] = []
+    ratios: list[float] = []
+    clipped: list[bool] = []
+    low, high = config.bounds(loss) if loss in CLIPS else (0.0, math.inf)
+    for values, trace in zip(output.logprobs, learnt, strict=True):
+        datum, own = trace.datum, [values[place] for place in trace.written]
+        old, advantages = datum.logprobs or (), datum.advantages or ()
+        gaps = [value - old[place] for value, place in zip(own, trace.written, strict=True)]
+        if loss == "gspo":
+            gaps = [fmean(gaps)] * len(gaps)
+        changes = [math.exp(min(max(gap, -20.0), 20.0)) for gap in gaps]
+        logprobs += own
+        ratios += changes
+        clipped += [
+            ratio < low if advantages[place] < 0 else ratio > high and advantages[place] > 0
+            for ratio, place in zip(changes, trace.written, strict=True)
+        ]
+    if not logprobs:
+        return {}
+    metrics = {"entropy": -fmean(logprobs), "ratio": fmean(ratios)}
+    return metrics | ({"clip_ratio/region_mean": fmean(clipped)} if loss in ("ppo", "gspo") else {})
 
 
 def held_back(

@@ -33,6 +33,8 @@ LENGTH = 4096
 """Tokens of a sequence where nobody chose and the model can see as many."""
 RATE, SFT_BATCH = 1e-6, 32
 """Learning rate at the end of a fine-tuning, and at its beginning where nobody chose; sequences of its steps."""
+LOGIT_BYTES = 4 + 4
+"""Of a logit in float32 with its gradient."""
 ENVIRONMENT = "newskills"
 """Name of our grader in `env`; registered by PROGRAM."""
 PROGRAM = "newskills.train.pipelines.nemo_rl_program"
@@ -81,6 +83,11 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     loss: str | None = None
     entropy: float = 0.0
     lora_rank: int | None = None
+
+    @property
+    def micro_batch_size(self) -> int:
+        """Sequences at once on a GPU: NeMo-RL's own of a fine-tuning, ours of GRPO."""
+        return 1 if self.algorithm == "sft" else 4
 
     def config(self) -> Row:
         """Return the configuration that is written for the trainer."""

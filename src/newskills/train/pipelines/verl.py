@@ -25,6 +25,9 @@ LENGTH = 4096
 MICRO_TOKENS = 16384
 """`ppo_max_token_len_per_gpu` of its actor; the critic's is twice that."""
 
+LOGIT_BYTES = 2 + 2
+"""Of a logit in bfloat16 with its gradient."""
+
 
 class Verl(Struct, frozen=True, kw_only=True):
     """A training with verl's PPO loop.

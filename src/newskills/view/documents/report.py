@@ -65,7 +65,8 @@ def report_blocks(folders: Sequence[Path], options: ReportOptions = ReportOption
     else:
         contaminated = None
     blocks = list(_comparison_blocks(places)) if len(runs) > 1 else []
-    blocks += [*_score_blocks(runs, options, contaminated), *_curve_blocks(runs), *_length_blocks(runs)]
+    blocks += [*_score_blocks(runs, options, contaminated), *_setting_curve_blocks(runs)]
+    blocks += [*_curve_blocks(runs), *_length_blocks(runs)]
     for folder in folders:
         blocks += training_blocks(folder)
     return [*blocks, *_remark_blocks(runs), *_setting_blocks(runs), *_origin_blocks(runs)]
@@ -268,6 +269,51 @@ def _curve_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
         yield Grid(figures)
 
 
+def _setting_curve_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
+    """Yield the scores of three runs or more over the number by which their settings differ."""
+    figures = []
+    for name in dict.fromkeys(name for run in runs for name in run.benchmarks):
+        measured = [run.benchmarks[name] for run in runs if name in run.benchmarks]
+        setting, values = _varied_setting([_settings_of(records) for records in measured])
+        points = sorted(zip(values, [score_of(records).value for records in measured], strict=False))
+        if len(points) > 2:
+            scores = ", ".join(f"{value:g}: {score:.1f}" for value, score in points)
+            figures.append(
+                Figure(line_chart([Series(name, points)], setting, "percent", SMALL_SIZE), f"{name}, {scores}.")
+            )
+    if figures:
+        yield Heading("Scores over a setting", 3)
+        yield Grid(figures)
+
+
+def _varied_setting(runs: Sequence[Row]) -> tuple[str, list[float]]:
+    """Return the setting with the most values, and these; nothing where runs differ in what is not a number."""
+    varied: dict[str, list[float]] = {}
+    for key in dict.fromkeys(key for row in runs for key in row):
+        values = [row.get(key) for row in runs]
+        if any(value != values[0] for value in values):
+            numbers = [_as_number(value) for value in values]
+            if None in numbers:
+                return "", []
+            varied[key] = [number for number in numbers if number is not None]
+    if not varied:
+        return "", []
+    return max(varied.items(), key=lambda item: len(set(item[1])))
+
+
+def _as_number(value: object) -> float | None:
+    """Return a setting as a number, where no thinking is 0 tokens of it; None for what is not a number."""
+    if value in (None, "none"):
+        return 0.0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def _settings_of(records: BenchmarkRecords) -> Row:
+    return next((state.settings for state in records.states if state is not None), {})
+
+
 def _curve_points(records: BenchmarkRecords, family: str) -> list[tuple[float, float]]:
     modes = _read_metrics(records).get(records.benchmark)
     points = []
@@ -328,9 +374,8 @@ def _setting_blocks(runs: Sequence[RunRecords]) -> Iterator[Block]:
     for run in runs:
         for name, records in run.benchmarks.items():
             blocks: list[Block] = []
-            state = next((state for state in records.states if state is not None), None)
-            if state is not None:
-                settings = [[key, _value_text(value)] for key, value in state.settings.items()]
+            if made_with := _settings_of(records):
+                settings = [[key, _value_text(value)] for key, value in made_with.items()]
                 blocks.append(Table([["setting", "value"], *settings]))
             if text := prompt_text(records.facts):
                 blocks.append(Preformatted(text))

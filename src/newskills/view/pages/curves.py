@@ -77,6 +77,7 @@ METRICS = {
     "kl": MetricName("KL from the reference", "nats", "KL and entropy"),
     "kl_kept": MetricName("KL from the best weights so far", _NATS, "KL and entropy"),
     "sampler_kl": MetricName("KL between sampler and trainer", _NATS, "KL and entropy"),
+    "ratio": MetricName("probability by the trainer / by the sampler, mean", "", "KL and entropy"),
     "clip_ratio/region_mean": MetricName("clipped", "share", "KL and entropy"),
     "clip_ratio/low_mean": MetricName("clipped below", "share", "KL and entropy"),
     "clip_ratio/high_mean": MetricName("clipped above", "share", "KL and entropy"),

@@ -127,7 +127,9 @@ def test_fine_tuning_is_that_of_one_process(place: Path, weights: str) -> None:
     was_divided(place / "two")
 
 
-@pytest.mark.parametrize(("split", "weights"), [("zero1", "lora"), ("zero2", "full")])
+@pytest.mark.parametrize(
+    ("split", "weights"), [("zero1", "lora"), ("zero2", "full"), ("zero3", "full"), ("zero3", "lora")]
+)
 def test_deepspeed_has_the_numbers_of_one_process(
     place: Path, monkeypatch: pytest.MonkeyPatch, split: Split, weights: str
 ) -> None:
@@ -154,6 +156,21 @@ def test_reinforcement_samples_measures_and_writes_the_model(place: Path) -> Non
         name: value.shape for name, value in after.items()
     }
     was_divided(place / "two")
+
+
+def test_reinforcement_samples_and_measures_with_weights_in_parts(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("deepspeed")
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
+    words = [*GRPO, "++steps=2", "++max_tokens=4", "++trainer.weights=full", *MEASURED]
+    done = divided(place, *words, "--output_dir=two", split="zero3")
+    assert done.returncode == 0, done.stderr
+    assert [("eval_reward" in row, row["step"]) for row in rows_of(place / "two")] == [(True, n) for n in range(3)]
+    before, after = (load_file(place / name / "model.safetensors") for name in ("model", "two/final_hf_model"))
+    assert {name: value.shape for name, value in before.items()} == {
+        name: value.shape for name, value in after.items()
+    }
 
 
 def test_what_cannot_be_divided_is_refused(place: Path) -> None:

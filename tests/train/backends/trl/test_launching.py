@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from newskills.base.errors import ConfigError
+from newskills.train.backends.trl import processes as processes_module
 from newskills.train.backends.trl import settings as settings_module
 from newskills.train.backends.trl.launching import (
     NodePlace,
@@ -22,9 +23,10 @@ from newskills.train.backends.trl.launching import (
     torchrun_words,
     wants_launch,
 )
-from newskills.train.backends.trl.model import FSDP_NEEDS
-from newskills.train.backends.trl.processes import division
+from newskills.train.backends.trl.model import FSDP_NEEDS, check
+from newskills.train.backends.trl.processes import division, saves_zero3, shares
 from newskills.train.backends.trl.settings import TrlSettings, chosen_sampler
+from newskills.train.settings import TrainerSettings
 
 pytest.importorskip("accelerate")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -58,7 +60,7 @@ def test_two_nodes(tmp_path: Path) -> None:
     assert (args.main_process_ip, args.main_process_port) == ("node1", 29500)
 
 
-@pytest.mark.parametrize("stage", [1, 2])
+@pytest.mark.parametrize("stage", [1, 2, 3])
 def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
     settings = TrlSettings(processes=4, split=f"zero{stage}")
     config = accelerate_config(settings, NodePlace())
@@ -71,6 +73,8 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
         from accelerate.utils import DeepSpeedPlugin
         from deepspeed.runtime.config import DeepSpeedConfig
 
+        assert division() == f"zero{stage}"
+        assert saves_zero3() is (stage == 3)
         plugin = DeepSpeedPlugin()
         plugin.deepspeed_config["train_micro_batch_size_per_gpu"] = 1
         plugin.deepspeed_config["train_batch_size"] = 1
@@ -79,6 +83,7 @@ def test_stages_of_zero(tmp_path: Path, stage: int) -> None:
         os.environ.clear()
         os.environ.update(before)
     assert read.zero_optimization_stage == stage
+    assert read.zero_config.gather_16bit_weights_on_model_save is (stage == 3)
 
 
 def test_divided_weights(tmp_path: Path) -> None:
@@ -96,6 +101,66 @@ def test_what_waits_in_the_memory_of_the_machine(tmp_path: Path) -> None:
     assert env["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "true"
     zero = accelerate_config(TrlSettings(processes=4, split="zero2", offload=True), NodePlace())
     assert zero["deepspeed_config"]["offload_optimizer_device"] == "cpu"
+    assert zero["deepspeed_config"]["offload_param_device"] == "none"
+    whole = accelerate_config(TrlSettings(processes=4, split="zero3", offload=True), NodePlace())
+    assert whole["deepspeed_config"]["offload_param_device"] == "cpu"
+
+
+def test_processes_that_share_a_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = TrlSettings(processes=4, split="fsdp", context_parallel=2)
+    _, env = told(accelerate_config(settings, TWO), tmp_path)
+    from accelerate import ParallelismConfig
+
+    for name, value in env.items():
+        if name.startswith("PARALLELISM_CONFIG_"):
+            monkeypatch.setenv(name, value)
+    mesh = ParallelismConfig()
+    assert (mesh.cp_size, mesh.dp_shard_size, mesh.total_size) == (2, 4, 8)
+    assert env["ACCELERATE_USE_PARALLELISM_CONFIG"] == "true"
+    monkeypatch.setattr(processes_module, "processes", lambda: 8)
+    assert shares() == 4
+
+
+def test_products_in_8_bit_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accelerate.utils.launch.is_fp8_available", lambda: True)
+    assert wants_launch(TrlSettings(fp8=True), {})
+    for split in ("none", "fsdp"):
+        settings = TrlSettings(processes=2, fp8=True, split=split)
+        args, env = told(accelerate_config(settings, NodePlace()), tmp_path)
+        assert (args.mixed_precision, env["ACCELERATE_MIXED_PRECISION"]) == ("fp8", "fp8")
+        assert env["ACCELERATE_FP8_BACKEND"] == "AO"
+    assert env["FSDP_CPU_RAM_EFFICIENT_LOADING"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"context_parallel": 2}, "needs weights that are divided"),
+        (
+            {"context_parallel": 2, "split": "fsdp", "packing": True},
+            r"packing does not go with .*context_parallel=2",
+        ),
+        ({"context_parallel": 2, "split": "fsdp", "attention": "eager"}, "attention=eager does not go with"),
+        ({"context_parallel": 2, "split": "fsdp"}, "1 processes were started of which 1 share a sequence"),
+        ({"fp8": True}, "fp8 trains all weights"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(changed: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        check(TrainerSettings(trl=TrlSettings(**changed)))
+    with pytest.raises(ConfigError, match="fp8 needs a GPU"):
+        check(TrainerSettings(weights="full", trl=TrlSettings(fp8=True)))
+
+
+@pytest.mark.parametrize(("saved", "refused"), [("true", False), ("false", True)])
+def test_weights_in_parts_are_gathered_or_refused(
+    monkeypatch: pytest.MonkeyPatch, saved: str, *, refused: bool
+) -> None:
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO_STAGE", "3")
+    monkeypatch.setenv("ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL", saved)
+    with pytest.raises(ConfigError, match="ZeRO-3. without gathering" if refused else "paged needs all weights"):
+        check(TrainerSettings(trl=TrlSettings(sampler="paged")))
 
 
 def test_vllm_samples_on_a_gpu_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,17 +101,24 @@ def ratio(
 
     patch.setattr(fitting, "estimate", noted)
     patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # the profiler sees what its own thread allocates
+    peak = allocated("trl", base, settings, method, data, folder)
+    assert len(told) == 1
+    return told[0] / peak
+
+
+def allocated(
+    backend: str, base: Path, settings: TrainerSettings, method: Method[Any], data: Any, folder: Path
+) -> float:
+    """Return the most bytes that PyTorch had allocated at any time of a training."""
     gc.collect()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        assert make_trainer("trl", base, settings).run(method, data, TrainingFolder(folder / "run", {}))
+        assert make_trainer(backend, base, settings).run(method, data, TrainingFolder(folder / "run", {}))
     trace = folder / "trace.json"
     profiler.export_chrome_trace(str(trace))
     events = json.loads(trace.read_bytes())["traceEvents"]
     changes = [event["args"] for event in events if event.get("name") == "[memory]"]
     before = changes[0]["Total Allocated"] - changes[0]["Bytes"]  # by trainings before this one
-    peak = max(change["Total Allocated"] for change in changes) - before
-    assert len(told) == 1
-    return told[0] / float(peak)
+    return float(max(change["Total Allocated"] for change in changes) - before)
 
 
 CASES = {
@@ -141,7 +148,7 @@ def test_fine_tuning(
     assert value == pytest.approx(1.0, abs=0.15)
 
 
-def _methods(vocabulary: int) -> dict[str, tuple[Method[Any], Any]]:
+def methods(vocabulary: int) -> dict[str, tuple[Method[Any], Any]]:
     replies = sequences(8, vocabulary)
     others = [
         example(datum.tokens[: LENGTH // 4], [*datum.tokens[LENGTH // 4 + 1 :], 11, 12]) for datum in replies
@@ -172,9 +179,9 @@ def _methods(vocabulary: int) -> dict[str, tuple[Method[Any], Any]]:
 
 
 @pytest.mark.parametrize("name", ["dpo", "kto", "grpo", "reward_model"])
-def test_other_methods(
+def test_othermethods(
     name: str, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    method, data = _methods(SHAPES["llama"].vocab_size)[name]
+    method, data = methods(SHAPES["llama"].vocab_size)[name]
     value = ratio(folders["llama"], TrainerSettings(dtype="float32"), method, data, tmp_path, monkeypatch)
     assert value == pytest.approx(1.0, abs=0.15)

@@ -58,11 +58,10 @@ def test_samples_get_their_order_back() -> None:
 
 def test_the_signal_is_measured(model: Path, tmp_path: Path) -> None:
     """How a step is divided changes no learning rate."""
-    paced = msgspec.structs.replace(CONFIG, full_signal=0.4)
-    assert reinforce(model, tmp_path, paced, IN_PARTS)
+    assert reinforce(model, tmp_path, CONFIG, IN_PARTS)
     rows = metrics(tmp_path)
     for step, row in enumerate(rows):
-        assert row["learning_rate"] == rate_at(step, paced.steps, paced.learning_rate, paced.schedule)
+        assert row["learning_rate"] == rate_at(step, CONFIG.steps, CONFIG.learning_rate, CONFIG.schedule)
     pooled = noise_scale([row["gradient_square"] for row in rows], [row["gradient_variance"] for row in rows])
     assert rows[-1]["signal"] == pytest.approx(signal_of(4, pooled))
     assert all(row["gradient_variance"] > 0 and -1 <= row.get("halves_cosine", 0) <= 1 for row in rows)

@@ -28,6 +28,7 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     run="newskills_aimo.running.evaluation:run_evaluate",
+    result="newskills_aimo.running.evaluation:evaluate_result",
     examples=(
         "ns aimo evaluate --model ./outputs/rl_math --benchmark math --use-vllm",
         "ns aimo evaluate --model ./outputs/sft_tir --benchmark aime --use-tir --num-samples 8",

@@ -24,6 +24,7 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     run="newskills_aimo.running.evaluation:run_all",
+    result="newskills_aimo.running.evaluation:all_result",
     aliases={"use_vllm": "vllm"},
     examples=("ns aimo evaluate_all --model ./outputs/rl_math --benchmarks math500 aime --merge-output",),
 )

@@ -26,6 +26,7 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     run="newskills_aimo.running.evaluation:run_checkpoints",
+    result="newskills_aimo.running.evaluation:checkpoints_result",
     aliases={"checkpoints_dir": "model", "checkpoint_dir": "model"},
     examples=(
         "ns aimo evaluate_checkpoints --model outputs/rl_math --benchmark math500 --output-dir results/curve",

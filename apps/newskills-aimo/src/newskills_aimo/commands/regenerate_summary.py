@@ -21,6 +21,7 @@ COMMAND = Command(
     summary="Rebuild the tables of ns aimo evaluate, evaluate_all and evaluate_checkpoints from the records.",
     options=Options,
     run="newskills_aimo.running.evaluation:run_summary",
+    result="newskills_aimo.running.evaluation:summary_result",
     aliases={"results_dir": "output_dir"},
     examples=("ns aimo regenerate_summary results/aimo/rl_math",),
 )

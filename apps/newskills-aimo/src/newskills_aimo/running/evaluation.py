@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import DataError
+from newskills.base.records import Number
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.notices import notice
@@ -28,18 +29,58 @@ from newskills_aimo.recipe.evaluating import (
     evaluate,
     evaluate_checkpoints,
     evaluation_lines,
+    headline_scores,
     write_checkpoint_table,
     write_everything,
 )
 from newskills_aimo.recipe.lines import CommandLine
-from newskills_aimo.running.lines import print_from_first_process, results_folder, run_line, show_lines, vllm_gpus
+from newskills_aimo.running.lines import (
+    print_from_first_process,
+    results_folder,
+    run_line,
+    show_lines,
+    value_after,
+    vllm_gpus,
+)
 
 
 def run_evaluate(parsed: Parsed[OneOptions]) -> int:
-    spec = _spec(parsed, parsed.options.benchmark.split(","), vllm_gpus(parsed.options.use_vllm))
+    spec = _spec_of_one(parsed)
     if parsed.options.dry_run:
         return show_lines(("", line) for line in evaluation_lines(spec))
     return evaluate(spec, ns=run_line)
+
+
+def evaluate_result(parsed: Parsed[OneOptions]) -> dict[str, Number] | None:
+    """Return the headline score of each benchmark, None for a dry run. Raises NewskillsError."""
+    return value_after(run_evaluate, parsed, lambda: headline_scores(_spec_of_one(parsed).output_dir))
+
+
+def _spec_of_one(parsed: Parsed[OneOptions]) -> EvaluationSettings:
+    return _spec(parsed, parsed.options.benchmark.split(","), vllm_gpus(parsed.options.use_vllm))
+
+
+def all_result(parsed: Parsed[AllOptions]) -> dict[str, Number] | None:
+    """Return the headline score of each benchmark, None for a dry run. Raises NewskillsError."""
+    return value_after(run_all, parsed, lambda: headline_scores(results_folder(parsed.options)))
+
+
+def checkpoints_result(parsed: Parsed[CheckpointsOptions]) -> dict[int, dict[str, Number]] | None:
+    """Return step → benchmark → headline score, None for a dry run. Raises NewskillsError."""
+
+    def scores() -> dict[int, dict[str, Number]]:
+        return {point.step: point.scores for point in checkpoint_scores(results_folder(parsed.options))}
+
+    return value_after(run_checkpoints, parsed, scores)
+
+
+def summary_result(parsed: Parsed[SummaryOptions]) -> dict[Path, dict[str, Number]] | None:
+    """Return folder → benchmark → headline score, None for a dry run. Raises NewskillsError."""
+
+    def scores() -> dict[Path, dict[str, Number]]:
+        return {folder: headline_scores(folder) for folder in _measured_folders(Path(parsed.options.output_dir))}
+
+    return value_after(run_summary, parsed, scores)
 
 
 def run_all(parsed: Parsed[AllOptions]) -> int:
@@ -75,9 +116,7 @@ def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, 
 def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     """Run the command and return the exit code. Raises DataError where the folder has no records of an evaluation."""
     folder = Path(parsed.options.output_dir)
-    checkpoints = [
-        path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS_FOLDER).is_dir()
-    ]
+    checkpoints = _measured_folders(folder)
     if not checkpoints:
         raise DataError(
             f"{folder} has no evaluation records (neither {RESULTS_FOLDER} nor checkpoint-*/{RESULTS_FOLDER})."
@@ -96,6 +135,10 @@ def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     if checkpoint_scores(folder):
         sys.stdout.write(f"{write_checkpoint_table(folder)}\n")
     return 0
+
+
+def _measured_folders(folder: Path) -> list[Path]:
+    return [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS_FOLDER).is_dir()]
 
 
 def _spec(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> EvaluationSettings:

@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
 from newskills_aimo.commands.generate import Options
 from newskills_aimo.recipe.answering import OUTPUT, AnsweringTask, answering_lines, final_answers, write_problem
-from newskills_aimo.running.lines import results_folder, run_line, show_lines, vllm_gpus
+from newskills_aimo.running.lines import results_folder, run_line, show_lines, value_after, vllm_gpus
 
 
-def run(parsed: Parsed[Options]) -> int:
+def result(parsed: Parsed[Options]) -> Path | None:
+    """Return the file of the answers, None for a dry run. Raises NewskillsError."""
+    return value_after(run, parsed, lambda: _task(parsed).output_dir / OUTPUT)
+
+
+def _task(parsed: Parsed[Options]) -> AnsweringTask:
     options = parsed.options
-    spec = AnsweringTask(
+    return AnsweringTask(
         model=options.model,
         strategy=options.strategy,
         output_dir=results_folder(options) / "generated" / options.strategy,
@@ -25,6 +31,10 @@ def run(parsed: Parsed[Options]) -> int:
         address=options.server_address,
         keys=parsed.overrides,
     )
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options, spec = parsed.options, _task(parsed)
     planned = list(answering_lines(spec))
     if options.dry_run:
         return show_lines(("", line) for line in planned)

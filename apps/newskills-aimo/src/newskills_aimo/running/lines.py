@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from newskills.base.errors import NewskillsError
 from newskills.commands.loading import load
+from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.pipelines.notices import notice
 from newskills_aimo.commands.options import AnswerOptions
 from newskills_aimo.recipe.lines import CommandLine
+
+T = TypeVar("T")
+O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 
 
 def results_folder(options: AnswerOptions) -> Path:
@@ -41,6 +47,16 @@ def show_lines(lines: Iterable[tuple[str, CommandLine]]) -> int:
         sys.stdout.write(f"# {f'{title}: ' if title else ''}{line.why}\n{fit.shown}\n")
     sys.stdout.write("Nothing was done: this is a dry run.\n")
     return 0
+
+
+def value_after(run: Callable[[Parsed[O]], int], parsed: Parsed[O], value: Callable[[], T]) -> T | None:
+    """Run the work of a command and return what `value` reads then, None for a dry run. Raises NewskillsError where a
+    step ended otherwise than with 0."""
+    if code := run(parsed):
+        raise NewskillsError(f"A step ended with exit code {code}.")
+    if getattr(parsed.options, "dry_run", False):
+        return None
+    return value()
 
 
 def run_line(line: CommandLine) -> int:

@@ -22,10 +22,10 @@ from newskills.pipelines.notices import notice
 from newskills.train.backends.trl.settings import cannot_quantise
 from newskills.train.trainers import TRAINERS
 from newskills_aimo.commands.train import LAST, Options
-from newskills_aimo.recipe.lines import Backend, ReportingOptions
+from newskills_aimo.recipe.lines import FINAL, Backend, ReportingOptions
 from newskills_aimo.recipe.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills_aimo.recipe.training import StagedTraining, for_cpu_trainer, plan, train
-from newskills_aimo.running.lines import print_from_first_process, run_line, show_lines
+from newskills_aimo.running.lines import print_from_first_process, run_line, show_lines, value_after
 
 KEYS = {
     "max_samples": "max_samples",
@@ -42,15 +42,28 @@ KEYS = {
 """Options → keys of the stages that run, where they have them."""
 
 
+def result(parsed: Parsed[Options]) -> Path | None:
+    """Return the folder of the model that the last stage trained, None for a dry run. Raises NewskillsError."""
+    last = _stages(parsed.options)[-1]
+    return value_after(run, parsed, lambda: Path(_settings(parsed).value.stage(last).output) / FINAL)
+
+
+def _stages(options: Options) -> tuple[StageName, ...]:
+    if options.stage == "full":
+        return STAGES
+    return (options.stage,)
+
+
+def _settings(parsed: Parsed[Options]) -> Resolved[AimoConfig]:
+    values = _given(parsed, _stages(parsed.options))
+    return settings(parsed.options.config, values, user_layer(parsed.overrides).values)
+
+
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.force_cpu:
         os.environ[VISIBLE] = ""
-    if options.stage == "full":
-        stages: tuple[StageName, ...] = STAGES
-    else:
-        stages = (options.stage,)
-    resolved = settings(options.config, _given(parsed, stages), user_layer(parsed.overrides).values)
+    stages, resolved = _stages(options), _settings(parsed)
     if parsed.explain:
         print_table([(f"++{key}", value, of) for key, value, of in explain(resolved)], ("key", "value", "from"))
         return 0

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from newskills.commands.command import Command
-from newskills_evaluator.running.resume import ResumeOptions, run
+from newskills_evaluator.running.resume import ResumeOptions, result, run
 
 COMMAND = Command(
     name="resume",
@@ -12,5 +12,6 @@ COMMAND = Command(
     "stopped: finished replies are kept.",
     options=ResumeOptions,
     run=run,
+    result=result,
     examples=("ns resume 3f9c0a", "ns resume 3f9c0a.1 -f"),
 )

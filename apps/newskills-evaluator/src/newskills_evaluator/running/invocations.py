@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import UnknownNameError
 from newskills.base.tables import print_table
-from newskills.base.terminal import printable
+from newskills.base.terminal import print_now, printable
 from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.submission.following import stopped_by_ctrl_c
@@ -106,20 +107,20 @@ def print_jobs(looked: Sequence[JobStatus]) -> None:
     print_table(rows, ("job", "task", "state", "exit", "replies", "folder"))
 
 
-def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
+def show_logs(entries: Sequence[InvocationJob], say: PrintLine, *, follow: bool) -> int:
     """Show the logs of the tasks; with `follow` until they have ended, and return their exit code then."""
     from newskills_evaluator.oversight import experiment_of, log_lines
 
     if (code := launched(entries, "logs", here=True)) is not None:
         return code
     if follow and entries[0].own is None:
-        return follow_foreign(entries)
+        return follow_foreign(entries, say)
     if follow:
         experiment = experiment_of(entries[0], os.environ)
-        return follow_jobs(experiment)
+        return follow_jobs(experiment, say)
     shown = False
     for line in log_lines(entries, os.environ):
-        sys.stdout.write(f"{printable(line)}\n")
+        say(printable(line))
         shown = True
     if not shown:
         places = ", ".join(printable(str(entry.folder / "logs")) for entry in entries)
@@ -152,16 +153,16 @@ def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
     return 0
 
 
-def follow_foreign(entries: Sequence[InvocationJob]) -> int:
+def follow_foreign(entries: Sequence[InvocationJob], say: PrintLine = print_now) -> int:
     """Follow jobs of the launcher on this machine until they have ended; they go on after Ctrl-C."""
     from newskills_evaluator.oversight import follow_launched
 
-    looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
+    looked = follow_launched(entries, lambda line: say(printable(line)))
     print_jobs(looked)
     return next((invocation.code or 1 for invocation in looked if invocation.state != "success"), 0)
 
 
-def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
+def follow_jobs(experiment: Experiment, say: PrintLine = print_now, *, stop: bool = False) -> int:
     """Follow the jobs until they have ended; return the first exit code that is not 0. `stop`: Ctrl-C stops the
     jobs."""
     from contextlib import nullcontext
@@ -169,7 +170,7 @@ def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
     from newskills_evaluator.remote import follow_tasks
 
     with stopped_by_ctrl_c(experiment) if stop else nullcontext():
-        follow_tasks(experiment, os.environ, lambda line: print(printable(line), flush=True))
+        follow_tasks(experiment, os.environ, lambda line: say(printable(line)))
     states = ask_about(experiment).states()
     for state in states:
         if state.code:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.callbacks import PrintLine
 from newskills.base.errors import DataError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.invocations import InvocationKeeper, KeptInvocation
@@ -21,8 +22,8 @@ class _Jobs(Struct, frozen=True):
     def show_status(self, *, json: bool) -> int:
         return show_status(self.entries, json=json)
 
-    def show_logs(self, *, follow: bool) -> int:
-        return show_logs(self.entries, follow=follow)
+    def show_logs(self, say: PrintLine, *, follow: bool) -> int:
+        return show_logs(self.entries, say, follow=follow)
 
     def cancel(self, *, dry_run: bool) -> int:
         return cancel_jobs(self.entries, dry_run=dry_run)

@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
+from newskills.base.errors import NewskillsError
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.invocations import Invocation
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import DryRun, doc
 from newskills_evaluator.running.invocations import follow_jobs, invocation, launched, print_jobs
+
+if TYPE_CHECKING:
+    from newskills_evaluator.invocations import InvocationJob
 
 
 class ResumeOptions(Struct, frozen=True, kw_only=True):
@@ -31,6 +36,25 @@ class ResumeOptions(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[ResumeOptions]) -> int:
+    return _resume(parsed)[0]
+
+
+def result(parsed: Parsed[ResumeOptions]) -> Invocation | None:
+    """Return the jobs as they are once they were submitted again, with `follow` once they have ended; None for a dry
+    run. Raises NewskillsError where one of them failed."""
+    from newskills_evaluator.oversight import job_statuses
+    from newskills_evaluator.running.invocation import ended_invocation
+
+    code, again = _resume(parsed)
+    if code:
+        raise NewskillsError(f"The jobs of '{parsed.options.id}' ended with exit code {code}.")
+    if not again:
+        return None
+    return ended_invocation(job_statuses(again, os.environ), code)
+
+
+def _resume(parsed: Parsed[ResumeOptions]) -> tuple[int, list[InvocationJob]]:
+    """Return the exit code, and the jobs that were submitted again; none for a dry run."""
     from newskills_evaluator.oversight import job_statuses, resume
 
     options = parsed.options
@@ -43,15 +67,15 @@ def run(parsed: Parsed[ResumeOptions]) -> int:
                 for invocation in left
             ]
         )
-        return 0
+        return 0, []
     if (code := launched(entries, "resume")) is not None:
-        return code
+        return code, entries
     experiment, again = resume(entries, os.environ, notice)
     names = ", ".join(entry.job_id for entry in again)
     sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")
     sys.stdout.flush()
     if not options.follow:
-        return 0
+        return 0, again
     code = follow_jobs(experiment)
     print_jobs(job_statuses(again, os.environ))
-    return code
+    return code, again

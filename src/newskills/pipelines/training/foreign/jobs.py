@@ -42,6 +42,7 @@ from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.training.examples import context_of
 from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
 from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
+from newskills.train.shape import ModelShape, model_shape
 from newskills_sandbox.variables import HOST_VARIABLE, PORT_VARIABLE
 
 INSIDE, HARVEST = "newskills.train.pipelines.inside", "newskills.train.pipelines.harvest"
@@ -176,11 +177,8 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
 
         Raises ConfigError for more than the model can see.
         """
-        folder = self.paths.here(model) if model.startswith("/") else None
-        if folder is not None and os.path.isfile(f"{folder}/config.json"):
-            window = context_of(Path(folder))
-        else:
-            window = None
+        folder = _folder_here(model, self.paths)
+        window = context_of(folder) if folder is not None else None
         if wanted is None:
             chosen = min(usual, window or usual)
             notice(f"no --max_length: {chosen} tokens for prompt and answer")
@@ -276,6 +274,23 @@ class TrainingPlacement(Struct, frozen=True, kw_only=True):
             return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
         return gpus, min(usual, size.limit) if size.limit else usual
+
+
+def shape_here(model: str, paths: ClusterPaths) -> ModelShape | None:
+    """Return the sizes of a model whose folder is on this machine, too; None for others. Raises DataError for a
+    config.json that cannot be read."""
+    folder = _folder_here(model, paths)
+    if folder is None:
+        return None
+    return model_shape(folder)
+
+
+def _folder_here(model: str, paths: ClusterPaths) -> Path | None:
+    """Return the folder of a model, which has a config.json, where this machine sees it."""
+    folder = paths.here(model) if model.startswith("/") else None
+    if folder is not None and os.path.isfile(f"{folder}/config.json"):
+        return Path(folder)
+    return None
 
 
 def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:

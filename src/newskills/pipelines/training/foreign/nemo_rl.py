@@ -32,6 +32,7 @@ from newskills.pipelines.training.foreign.jobs import (
     number,
     one_blank,
     sandbox_of,
+    shape_here,
     with_others,
 )
 from newskills.pipelines.training.foreign.merging import LORA, add_merge
@@ -39,6 +40,7 @@ from newskills.pipelines.training.foreign.options import GrpoNemoRlOptions as Gr
 from newskills.pipelines.training.foreign.options import NemoRlOptions, reward_services
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.common import FINAL, STEPS, TrainerRun, step_range, steps_of
+from newskills.train.pipelines.estimates import ClusterStep, memory_line
 from newskills.train.pipelines.formats import GRPO, SFT, DataFileFacts
 from newskills.train.pipelines.inside import check_option
 
@@ -104,6 +106,8 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
         shown |= {"program": training.program, "training data": training.training_data, "form": training.form}
         needs.append(_add_training(plan, training, parsed, placement))
         shown["tokens of a sequence"] = training.length
+        if (memory := _memory(parsed, training, placement)) is not None:
+            shown["memory"] = memory
         if training.graded:
             shown["reward"] = "the math grader"
     _add_harvest(plan, harvest, needs, placement, pairs=options.lora_rank is not None)
@@ -183,6 +187,23 @@ def _training(
         entropy=options.entropy_bonus if isinstance(options, GrpoOptions) else 0.0,
         lora_rank=options.lora_rank,
     )
+
+
+def _memory(parsed: Parsed[Any], training: nemo_rl.NemoRl, placement: TrainingPlacement) -> str | None:
+    """Return what each GPU needs; None where the model's sizes are not known here, or another backend divides it."""
+    shape = shape_here(training.run.model, placement.paths)
+    if shape is None or training.backend != "fsdp":
+        return None
+    micro = number(parsed.overrides, "policy.train_micro_batch_size", training.micro_batch_size) or 1
+    step = ClusterStep(
+        devices=training.run.gpus * training.run.nodes,
+        tokens=micro * training.length,
+        length=training.length,
+        logit_bytes=nemo_rl.LOGIT_BYTES,
+        rank=training.lora_rank,
+        checkpointing=parsed.overrides.get("policy.dtensor_cfg.activation_checkpointing") == "true",
+    )
+    return memory_line(shape, step)
 
 
 def _steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:

@@ -22,12 +22,14 @@ from newskills.pipelines.training.foreign.jobs import (
     number,
     one_blank,
     sandbox_of,
+    shape_here,
     with_others,
 )
 from newskills.pipelines.training.foreign.merging import LORA, add_merge
 from newskills.pipelines.training.foreign.options import PpoVerlOptions, reward_services
 from newskills.train.pipelines import verl, verl_saving
 from newskills.train.pipelines.common import FINAL, TrainerRun
+from newskills.train.pipelines.estimates import ClusterStep, memory_line
 from newskills.train.pipelines.formats import PPO
 from newskills.train.pipelines.inside import check_option
 
@@ -47,6 +49,8 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedS
     training, script = _training(parsed, trained, backend, placement)
     job = _add(plan, training, script, options, placement)
     shown = {"writes": trained.output_dir, "backend": backend, "training data": options.prompt_data}
+    if (memory := _memory(parsed, training, placement)) is not None:
+        shown["memory"] = memory
     if options.convert_last_ckpt_to_hf:
         target = placement.data(options.final_ckpt_path, "--final_ckpt_path") or f"{trained.output_dir}/{FINAL}"
         _add_harvest(plan, trained, backend, target, job, placement, pairs=options.lora_rank is not None)
@@ -122,6 +126,29 @@ def _training(
         installation_command=options.installation_command,
     )
     return training, script
+
+
+def _memory(parsed: Parsed[PpoVerlOptions], training: verl.Verl, placement: TrainingPlacement) -> str | None:
+    """Return what each GPU that learns needs; None where the model's sizes are not known here, or another backend
+    divides it."""
+    shape = shape_here(training.run.model, placement.paths)
+    if shape is None or training.backend != "fsdp":
+        return None
+    length = training.prompt + training.answer
+    samplers = 0 if training.staleness is None else training.samplers
+    critic = parsed.overrides.get("algorithm.adv_estimator", "gae") == "gae"
+    step = ClusterStep(
+        devices=(training.run.gpus - samplers) * training.run.nodes,
+        tokens=number(parsed.overrides, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu")
+        or max(length, verl.MICRO_TOKENS),
+        length=length,
+        logit_bytes=verl.LOGIT_BYTES,
+        rank=training.lora_rank,
+        checkpointing=parsed.overrides.get("actor_rollout_ref.model.enable_gradient_checkpointing", "true")
+        == "true",
+        models=2 if critic else 1,
+    )
+    return memory_line(shape, step)
 
 
 def _lengths(parsed: Parsed[PpoVerlOptions], model: str, placement: TrainingPlacement) -> tuple[int, int]:

@@ -174,15 +174,6 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
         ),
     ] = 0.0
     max_groups: Annotated[int, Meta(ge=1, description="most groups of a step with ++min_signal")] = 64
-    full_signal: Annotated[
-        float,
-        Meta(
-            ge=0,
-            lt=1,
-            description="(cpu) signal from which on a step has its whole learning rate; below, the rate falls with it, "
-            "to a tenth at most; 0 = never",
-        ),
-    ] = 0.3
     control: Annotated[
         Control,
         Meta(description="shuffled: shuffle rewards within groups, to see how much of a change is chance"),
@@ -199,5 +190,5 @@ class GrpoKeys(RolloutKeys, frozen=True, kw_only=True):
             "others are given; 0 = none",
         ),
     ] = 200
-    eval: EvalSettings = EvalSettings(every=0, stop_worse=0.05)
+    eval: EvalSettings = EvalSettings(every=0, stop_worse=0.05, returns=3)
     reward: RewardConfig = RewardConfig()

@@ -42,6 +42,10 @@ class LocalOptions(PlacementOptions, frozen=True, kw_only=True):
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
+    push_to: Annotated[
+        str | None, doc("hf://OWNER/NAME: send each checkpoint there while training (cpu, trl); needs HF_TOKEN")
+    ] = None
+    push_public: Annotated[bool, doc("make that repository public (default: private)")] = False
     num_gpus: Annotated[
         int | None, doc("GPUs per node of the job; with --backend=trl each gets a process (default: none)", JOB)
     ] = None

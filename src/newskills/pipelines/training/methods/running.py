@@ -129,7 +129,7 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     local = Tracking(name=options.wandb_name or out.resolve().name, project=options.wandb_project)
     trackio = local if first and "trackio" in keys.report_to else None
     trainer = make_trainer(options.backend, task.base, keys.trainer)
-    folder = TrainingFolder(out, settings_of(options, keys, task), writes=first, keep=keys.keep)
+    folder = _folder(options, keys, task)
     if first and task.first_rows and not (out / EXAMPLES).exists():
         write_rows(out / EXAMPLES, task.first_rows)
     if keys.checkpoint_must_save_by:
@@ -173,6 +173,18 @@ def run_task(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> int:
     if stopped or not whole:
         return STOPPED
     return 0
+
+
+def _folder(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> TrainingFolder:
+    """Open the output folder. Raises ConfigError for another run's, or a place that checkpoints cannot be sent to;
+    AuthError without a token for it."""
+    out, settings, first = Path(options.output_dir), settings_of(options, keys, task), first_process()
+    if options.push_to is None or not first:
+        return TrainingFolder(out, settings, writes=first, keep=keys.keep)
+    from newskills.pipelines.training.methods.pushing import PushedFolder, push_target
+
+    target = push_target(options.push_to)
+    return PushedFolder(out, settings, keep=keys.keep, target=target, public=options.push_public, remark=remark)
 
 
 def settings_of(options: LocalOptions, keys: StepKeys, task: ReadyTraining) -> dict[str, Any]:

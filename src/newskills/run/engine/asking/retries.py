@@ -6,8 +6,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct, field
 
+from newskills.base.aio import backoff
+from newskills.base.errors import HttpError, RateLimitError
 from newskills.base.records import Message, Request
 from newskills.run.engine.asking.pauses import RefusalHistory
+
+FIRST_RETRY_SHARE = 0.2
+"""The first retry comes after that share of `RetryPolicy.first_delay`: most failures are single."""
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -31,6 +36,13 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     longest_delay: float = 60.0
     shortest_timeout: float = 300.0
     stops_if_refused: bool = True
+
+    def delay(self, error: HttpError, tries: int) -> float:
+        """Return the seconds until the next try beyond what the server says; at a limit the gate slows down."""
+        quick, longest = FIRST_RETRY_SHARE * self.first_delay, self.longest_delay
+        if isinstance(error, RateLimitError) or error.status == 503:
+            return backoff(min(tries, 4), base=quick, cap=longest)
+        return backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
 
 
 class PendingRequest(Struct, eq=False):

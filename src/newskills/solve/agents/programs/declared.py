@@ -8,7 +8,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 
 from newskills.agents.definition import AgentDefinition, agents_folder, filled, places
 from newskills.agents.installing import find_installed, folders_of
-from newskills.base.environment import AgentEnvironment, ExecutedCommand
+from newskills.base.environment import AgentEnvironment, ExecutedCommand, McpServer
 from newskills.base.errors import ConfigError, ContextLimitError, DataError, EnvironmentFailedError
 from newskills.base.protocols import Model
 from newskills.base.records import Message, Request, Row
@@ -118,6 +118,10 @@ class DeclaredAgent:
     def mounts(self) -> Mapping[str, str]:
         return self._container.mounts
 
+    def missing_servers(self, servers: Sequence[McpServer]) -> list[str]:
+        """Return the MCP servers of a task that the program cannot be told of."""
+        return self._definition.mcp.missing(servers)
+
     def prepared(self, request: Request) -> Request:
         """Return the first request; a changed file is another setting, so that no run goes on with it unnoticed."""
         encoded = msgspec.json.encode(self._definition, order="sorted")
@@ -163,7 +167,7 @@ class DeclaredAgent:
             }
             words = [*endpoint.forward, *filled([*self._definition.command, *self.config.arguments], values)]
             variables = filled({**self._definition.variables, **self._variables}, values)
-            script = run_script(self._definition, values, variables, words)
+            script = run_script(self._definition, values, variables, words, mcp_servers(row))
             return "sh -s", script.encode("utf-8", "replace")  # a script may be longer than a word
 
         return await self._container.run(environment, session, line, time_for(row, self._seconds))
@@ -246,6 +250,11 @@ class DeclaredAgent:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         yield folder, place
+
+
+def mcp_servers(row: Row) -> list[McpServer]:
+    """Return the MCP servers that the task of a row offers."""
+    return msgspec.convert(row.get("mcp_servers") or [], list[McpServer])
 
 
 def _text(message: Message) -> str:

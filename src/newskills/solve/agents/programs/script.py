@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from newskills.agents.definition import OUT, AgentDefinition, filled
+from newskills.base.environment import McpServer
 from newskills.solve.agents.programs.program import WORK
 
 TASK_FILE = f"{WORK}/task.md"
@@ -23,9 +24,14 @@ LONGEST_WORD = 120_000
 
 
 def run_script(
-    definition: AgentDefinition, values: Mapping[str, str], variables: Mapping[str, str], words: Sequence[str]
+    definition: AgentDefinition,
+    values: Mapping[str, str],
+    variables: Mapping[str, str],
+    words: Sequence[str],
+    servers: Sequence[McpServer] = (),
 ) -> str:
-    """Return the script that runs `words` where the program finds its files and variables.
+    """Return the script that runs `words` where the program finds its files and variables, those for MCP servers
+    among them.
 
     HOME is the environment's own, where that can be written to.
     """
@@ -35,7 +41,14 @@ def run_script(
         f'mkdir -p {OUT} "$HOME"',
         *_written(TASK_FILE, values["task"]),
     ]
-    for path, content in definition.files.items():
+    files = dict(definition.files)
+    entries = definition.mcp.entries(servers)
+    if entries and definition.mcp.file:
+        place = definition.mcp.file
+        files[place] = {**files.get(place, {}), definition.mcp.field: entries}
+    elif entries:
+        words = [*words, *(word for entry in entries.values() for word in entry)]
+    for path, content in files.items():
         if isinstance(content, str):
             text = filled(content, values)
         else:

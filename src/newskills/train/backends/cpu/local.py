@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import ConfigError, TrainingError
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.method import Method
+from newskills.train.loops.method import D, Method
 from newskills.train.loops.reward_model import PairScoringClient
-from newskills.train.loops.stepping import enough_memory
+from newskills.train.loops.stepping import Hooks, enough_memory
 from newskills.train.loops.trainer import LoopTrainer
+from newskills.train.memory import TELLING, machine_memory, needed_line
 from newskills.train.settings import PROJECTIONS, TrainerSettings
+from newskills.train.shape import model_shape
 
 if TYPE_CHECKING:
     from newskills.train.backends.cpu.trainer import CpuTrainer, CpuTrainerConfig
@@ -38,6 +40,34 @@ class CpuLocal(LoopTrainer):
             )
         super().__init__(lambda: nullcontext(self._made()))
         self._base, self._settings = base, settings
+
+    def run(
+        self,
+        method: Method[D],
+        data: D,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        """Train by `method`, as `newskills.train.trainers.Trainer.run`, and say before what memory it needs, where that
+        is much."""
+        if not folder.finished and (remark := self._memory(method, data)) is not None:
+            hooks.remark(remark)
+        return super().run(method, data, folder, hooks)
+
+    def _memory(self, method: Method[D], data: D) -> str | None:
+        """Return what to say of the memory; None where it is little, or not known."""
+        from newskills.train.backends.cpu.memory import cpu_parts, largest_part, stored_bytes
+        from newskills.train.backends.cpu.trainer import dtype_of
+
+        shape, part = model_shape(self._base), largest_part(method, data)
+        if shape is None or part is None:
+            return None
+        value, rank = dtype_of(self._settings.dtype).itemsize, self._settings.lora.rank
+        needed, capacity = cpu_parts(shape, part, rank, value, stored_bytes(self._base)), machine_memory()
+        text = f"This training {needed_line(needed, capacity, 'machine')}."
+        if sum(needed.values()) > capacity:
+            return f"{text} It may run out of memory. {LESS}"
+        return text if sum(needed.values()) >= TELLING else None
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
         """Write the model with its adapter merged to `target`.

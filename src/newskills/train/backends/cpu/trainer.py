@@ -193,6 +193,21 @@ class CpuTrainer:
         with self.model.without_pairs():
             return self.logprobs(data, temperature)
 
+    def go_back(self, state: str) -> None:
+        """Load a saved state; empty: the model before any training, whose pairs add nothing, without moments.
+
+        Raises DataError as `load_state`.
+        """
+        if state:
+            self.load_state(state)
+            return
+        with torch.no_grad():
+            for name, value in self.named.items():
+                if ".lora_B" in name:
+                    value.zero_()
+        self.optimizer.state.clear()
+        self.steps = 0
+
     def kept_logprobs(self, data: Sequence[Datum], state: str, temperature: float = 1.0) -> list[list[float]]:
         """Return log-probabilities under the pairs of a saved state; empty: those of the base model.
 

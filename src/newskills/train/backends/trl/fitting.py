@@ -4,24 +4,20 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from pathlib import Path
 
 from newskills.train.backends.trl.model import TrainingTask, precision_of
 from newskills.train.backends.trl.processes import division, on_cpu, processes
 from newskills.train.memory import (
+    TELLING,
     StepSize,
     TrainingPlan,
     check_memory,
+    machine_memory,
     needed_line,
     parts,
     step_size,
 )
 from newskills.train.shape import ModelShape, model_shape
-
-TELLING = 1e9
-"""Bytes from which on the estimate is told where it fits."""
-CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def check_fits(
@@ -82,7 +78,4 @@ def _capacity() -> tuple[float, str]:
 
     if not on_cpu() and torch.cuda.is_available():
         return float(torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory), "GPU"
-    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError, ValueError):  # no limit: `max`, or another kind of cgroup
-        size = min(size, int(CGROUP.read_text()))
-    return size / int(os.environ.get("LOCAL_WORLD_SIZE", "1")), "process"
+    return machine_memory() / int(os.environ.get("LOCAL_WORLD_SIZE", "1")), "process"

@@ -147,6 +147,10 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
             hint="Leave it out and set a larger ++batch_size, or use --backend=cpu.",
         )
     settings, folder = task.settings, task.folder
+    if settings.trl.staleness:
+        from newskills.train.backends.trl.asynchronous import grpo_ahead
+
+        return grpo_ahead(task, data, config)
     if settings.trl.algorithm == "rloo":
         config = RlooConfig(**msgspec.structs.asdict(config))
     rloo = isinstance(config, RlooConfig)
@@ -210,7 +214,7 @@ def grpo(task: TrainingTask, data: RewardedProblems, config: GrpoConfig) -> bool
 
 def _add_meter(trainer: _GrpoTrainer, task: TrainingTask, config: GrpoConfig, groups: int) -> SignalMeter:
     """Measure the signal of each step; `groups`: of a part of a step. Return what measures it."""
-    signal = StepSignal(msgspec.structs.replace(config, full_signal=0.0), task.folder, task.hooks.remark)
+    signal = StepSignal(config, task.folder, task.hooks.remark)
     meter = SignalMeter(signal, list(trainer.model.parameters()), groups)
     trainer.meter = meter
     trainer.add_callback(meter)
@@ -237,10 +241,10 @@ def _check_drawn_here(settings: TrainerSettings, what: str, config: GrpoConfig) 
             f"++trainer.trl.algorithm=rloo has one reply per problem, in TRL's order: it does not support {what}.",
             hint="Leave it out: GRPO does.",
         )
-    if config.kl and division() == "fsdp":  # passes of the reference, in some of the processes only
+    if config.kl and division() in ("fsdp", "zero3"):  # passes of the reference, in some of the processes only
         raise ConfigError(
             f"++kl with {what} needs all weights in each process.",
-            hint="Leave out ++kl or ++trainer.trl.split=fsdp.",
+            hint=f"Leave out ++kl or ++trainer.trl.split={division()}.",
         )
     if settings.trl.sampler == "paged":
         raise ConfigError(

@@ -56,10 +56,22 @@ def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]
     """Return the file for `accelerate launch --config_file`, on GPUs. Precision comes with the training's own
     arguments."""
     split, offload = settings.split, settings.offload
-    if split == "fsdp":
-        kind = "FSDP"
-    else:
-        kind = "DEEPSPEED" if split != "none" else "MULTI_GPU"
+    kind = {"none": "MULTI_GPU", "fsdp": "FSDP"}.get(split, "DEEPSPEED")
+    processes, shared = settings.processes * place.nodes, settings.context_parallel
+    parts: dict[str, Any] = {}
+    if kind == "DEEPSPEED":
+        parts["deepspeed_config"] = _deepspeed(int(split[-1]), place, offload=offload)
+    if kind == "FSDP":
+        # torchao (accelerate 1.15) wants weights that are there before it converts them.
+        loading = {"fsdp_cpu_ram_efficient_loading": not settings.fp8}
+        parts["fsdp_config"] = {**FSDP, **loading, "fsdp_offload_params": offload}
+    if shared > 1:
+        parts["parallelism_config"] = {
+            "parallelism_config_cp_size": shared,
+            "parallelism_config_dp_shard_size": processes // shared,
+        }
+    if settings.fp8:
+        parts["fp8_config"] = {"backend": "AO"}
     return {
         "compute_environment": "LOCAL_MACHINE",
         "debug": False,
@@ -70,16 +82,13 @@ def accelerate_config(settings: TrlSettings, place: NodePlace) -> dict[str, Any]
         "main_process_ip": place.address,
         "main_process_port": place.port,
         "main_training_function": "main",
-        "mixed_precision": "no",
+        "mixed_precision": "fp8" if settings.fp8 else "no",
         "num_machines": place.nodes,
-        "num_processes": settings.processes * place.nodes,
+        "num_processes": processes,
         "rdzv_backend": "static",
         "same_network": True,
         "use_cpu": False,
-        **(
-            {"deepspeed_config": _deepspeed(int(split[-1]), place, offload=offload)} if kind == "DEEPSPEED" else {}
-        ),
-        **({"fsdp_config": {**FSDP, "fsdp_offload_params": offload}} if kind == "FSDP" else {}),
+        **parts,
     }
 
 
@@ -115,11 +124,14 @@ get their parts from it."""
 
 
 def _deepspeed(stage: int, place: NodePlace, *, offload: bool) -> dict[str, Any]:
+    device = "cpu" if offload else "none"
+    whole = {"zero3_save_16bit_model": True} if stage == 3 else {}
     return {
         "zero_stage": stage,
-        "offload_optimizer_device": "cpu" if offload else "none",
-        "offload_param_device": "none",
+        "offload_optimizer_device": device,
+        "offload_param_device": device if stage == 3 else "none",
         "zero3_init_flag": False,
+        **whole,
         **({"deepspeed_multinode_launcher": "standard"} if place.nodes > 1 else {}),
     }
 
@@ -128,7 +140,8 @@ def wants_launch(settings: TrlSettings, environ: Mapping[str, str]) -> bool:
     """Return whether this process is to start others, and to be none of them itself."""
     if LAUNCHED in environ:
         return False
-    return settings.processes > 1 or settings.split != "none" or environ.get(NODES, "1") not in ("", "1")
+    alone = settings.processes == 1 and settings.split == "none" and not settings.fp8
+    return not alone or environ.get(NODES, "1") not in ("", "1")
 
 
 def first_process() -> bool:

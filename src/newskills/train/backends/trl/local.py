@@ -34,6 +34,7 @@ QUIET = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TRANSFORMERS_VERBOSITY": "error",
     "TQDM_DISABLE": "1",
+    "TRL_EXPERIMENTAL_SILENCE": "1",
 }
 """A model folder is complete, so nothing is fetched; and nothing is told to others."""
 
@@ -96,6 +97,11 @@ class TrlTrainer:
         own = TRL_METHODS[method.name]
         if self._settings.trl.packing and own.cannot_pack:
             raise ConfigError(own.cannot_pack, hint="Leave out ++trainer.trl.packing.")
+        if self._settings.trl.context_parallel > 1 and method.name != "sft":
+            raise ConfigError(
+                f"TRL has no context parallelism for {method.title}.",
+                hint="Leave out ++trainer.trl.context_parallel.",
+            )
         if self._settings.weights == "full" and own.only_lora:
             raise ConfigError(own.only_lora, hint="Leave out ++trainer.weights=full.")
         with self._ready():

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.train.backends.trl.processes import division, on_cpu, processes
+from newskills.train.backends.trl.processes import division, on_cpu, processes, saves_zero3, shares
 from newskills.train.backends.trl.settings import NEEDS_GPU, cannot_quantise
 from newskills.train.convert.merge import HEAD
 from newskills.train.loops.folder import TrainingFolder
@@ -31,22 +32,28 @@ class TrainingTask(Struct, frozen=True):
 
 FSDP_NEEDS = {"FSDP_VERSION": "2", "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT"}
 """Variables and values without which FSDP writes no file that holds the model."""
+FP8_CAPABILITY = (8, 9)
+"""Of the first GPUs that multiply 8-bit floats."""
 
 
 def check(settings: TrainerSettings) -> None:
     """Raise ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights that
     are split over processes in a way from which no model can be saved."""
-    from importlib.util import find_spec
-
     import torch
 
     _check_gathered()
     if division() == "fsdp":
-        _check_fsdp(settings)
+        _check_fsdp()
+    if division() in ("fsdp", "zero3"):
+        _check_divided(settings)
+    if settings.trl.context_parallel > 1:
+        _check_context_parallel(settings)
+    if settings.trl.fp8:
+        _check_fp8(settings)
     if settings.trl.offload and division() == "none":
         raise ConfigError(
             "++trainer.trl.offload needs weights or an optimizer that are divided.",
-            hint="Set ++trainer.trl.split=fsdp (weights and optimizer) or zero2 (optimizer) with it.",
+            hint="Set ++trainer.trl.split=fsdp or zero3 (weights and optimizer) or zero2 (optimizer) with it.",
         )
     if settings.trl.split != "none" and division() == "none":
         raise ConfigError(
@@ -85,22 +92,24 @@ def check(settings: TrainerSettings) -> None:
 
 def _check_gathered() -> None:
     """Raise ConfigError where weights are divided in a way that measuring and checkpoints here cannot gather."""
-    if division() == "zero3":
-        split = "DeepSpeed ZeRO-3"
-    elif os.environ.get("ACCELERATE_USE_MEGATRON_LM", "").lower() == "true":
-        split = "Megatron-LM"
-    else:
-        return
-    raise ConfigError(
-        f"accelerate is set to split the weights over the processes ({split}): "
-        "the trl trainer cannot evaluate and save such weights.",
-        hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
-    )
+    if os.environ.get("ACCELERATE_USE_MEGATRON_LM", "").lower() == "true":
+        raise ConfigError(
+            "accelerate is set to split the weights over the processes (Megatron-LM): "
+            "the trl trainer cannot evaluate and save such weights.",
+            hint="Launch it without that setting and let ns divide the weights: ++trainer.trl.split=fsdp.",
+        )
+    if division() == "zero3" and not saves_zero3():
+        raise ConfigError(
+            "accelerate is set to split the weights over the processes (DeepSpeed ZeRO-3) without gathering them in "
+            "checkpoints.",
+            hint="Set zero3_save_16bit_model: true in your file for accelerate, or "
+            "stage3_gather_16bit_weights_on_model_save in one for DeepSpeed; or leave the file out and set "
+            "++trainer.trl.split=zero3.",
+        )
 
 
-def _check_fsdp(settings: TrainerSettings) -> None:
-    """Raise ConfigError for a way of FSDP that saves no model, and for what cannot be done with a part of the
-    weights."""
+def _check_fsdp() -> None:
+    """Raise ConfigError for a way of FSDP that saves no model."""
     for name, value in FSDP_NEEDS.items():
         if (actual := os.environ.get(name, "not set")) != value:
             raise ConfigError(
@@ -108,16 +117,60 @@ def _check_fsdp(settings: TrainerSettings) -> None:
                 hint=f"Set {name.lower()}: {value} in your file for accelerate, or leave the file out and set "
                 "++trainer.trl.split=fsdp.",
             )
+
+
+def _check_divided(settings: TrainerSettings) -> None:
+    """Raise ConfigError for what cannot be done with a part of the weights."""
     if settings.trl.quantization != "none":
         raise ConfigError(
             "Weights in 4 bits cannot be divided among the processes.",
-            hint="Leave out ++trainer.trl.quantization or ++trainer.trl.split=fsdp.",
+            hint=f"Leave out ++trainer.trl.quantization or ++trainer.trl.split={division()}.",
         )
     if settings.trl.sampler == "paged":
         raise ConfigError(
             "++trainer.trl.sampler=paged needs all weights in each process.",
-            hint="Use transformers (the default), vllm or vllm_server with ++trainer.trl.split=fsdp.",
+            hint=f"Use transformers (the default), vllm or vllm_server with ++trainer.trl.split={division()}.",
         )
+
+
+def _check_context_parallel(settings: TrainerSettings) -> None:
+    """Raise ConfigError for what does not go with sequences that several processes share."""
+    shared, trl = settings.trl.context_parallel, settings.trl
+    if trl.split != "fsdp":
+        raise ConfigError(
+            f"++trainer.trl.context_parallel={shared} needs weights that are divided.",
+            hint="Set ++trainer.trl.split=fsdp with it.",
+        )
+    wrong = {
+        "++trainer.trl.packing": trl.packing,
+        f"++trainer.trl.attention={trl.attention}": trl.attention not in (None, "sdpa"),
+    }
+    if refused := [name for name, is_set in wrong.items() if is_set]:
+        raise ConfigError(
+            f"{refused[0]} does not go with ++trainer.trl.context_parallel={shared}.",
+            hint="Leave one of them out.",
+        )
+    if (here := int(os.environ.get("PARALLELISM_CONFIG_CP_SIZE", "1"))) != shared or processes() % shared:
+        raise ConfigError(
+            f"++trainer.trl.context_parallel={shared}, but {processes()} processes were started of which {here} "
+            "share a sequence.",
+            hint="Run ns itself, which starts them, with ++trainer.trl.processes that it divides.",
+        )
+
+
+def _check_fp8(settings: TrainerSettings) -> None:
+    """Raise ConfigError where 8-bit floats cannot be multiplied."""
+    import torch
+
+    if settings.weights == "lora":
+        raise ConfigError("++trainer.trl.fp8 trains all weights.", hint="Set ++trainer.weights=full with it.")
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() < FP8_CAPABILITY:
+        raise ConfigError(
+            "++trainer.trl.fp8 needs a GPU that multiplies 8-bit floats (Ada, Hopper or later).",
+            hint="Leave it out: products are in bfloat16.",
+        )
+    if find_spec("torchao") is None:
+        raise ConfigError("++trainer.trl.fp8 needs torchao.", hint="Run: pip install torchao")
 
 
 def precision_of(settings: TrainerSettings) -> Any:
@@ -308,7 +361,7 @@ def arguments(
     """
     import torch
 
-    share = processes()
+    share = shares()
     micro = settings.trl.micro_batch_size or sequences // share
     if micro == 0 or sequences % (micro * share):
         raise ConfigError(
@@ -325,7 +378,7 @@ def arguments(
         "weight_decay": config.weight_decay,
         "max_grad_norm": config.max_grad_norm,
         "seed": config.seed,
-        "bf16": half,
+        "bf16": half and not settings.trl.fp8,
         "gradient_checkpointing": settings.trl.gradient_checkpointing,
         "use_cpu": on_cpu(),
         "dataloader_pin_memory": torch.cuda.is_available(),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from newskills.base.errors import ConfigError
 from newskills.train.memory import Split
@@ -48,18 +48,35 @@ def _zero_stage() -> str:
     """
     used = os.environ.get("ACCELERATE_USE_DEEPSPEED", "").lower() == "true"
     stage = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2" if used else "")
+    own = _of_deepspeed_file("zero_optimization.stage", "auto")
+    return stage if own in (None, "auto") else str(own)
+
+
+def saves_zero3() -> bool:
+    """Return whether checkpoints of ZeRO-3 hold the model: a file's word goes before the variable's. Raises
+    ConfigError as `division`."""
+    by_variable = os.environ.get("ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL", "false").lower() == "true"
+    own = _of_deepspeed_file("zero_optimization.stage3_gather_16bit_weights_on_model_save", False)
+    return by_variable if own is None else own is True
+
+
+def _of_deepspeed_file(key: str, otherwise: object) -> Any:
+    """Return a value of the DeepSpeed file of one's own, `otherwise` where it does not name it; None: there is no
+    file."""
     config = os.environ.get("ACCELERATE_DEEPSPEED_CONFIG_FILE", "none")
     if config == "none":
-        return stage
+        return None
     from accelerate.utils.deepspeed import HfDeepSpeedConfig
 
     try:
-        own = HfDeepSpeedConfig(config).get_value("zero_optimization.stage", "auto")
+        return HfDeepSpeedConfig(config).get_value(key, otherwise)
     except (OSError, ValueError) as error:
         raise ConfigError(f"ACCELERATE_DEEPSPEED_CONFIG_FILE cannot be read: {error}") from error
-    if own == "auto":
-        return stage
-    return str(own)
+
+
+def shares() -> int:
+    """Return among how many processes the sequences of a step are shared out: some may share one sequence."""
+    return processes() // int(os.environ.get("PARALLELISM_CONFIG_CP_SIZE", "1"))
 
 
 def agreed(value: T) -> T:

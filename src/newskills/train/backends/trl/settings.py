@@ -36,6 +36,14 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
             "installed, else transformers"
         ),
     ] = "auto"
+    staleness: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="(grpo) sample on a vLLM server while the model learns, with weights at most so many updates "
+            "old (TRL's AsyncGRPOTrainer); 0 = sample and learn in turns",
+        ),
+    ] = 0
     algorithm: Annotated[
         Literal["grpo", "rloo"],
         Meta(
@@ -64,17 +72,25 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         Meta(ge=1, description="processes on each node, one per GPU; ns starts them with accelerate launch"),
     ] = 1
     split: Annotated[
-        Literal["none", "zero1", "zero2", "fsdp"],
+        Literal["none", "zero1", "zero2", "zero3", "fsdp"],
         Meta(
-            description="divide among the processes: optimizer (zero1), gradients, too (zero2; both need "
-            "deepspeed), weights, too (fsdp)"
+            description="divide among the processes: optimizer (zero1), gradients, too (zero2), weights, too (zero3, "
+            "fsdp); zero* need deepspeed"
         ),
     ] = "none"
+    context_parallel: Annotated[
+        int,
+        Meta(ge=1, description="(sft, fsdp) processes that share each sequence, for long ones"),
+    ] = 1
+    fp8: Annotated[
+        bool,
+        Meta(description="multiply in 8-bit floats by torchao (all weights; GPUs from Ada and Hopper on)"),
+    ] = False
     offload: Annotated[
         bool,
         Meta(
-            description="keep in the machine's memory what does not compute: weights and optimizer (fsdp), optimizer "
-            "(zero1, zero2)"
+            description="keep in the machine's memory what does not compute: weights and optimizer (fsdp, zero3), "
+            "optimizer (zero1, zero2)"
         ),
     ] = False
     vllm_sleep: Annotated[bool, Meta(description="vllm frees its GPU memory while the model learns")] = False
@@ -106,11 +122,18 @@ def chosen_sampler(trl: TrlSettings, *, gpu: bool) -> TrlSettings:
     """Return the settings with a sampler in place of `auto`."""
     if trl.sampler != "auto":
         return trl
+    if trl.staleness:
+        return replace(trl, sampler="vllm_server")
     can_vllm = gpu and find_spec("vllm") is not None
     return replace(trl, sampler="vllm" if can_vllm else "transformers")
 
 
 NEEDS_GPU = ("vllm", "vllm_server")
+SERVE = (
+    "VLLM_SERVER_DEV_MODE=1 VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --logprobs-mode processed_logprobs "
+    "--enable-lora --max-lora-rank 16 --max-loras 6"
+)
+"""How the server of `staleness` starts for LoRA pairs."""
 
 
 def cannot_quantise() -> str | None:

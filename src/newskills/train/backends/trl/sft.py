@@ -11,7 +11,7 @@ from trl import SFTConfig as TrlConfig
 from trl import SFTTrainer
 from trl.data_utils import pack_dataset
 
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.train.backends.trl.fitting import check_fits
 from newskills.train.backends.trl.model import (
     TrainingTask,
@@ -44,6 +44,12 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
     if not examples:
         raise DataError("There is nothing to train on.", hint="Check the filters of the training data.")
     settings, folder = task.settings, task.folder
+    shared = settings.trl.context_parallel
+    if shared > 1 and task.hooks.held_out is not None:
+        raise ConfigError(
+            f"++trainer.trl.context_parallel={shared} cannot ask held-out problems on the way.",
+            hint="Leave out --eval_benchmark and --eval_data; run ns eval on the trained model.",
+        )
     longest = max(len(datum.tokens) + 1 for datum in examples)
     length = settings.trl.packed_length if settings.trl.packing else longest
     check_fits(task, min(config.batch_size, len(examples)), length, length)
@@ -60,6 +66,8 @@ def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> boo
             max_length=settings.trl.packed_length if settings.trl.packing else None,
             packing=settings.trl.packing,
             dataset_kwargs={"skip_prepare_dataset": True},
+            # Each process gets two pieces of a sequence, one of its first half and one of its second.
+            pad_to_multiple_of=2 * shared if shared > 1 else None,
             train_sampling_strategy="sequential",
         ),
         train_dataset=rows.select(order),

@@ -136,6 +136,7 @@ KEPT = (
     *("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "aux_loss"),
     *("clip_ratio/region_mean", "clip_ratio/low_mean", "clip_ratio/high_mean", "cispo_clip_ratio"),
     *("sampling/importance_sampling_ratio/mean", "sampling/sampling_logp_difference/mean"),
+    *("sampler_kl", "ratio"),
     *("accuracy", "margin"),
     *("rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies"),
 )
@@ -145,8 +146,8 @@ KEPT = (
 class TrlLearner:
     """The model in training: samples with it, saves it whole or not at all."""
 
-    def __init__(self, trainer: Any, pad: int) -> None:
-        self.trainer, self.sampler = trainer, TrlSampler(trainer, pad)
+    def __init__(self, trainer: Any, sampler: TrlSampler) -> None:
+        self.trainer, self.sampler = trainer, sampler
 
     def save_state(self, folder: Path) -> None:
         """Save the checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`.
@@ -155,7 +156,7 @@ class TrlLearner:
         """
         trainer = self.trainer
         learnt = {
-            name: own_part(value.detach())
+            name: own_part(value).detach()
             for name, value in trainer.model.named_parameters()
             if value.requires_grad
         }
@@ -184,10 +185,11 @@ class TrlLearner:
 
 
 def own_part(tensor: torch.Tensor) -> torch.Tensor:
-    """Return what this process has of a tensor that may be divided."""
+    """Return what this process has of a tensor that may be divided (FSDP, ZeRO-3)."""
     if isinstance(tensor, DTensor):
         return tensor.to_local()
-    return tensor
+    part: torch.Tensor = getattr(tensor, "ds_tensor", tensor)
+    return part
 
 
 def _check_all(check: Callable[[], None]) -> None:
@@ -261,17 +263,25 @@ def places_of_steps(config: Steps, count: int, size: int) -> list[int]:
     return [at for step in range(config.steps) for at in batch_at(range(count), step, size, config.seed)]
 
 
-def train(trainer: Any, task: TrainingTask, config: Steps, pad: int, more: Callable[[], dict[str, float]]) -> bool:
+def train(
+    trainer: Any,
+    task: TrainingTask,
+    config: Steps,
+    pad: int,
+    more: Callable[[], dict[str, float]],
+    sampler: TrlSampler | None = None,
+) -> bool:
     """Train from the last checkpoint on; return whether the run has ended (False: it was stopped).
 
-    `pad`: the token that fills up sequences; `more`: metrics of the last step beside TRL's. Raises DataError for a
+    `pad`: the token that fills up sequences; `more`: metrics of the last step beside TRL's; `sampler`: what held-out
+    problems are asked of, where that is not the model in this process. Raises DataError for a
     checkpoint that cannot be read, ConfigError for one of weights that were divided otherwise.
     """
     folder, hooks = task.folder, task.hooks
     trainer.loop_config = config
     if task.settings.weights == "lora":
         seed_pairs(trainer.model, task.settings.lora)
-    learner = TrlLearner(trainer, pad)
+    learner = TrlLearner(trainer, sampler or TrlSampler(trainer, pad))
     monitor = TrainingMonitor(config, folder, together(hooks))
     records = StepRecords(monitor, learner, hooks.on_start, more)
     trainer.remove_callback(PrinterCallback)
