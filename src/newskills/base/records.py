@@ -197,15 +197,11 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
                 cached = self.read
             if written is None:
                 written = self.read
-        read = None if self.read is None else self.read * share
-        written_tokens = None if self.written is None else self.written * share
-        cached_tokens = None if cached is None else cached * cached_share
-        cache_written = None if written is None else written * cached_share
         return TokenPrices(
-            read=read,
-            written=written_tokens,
-            cached=cached_tokens,
-            cache_written=cache_written,
+            read=None if self.read is None else self.read * share,
+            written=None if self.written is None else self.written * share,
+            cached=None if cached is None else cached * cached_share,
+            cache_written=None if written is None else written * cached_share,
         )
 
     def cost(self, used: Usage) -> float:

@@ -66,12 +66,9 @@ class OptionSetGrader:
             return unanswered(self._stamp, record, _fields(None, False))
         if chosen == expected:
             return decided(self._stamp, True, _fields(chosen, True), "all options")
-        credit = 0.0
+        credit, why = 0.0, "other options"
         if set(chosen) < set(expected):
-            credit = self.config.partial * len(chosen)
-        why = "other options"
-        if set(chosen) < set(expected):
-            why = "some of the options"
+            credit, why = self.config.partial * len(chosen), "some of the options"
         return decided(self._stamp, False, _fields(chosen, credit or False), why, credit)
 
     def _chosen(self, record: Row) -> str:

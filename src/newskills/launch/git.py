@@ -61,8 +61,10 @@ def read_commit(root: Path) -> GitCommit:
     submodules: list[str] = []
     for line in _split_names(_run_git(root, "ls-tree", "-r", "-z", "HEAD")):
         entry, _, name = line.partition("\t")
-        target_list = submodules if entry.startswith(_SUBMODULE) else files
-        target_list.append(name)
+        if entry.startswith(_SUBMODULE):
+            submodules.append(name)
+        else:
+            files.append(name)
     status = _split_names(
         _run_git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
     )

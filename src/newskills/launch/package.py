@@ -265,8 +265,8 @@ def _package_content(
         installed = commit is None or _is_switched_on("FORCE_INSTALLED_PACKAGE", environ)
         held = "" if commit is None or installed else _package_place(commit, name)
         if held:
-            own_names = {name: held} if held != name else {}
-            links.update(own_names)
+            if held != name:
+                links[name] = held
         elif name in top and not installed:
             raise ConfigError(f"The repository has a folder '{name}', which would hide the package of that name.")
         else:

@@ -95,8 +95,8 @@ def _split(text: str) -> tuple[list[str], str]:
             depth -= 1
         elif depth == 0:
             texts.append(text[start : mark.start()].strip())
-            relation = "=" if mark[0] == "=" else "≈"
-            relations, start = relations + relation, mark.end()
+            relations += "=" if mark[0] == "=" else "≈"
+            start = mark.end()
     return [*texts, text[start:].strip()], relations
 
 
@@ -121,8 +121,10 @@ def _value(node: Node) -> tuple[Node, Node | None]:
     about: list[Node] = []
     for relation, side in zip("=" + node.name, node.args, strict=True):
         if is_constant(side) and not _is_dots(side):
-            best_value = about if about or (exact and relation == "≈") else exact
-            best_value.append(side)
+            if about or (exact and relation == "≈"):
+                about.append(side)
+            else:
+                exact.append(side)
     value, *others = exact
     shown: Node | None = None
     for side in others:

@@ -45,16 +45,17 @@ def _clock(text: str) -> Clock | None:
         return None
     plain = _DRESS.sub("", text.replace(r"\colon", ":")).lower()
     if _NAMED.fullmatch(plain) is not None:
-        noon_minutes = 720 if plain.endswith("noon") else 0
-        return Clock(noon_minutes, half=True)
+        minutes = 720 if plain.endswith("noon") else 0
+        return Clock(minutes, half=True)
     match = _TIME.fullmatch(plain)
     if match is None or not (match[2] or match[3]):
         return None
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
-    hours = 12 if half else 24
-    if hour > hours or (half and not hour):
+    last_hour = 12 if half else 24
+    if hour > last_hour or (half and not hour):
         return None
     if half:
-        half_hours = 12 if half == "p" else 0
-        hour = hour % 12 + half_hours
+        hour %= 12
+    if half == "p":
+        hour += 12
     return Clock(hour * 60 + minute, bool(half))

@@ -136,8 +136,8 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
     at, sign, inside = 0, 1, False
     while at < len(text):
         if text[at] == "/":
-            new_sign = -1 if not inside else -sign
-            sign, at = new_sign, at + 1
+            sign = -sign if inside else -1
+            at += 1
             continue
         if text[at] == "(" and sign == -1 and not inside:
             inside, at = True, at + 1

@@ -157,7 +157,7 @@ def _breaks(text: str, at: int) -> bool:
         return True
     before = text[max(0, at - 64) : at]
     word = ""
-    if not (not before or before[-1].isspace()):
+    if before and not before[-1].isspace():
         word = before.split()[-1].lstrip("([{\"'*“‘`")
     after = _AFTER.match(text, at + 1, at + 80)
     sign, following = after.groups() if after else ("", "")

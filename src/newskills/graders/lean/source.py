@@ -159,6 +159,8 @@ def _comment_end(text: str, at: int) -> int | None:
     for edge in _COMMENT_EDGE.finditer(text, at):
         if edge[0] == "/-":
             depth += 1
+        else:
+            depth -= 1
         if depth == 0:
             return edge.end()
     return None

@@ -347,11 +347,10 @@ def _expand_config(config: ClusterConfig, where: str, environ: Mapping[str, str]
     tunnel = config.ssh_tunnel
     here = filled if tunnel else lambda text: at_home(filled(text), environ)
     if tunnel is not None:
-        identity = at_home(filled(tunnel.identity), environ) if tunnel.identity else None
         tunnel = msgspec.structs.replace(
             tunnel,
             job_dir=filled(tunnel.job_dir),
-            identity=identity,
+            identity=at_home(filled(tunnel.identity), environ) if tunnel.identity else None,
         )
     mounts = [here(mount) for mount in config.mounts]
     try:

@@ -409,8 +409,8 @@ def _lost_state(details: Mapping[str, Any] | None) -> str:
     if details.get("status") == "STOPPED":
         return "cancelled"
     lines = [line.strip() for line in str(details.get("message") or "").splitlines() if line.strip()]
-    last_words = f": {printable(lines[0])[:120]}" if lines else ""
-    return f"failed (its supervisor has ended{last_words})"
+    reason = f": {printable(lines[0])[:120]}" if lines else ""
+    return f"failed (its supervisor has ended{reason})"
 
 
 def _submission_id(handle: str) -> str:

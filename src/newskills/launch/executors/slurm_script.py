@@ -162,8 +162,6 @@ class SlurmPlace:
             exclusive = not hardware.num_gpus and partition is not None and partition == cluster.cpu_partition
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
         gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
-        gpus_text = str(gpus) if gpus else None
-        exclusive_value = "" if exclusive else None
         fields = {
             "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:MAX_NAME_CHARS],
             "partition": partition,
@@ -173,8 +171,8 @@ class SlurmPlace:
             "time-min": hardware.time_min,
             "nodes": str(hardware.num_nodes),
             "ntasks-per-node": str(tasks),
-            "gpus-per-node": gpus_text,
-            "exclusive": exclusive_value,
+            "gpus-per-node": str(gpus) if gpus else None,
+            "exclusive": "" if exclusive else None,
             "mail-type": cluster.mail_type,
             "mail-user": cluster.mail_user,
             "output": log_pattern(f"{folder.logs}/{job.name}") + "_%j_sbatch.log",

@@ -154,8 +154,8 @@ class LocalMachine:
 
 
 def _run_here(call: ShellCall) -> CommandResult:
+    env = {**os.environ, **call.secrets} if call.secrets else None
     try:
-        env = {**os.environ, **call.secrets} if call.secrets else None
         done = subprocess.run(
             call.argv,
             input=call.stdin.encode("utf-8", "surrogateescape"),

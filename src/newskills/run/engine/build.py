@@ -395,11 +395,11 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
     if config.code_execution:
         _check_code(config)
     stated = config.total_code_executions_in_prompt
-    stated_tags = (stated[0], stated[-1]) if isinstance(stated, tuple) else stated
+    stated_range = (stated[0], stated[-1]) if isinstance(stated, tuple) else stated
     return CodeOptions(
         tags=tags,
         execution=config.server.code_execution,
-        stated=stated_tags,
+        stated=stated_range,
         stated_is_limit=config.override_max_code_executions,
         seed=config.inference.random_seed or 0,
     )

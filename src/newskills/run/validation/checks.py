@@ -271,8 +271,10 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
         return
     line = f"'{text}' is correct in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
     skewed = benchmark.chance > 0 and share > (1 + chance) / 2
-    notices = case.found.problems if skewed else case.found.notes
-    notices.append(line)
+    if skewed:
+        case.found.problems.append(line)
+    else:
+        case.found.notes.append(line)
 
 
 def _add_hedges(

@@ -143,17 +143,15 @@ class SandboxClient:
         if not isinstance(values.get("process_status"), str):
             raise SandboxError(f"{self.address} answered without a process_status: it is not a sandbox.")
         exit_code, seconds = values.get("exit_code"), values.get("seconds")
-        code = exit_code if isinstance(exit_code, int) else None
-        cpu_seconds = float(seconds) if isinstance(seconds, int | float) else 0.0
         return ExecutionResult(
             status=values["process_status"],
             stdout=_text(values, "stdout"),
             stderr=_text(values, "stderr"),
             session_id=execution.session_id,
             new_session_created=stateful and values.get("new_session_created") is True,
-            exit_code=code,
+            exit_code=exit_code if isinstance(exit_code, int) else None,
             isolation_level=_text(values, "isolation_level"),
-            seconds=cpu_seconds,
+            seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
         )
 
     async def _post(self, body: bytes, headers: HeaderFields, timeout: float) -> HttpAnswer:

@@ -36,7 +36,7 @@ def become(
     os.setsid()
     for group in settings["groups"]:
         os.write(group, b"0")
-    if not (stdin >= 0):
+    if stdin < 0:
         stdin = os.open("/dev/null", os.O_RDONLY)
     for source, target in ((stdin, 0), (out, 1), (err, 2), (control, CONTROL)):
         if source >= 0:
