@@ -178,7 +178,10 @@ def _to_json(
 
 
 def _as_dict(message: Message | Row) -> Row:
-    row = dict(message) if isinstance(message, Mapping) else msgspec.to_builtins(message)
+    if isinstance(message, Mapping):
+        row = dict(message)
+    else:
+        row = msgspec.to_builtins(message)
     if row.get("tool_calls"):
         row["tool_calls"] = [_with_parsed_arguments(call) for call in row["tool_calls"]]
     return row

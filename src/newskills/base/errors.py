@@ -348,7 +348,9 @@ def storage_error(error: OSError, path: object) -> StorageError:
     if number in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EISDIR):
         blocking = next((p for p in (place, *place.parents) if p.is_symlink() or p.exists()), place)
         if blocking.is_dir():
-            why = "A folder has that name" if blocking == place else _why_not_in(blocking)
+            why = "A folder has that name"
+            if blocking != place:
+                why = _why_not_in(blocking)
         else:
             why = f"{blocking} is in the way: it is not a folder"
         return StorageError(f"{why}; cannot write {path}.", hint="Move it away, or use another path.")

@@ -206,7 +206,8 @@ def _bare_verdict(part: str, verdicts: Mapping[str, str], names: Mapping[str, st
         if bare.upper() in verdicts:
             return verdicts[bare.upper()]
         both = _LETTER_AND_WORD.match(bare)
-        word = names.get(_plain_words(both[2] if both else bare))
+        word_text = both[2] if both else bare
+        word = names.get(_plain_words(word_text))
         if word is not None and (both is None or verdicts.get(both[1]) == word):
             return word
     return None

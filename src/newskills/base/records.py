@@ -193,8 +193,10 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         """Return the prices of which only a share is paid: of a prompt and a reply, and of what a cache holds."""
         cached, written = self.cached, self.cache_written
         if share != cached_share:  # what has no price of its own is paid as the rest, but in another share
-            cached = self.read if cached is None else cached
-            written = self.read if written is None else written
+            if cached is None:
+                cached = self.read
+            if written is None:
+                written = self.read
         return TokenPrices(
             read=None if self.read is None else self.read * share,
             written=None if self.written is None else self.written * share,
@@ -206,8 +208,10 @@ class TokenPrices(Struct, frozen=True, kw_only=True):
         """Return the cost, as far as prices and counts are known."""
         read, hits, stores = self.read or 0.0, used.cached_tokens or 0, used.cache_written_tokens or 0
         prompt = read * (used.input_tokens or 0)
-        prompt += hits * ((read if self.cached is None else self.cached) - read)
-        prompt += stores * ((read if self.cache_written is None else self.cache_written) - read)
+        hit_price = read if self.cached is None else self.cached
+        prompt += hits * (hit_price - read)
+        store_price = read if self.cache_written is None else self.cache_written
+        prompt += stores * (store_price - read)
         return (prompt + (self.written or 0.0) * (used.output_tokens or 0)) / 1e6
 
 
@@ -373,6 +377,5 @@ class Report(Struct, kw_only=True):
 
 def _without_times(inference: Inference) -> Inference:
     budget = inference.thinking_budget
-    return msgspec.structs.replace(
-        inference, timeout=1.0, thinking_budget=UNSET if budget is None else budget, cache_prompt=UNSET
-    )
+    thinking_budget = UNSET if budget is None else budget
+    return msgspec.structs.replace(inference, timeout=1.0, thinking_budget=thinking_budget, cache_prompt=UNSET)

@@ -69,7 +69,9 @@ def decode_row(line: bytes, path: Path, place: Place) -> Row:
         fault = type_fault(error).replace("an object", "a JSON object")
         raise DataError(f"{place_in(path, place)}: {fault}.") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        hint = "Write null where there is no number." if _NO_NUMBER.search(line) else ""
+        hint = ""
+        if _NO_NUMBER.search(line):
+            hint = "Write null where there is no number."
         raise DataError(f"{place_in(path, place)}: invalid JSON ({error}).", hint=hint) from error
 
 

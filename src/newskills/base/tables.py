@@ -66,7 +66,8 @@ def table_lines(rows: Sequence[Cells], head: Cells = (), width: int | None = WID
         if number or not head:
             for name, cell in zip(names[beside:], row[beside:], strict=True):
                 if cell:
-                    lines += wrap_text(f"{name}: {cell}" if name else cell, width, INDENT, "  ")
+                    labelled = f"{name}: {cell}" if name else cell
+                    lines += wrap_text(labelled, width, INDENT, "  ")
     return lines
 
 
@@ -105,7 +106,8 @@ def wrap_text(
     lines: list[str] = []
     for line in text.split("\n"):
         if width is None or len(indent) + len(line) <= width:
-            lines.append(indent + line if line else "")
+            indented = indent + line if line else ""
+            lines.append(indented)
             continue
         start = indent + line[: len(line) - len(line.lstrip())]
         words = line.split()

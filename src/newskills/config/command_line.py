@@ -85,7 +85,10 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
     missing = [name for name, leaf in leaves_by_name.items() if leaf.required and name not in done]
     if missing:
         first = leaves_by_name[missing[0]]
-        word = missing[0].upper() if first.extra.get("positional") else f"--{missing[0]}"
+        if first.extra.get("positional"):
+            word = missing[0].upper()
+        else:
+            word = f"--{missing[0]}"
         raise ConfigError(
             f"ns {command}: {word} is missing ({first.description}).", hint=f"See: ns {command} --help"
         )

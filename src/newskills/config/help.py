@@ -54,7 +54,8 @@ def _usage_line(command: str, all_leaves: Iterable[Leaf], *, has_keys: bool) -> 
     words = ["usage: ns", command]
     for leaf in all_leaves:
         if leaf.extra.get("positional"):
-            words.append(leaf.path.upper() + ("…" if leaf.is_list else ""))
+            dots = "…" if leaf.is_list else ""
+            words.append(leaf.path.upper() + dots)
     words.append("[options]")
     if has_keys:
         words.append("[++key=value …]")

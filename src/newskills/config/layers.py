@@ -51,7 +51,10 @@ def resolve(
             if key in (removed or {}):
                 raise ConfigError(f"++{key}: {(removed or {})[key]}")
             path, leaf, rest = _find_leaf(key, leaves_by_name, aliases or {})
-            shown = f"++{key}={value}" if isinstance(value, Text) else f"{key} of {layer.source}"
+            if isinstance(value, Text):
+                shown = f"++{key}={value}"
+            else:
+                shown = f"{key} of {layer.source}"
             if rest:
                 if isinstance(value, Text):
                     value = parse_value(value)

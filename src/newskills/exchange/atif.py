@@ -96,7 +96,8 @@ def _add_actions(step: Row, message: Row, following: Sequence[Row]) -> int:
 
 def _call_row(call: Any, place: int) -> Row:
     function = call.get("function") if isinstance(call, dict) else None
-    function = function if isinstance(function, dict) else {}
+    if not isinstance(function, dict):
+        function = {}
     text = function.get("arguments")
     arguments = text
     if isinstance(text, str):
@@ -105,10 +106,11 @@ def _call_row(call: Any, place: int) -> Row:
         except (ValueError, RecursionError):
             arguments = None
     identity = call.get("id") if isinstance(call, dict) else None
+    argument_object = arguments if isinstance(arguments, dict) else {}
     written: Row = {
         "tool_call_id": str(identity or f"call-{place}"),
         "function_name": str(function.get("name") or ""),
-        "arguments": arguments if isinstance(arguments, dict) else {},
+        "arguments": argument_object,
     }
     if not isinstance(arguments, dict) and text:
         # What the model wrote is kept, although it is no object, which the format asks for.
@@ -150,12 +152,17 @@ def _atif_part(part: Any) -> Row:
         return {"type": "text", "text": f"[image {str(url)[:200]}]"}
     if kind == "input_audio":
         sound = part.get("input_audio")
-        sound = sound if isinstance(sound, dict) else {}
+        if not isinstance(sound, dict):
+            sound = {}
         sound_type = SOUNDS.get(str(sound.get("format")))
         if sound_type:
             path = f"data:{sound_type};base64,{sound.get('data') or ''}"
             return {"type": "audio", "source": {"media_type": sound_type, "path": path}}
-    return {"type": "text", "text": part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)}
+    if isinstance(part, str):
+        text = part
+    else:
+        text = json.dumps(part, ensure_ascii=False)
+    return {"type": "text", "text": text}
 
 
 def _image_type(url: str) -> str:
@@ -214,8 +221,10 @@ def _step_messages(step: Row) -> Iterator[Row]:
     has_message = bool(message["content"]) or "tool_calls" in message or role == "assistant"
     if has_message:
         yield message
-    for result in results if isinstance(results, list) else ():
-        content = _content_of(result.get("content") if isinstance(result, dict) else result)
+    result_list = results if isinstance(results, list) else ()
+    for result in result_list:
+        result_content = result.get("content") if isinstance(result, dict) else result
+        content = _content_of(result_content)
         if isinstance(result, dict) and result.get("source_call_id"):
             yield {"role": "tool", "tool_call_id": str(result["source_call_id"]), "content": content}
         else:
@@ -223,12 +232,14 @@ def _step_messages(step: Row) -> Iterator[Row]:
 
 
 def _call_of(call: Any, place: int) -> Row:
-    call = call if isinstance(call, dict) else {}
+    if not isinstance(call, dict):
+        call = {}
     arguments = call.get("arguments")
     if isinstance(arguments, dict) and set(arguments) == {"_text"}:
         text = str(arguments["_text"])
     else:
-        text = json.dumps(arguments if isinstance(arguments, dict) else {}, ensure_ascii=False)
+        argument_object = arguments if isinstance(arguments, dict) else {}
+        text = json.dumps(argument_object, ensure_ascii=False)
     function = {"name": str(call.get("function_name") or ""), "arguments": text}
     return {"id": str(call.get("tool_call_id") or f"call-{place}"), "type": "function", "function": function}
 
@@ -249,4 +260,5 @@ def _part_of(part: Any) -> Row:
         return {"type": "image_url", "image_url": {"url": str(source.get("path") or "")}}
     if isinstance(source, dict) and part.get("type") == "audio":
         return {"type": "audio_url", "audio_url": {"url": str(source.get("path") or "")}}
-    return {"type": "text", "text": str(part.get("text") or "") if isinstance(part, dict) else str(part)}
+    text = str(part.get("text") or "") if isinstance(part, dict) else str(part)
+    return {"type": "text", "text": text}

@@ -39,9 +39,8 @@ def _write_benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> 
     for file in result.files:
         seeded = SEEDED_NAME.fullmatch(file.name)
         for number, row in enumerate(read_output(file)):
-            name = path_part(str(row.get("id", number)), "sample")[:_LONGEST_NAME] + (
-                f"-rs{seeded[1]}" if seeded else ""
-            )
+            seed_suffix = f"-rs{seeded[1]}" if seeded else ""
+            name = path_part(str(row.get("id", number)), "sample")[:_LONGEST_NAME] + seed_suffix
             times_seen[name] = times_seen.get(name, 0) + 1
             if times_seen[name] > 1:
                 name = f"{name}-{times_seen[name]}"
@@ -57,15 +56,18 @@ def _write_benchmark(result: BenchmarkResults, output_dir: Path, model: str) -> 
 
 def _trajectory_of_record(row: Row, identity: Row, model: str) -> Row:
     solver = row.get("agent") or row.get("solver")
+    agent_name = str(solver) if isinstance(solver, str) else "newskills"
+    tool_definitions = row.get("tools") if isinstance(row.get("tools"), list) else None
     agent = {
-        "name": str(solver) if isinstance(solver, str) else "newskills",
+        "name": agent_name,
         "model_name": model,
-        "tool_definitions": row.get("tools") if isinstance(row.get("tools"), list) else None,
+        "tool_definitions": tool_definitions,
     }
+    total_cost_usd = row.get("cost") if isinstance(row.get("cost"), int | float) else None
     metrics = {
         "total_prompt_tokens": _count_or_none(row.get("num_input_tokens")),
         "total_completion_tokens": _count_or_none(row.get("num_generated_tokens")),
-        "total_cost_usd": row.get("cost") if isinstance(row.get("cost"), int | float) else None,
+        "total_cost_usd": total_cost_usd,
     }
     verdict = {name: row[name] for name in _REPORTED_FIELDS if row.get(name) is not None}
     return trajectory_of(_record_conversation(row), agent, metrics, {**identity, **verdict})

@@ -65,10 +65,15 @@ def _write_log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
     model = model or _model_name(result, described)
     samples = [sample for at, file in enumerate(result.files) for sample in _log_samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
-    created = times[0] if times else _iso_format(file_parts(result.files[0])[0].stat().st_mtime)
+    if times:
+        created = times[0]
+    else:
+        created = _iso_format(file_parts(result.files[0])[0].stat().st_mtime)
     header = _log_header(result, samples, described, model)
     header["eval"]["created"] = created
-    header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
+    started_at = times[0] if times else ""
+    completed_at = times[-1] if times else ""
+    header["stats"] = {"started_at": started_at, "completed_at": completed_at}
     stamp = re.sub(r"[:.+]", "-", created)[:19]
     path = output_dir / f"{stamp}_{result.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
     if path.exists():
@@ -114,8 +119,11 @@ def _log_results(samples: list[Row], epochs: int) -> Row:
     means = [math.fsum(of_one) / len(of_one) for of_one in values.values()]
     mean = math.fsum(means) / len(means) if means else math.nan
     spread = math.fsum((mean_of_epoch - mean) ** 2 for mean_of_epoch in means)
-    error = math.sqrt(spread / (len(means) - 1) / len(means)) if len(means) > 1 else 0.0
+    error = 0.0
+    if len(means) > 1:
+        error = math.sqrt(spread / (len(means) - 1) / len(means))
     num_scored = sum(len(of_one) for of_one in values.values())
+    reducer = "mean" if epochs > 1 else None
     return {
         "total_samples": len(samples),
         "completed_samples": len(samples),
@@ -123,7 +131,7 @@ def _log_results(samples: list[Row], epochs: int) -> Row:
             {
                 "name": SCORER,
                 "scorer": SCORER,
-                "reducer": "mean" if epochs > 1 else None,
+                "reducer": reducer,
                 "scored_samples": num_scored,
                 "unscored_samples": len(samples) - num_scored,
                 "metrics": {
@@ -140,9 +148,11 @@ def _log_samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
     for number, row in enumerate(read_output(file)):
         identity = str(row.get("id", number))
         times_seen[identity] = times_seen.get(identity, 0) + 1
-        yield _log_sample(
-            row, identity if times_seen[identity] == 1 else f"{identity}-{times_seen[identity]}", epoch, model
-        )
+        if times_seen[identity] == 1:
+            sample_id = identity
+        else:
+            sample_id = f"{identity}-{times_seen[identity]}"
+        yield _log_sample(row, sample_id, epoch, model)
 
 
 def _log_sample(row: Row, identity: str, epoch: int, model: str) -> Row:
@@ -200,9 +210,11 @@ def _log_sample(row: Row, identity: str, epoch: int, model: str) -> Row:
 def _sample_score(row: Row) -> Row:
     value = answer_credit(row)
     answer = row.get("predicted_answer")
+    number = math.nan if value is None else value
+    answer_text = None if answer is None else str(answer)
     score: Row = {
-        "value": math.nan if value is None else value,
-        "answer": None if answer is None else str(answer),
+        "value": number,
+        "answer": answer_text,
         "explanation": str(row.get("why") or "") or None,
         "metadata": {"outcome": row.get("outcome"), "cause": row.get("outcome_cause")},
     }

@@ -84,7 +84,8 @@ class DSBenchGrader:
             score = unscored(self._stamp, "undecided", _fields(answer, None))
             score.cause = "grader"
             return score
-        return decided(self._stamp, right, _fields(answer, right), "the same" if right else "another answer")
+        why = "the same" if right else "another answer"
+        return decided(self._stamp, right, _fields(answer, right), why)
 
     def _said(self, record: Row) -> str | None:
         if self.config.use_predicted_answer_key or "generation" not in record:
@@ -108,7 +109,8 @@ class DSBenchGrader:
             return self._each(gold, _parts(answer, len(gold)))
         value = _json(answer, None)
         if isinstance(value, dict | list) and len(value) == 1:
-            answer = _bare(str(next(iter(value.values() if isinstance(value, dict) else value))))
+            values = value.values() if isinstance(value, dict) else value
+            answer = _bare(str(next(iter(values))))
         return self._scalar(str(gold).strip(), answer)
 
     def _table(self, gold: Row, answer: str) -> bool | None:
@@ -204,7 +206,10 @@ def _amount(text: str) -> _Amount | None:
     if match is None:
         return None
     number = Decimal(match["sign"] + match["digits"].replace(",", ""))
-    return _Amount(number, number.scaleb(_SCALES[match["scale"].lower()]) if match["scale"] else None)
+    scaled = None
+    if match["scale"]:
+        scaled = number.scaleb(_SCALES[match["scale"].lower()])
+    return _Amount(number, scaled)
 
 
 def _date(text: str) -> date | None:

@@ -92,9 +92,11 @@ class ExactGrader:
             f"  {gold.replace(' ', '  ')}\n",
             *([gold.upper(), gold.lower()] if self.config.ignore_case else []),
         ]
-        forms += [f"**{gold}**", f"{gold}.", f'"{gold}"'] if self.config.loose else []
+        if self.config.loose:
+            forms += [f"**{gold}**", f"{gold}.", f'"{gold}"']
         texts = [self._said(form) for form in forms]
-        texts += [f"\\boxed{{{gold}}}", f"**Answer:** {gold}"] if self.config.extract == "answer" else []
+        if self.config.extract == "answer":
+            texts += [f"\\boxed{{{gold}}}", f"**Answer:** {gold}"]
         return [{self.config.answer_key: text} for text in texts]
 
     def _said(self, answer: str) -> str:
@@ -127,7 +129,8 @@ class ExactGrader:
             return inner
         bare = not re.search(r"\w", gold)
         braces = "{" in gold or "}" in gold or bare
-        return (_whole_box(text) if braces else None) or (_brackets(text) if bare else None) or final_answer(text)
+        whole_box = _whole_box(text) if braces else None
+        return whole_box or (_brackets(text) if bare else None) or final_answer(text)
 
     def same_answer(self, left: str, right: str) -> bool:
         """Return whether either is the other, as a right answer is compared."""
@@ -248,5 +251,6 @@ def _number(text: str) -> Fraction | None:
 def _pieces(text: str) -> Sequence[str]:
     """Return the elements of a list, however they are separated; without any word, the characters."""
     if not re.search(r"\w", text):
-        return text.replace(" ", "").removesuffix("." if len(text) > 1 else "")
+        full_stop = "." if len(text) > 1 else ""
+        return text.replace(" ", "").removesuffix(full_stop)
     return text.removeprefix("[").removesuffix("]").replace(",", " ").replace("'", "").split()

@@ -63,7 +63,8 @@ class GridGrader:
         right = [gold in chosen[place * attempts : (place + 1) * attempts] for place, gold in enumerate(golds)]
         correct = all(right)
         fields: Row = {"predicted_answer": chosen, "right_grids": right, "symbolic_correct": correct}
-        return decided(stamp, correct, fields, "same grids" if correct else "another grid")
+        why = "same grids" if correct else "another grid"
+        return decided(stamp, correct, fields, why)
 
 
 def grids(text: str, wanted: int) -> list[Grid]:
@@ -90,7 +91,8 @@ def _lists(text: str) -> Iterator[object]:
         depth = deepest = start = 0
         for at, char in enumerate(run.group()):
             if char == "[":
-                start = start if depth else at
+                if not depth:
+                    start = at
                 depth += 1
                 deepest = max(deepest, depth)
             elif char == "]" and depth:
@@ -98,14 +100,18 @@ def _lists(text: str) -> Iterator[object]:
                 if not depth and deepest <= _DEPTH:
                     with contextlib.suppress(msgspec.DecodeError):
                         yield msgspec.json.decode(run.group()[start : at + 1])
-                deepest = deepest if depth else 0
+                if not depth:
+                    deepest = 0
 
 
 def _drawn(text: str) -> Iterator[Grid]:
     rows: Grid = []
     for line in [*text.splitlines(), ""]:
         bare = line.strip()
-        digits = [int(char) for char in bare if char.isdecimal()] if _ROW.fullmatch(bare) else []
+        if _ROW.fullmatch(bare):
+            digits = [int(char) for char in bare if char.isdecimal()]
+        else:
+            digits = []
         if rows and len(digits) != len(rows[0]):
             if (grid := _grid(rows)) is not None:
                 yield grid

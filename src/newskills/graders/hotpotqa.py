@@ -106,9 +106,8 @@ class HotpotGrader:
             fields |= {"sp_em": support.exact, "sp_f1": support.f1, "joint_em": joint.exact, "joint_f1": joint.f1}
         if answer is None:
             return unanswered(stamp, record, fields)
-        return decided(
-            stamp, words.exact == 1.0, fields, "exact match" if words.exact else "another answer", words.f1
-        )
+        why = "exact match" if words.exact else "another answer"
+        return decided(stamp, words.exact == 1.0, fields, why, words.f1)
 
 
 def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
@@ -117,11 +116,10 @@ def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
         answer, facts = candidate.get("answer"), candidate.get("supporting_facts")
         if answer is None or isinstance(answer, dict | list):
             continue
-        pairs = (
-            [fact for fact in facts if isinstance(fact, list) and len(fact) == 2]
-            if isinstance(facts, list)
-            else []
-        )
+        if isinstance(facts, list):
+            pairs = [fact for fact in facts if isinstance(fact, list) and len(fact) == 2]
+        else:
+            pairs = []
         return str(answer), {(str(title), place) for title, place in pairs if type(place) is int}
     return short_answer(text), set()
 
@@ -151,9 +149,9 @@ def answer_overlap(answer: str, gold: str) -> WordOverlap:
 
 def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> WordOverlap:
     common = len(named & gold)
-    return WordOverlap(
-        float(named == gold), common / len(named) if named else 0.0, common / len(gold) if gold else 0.0
-    )
+    precision = common / len(named) if named else 0.0
+    recall = common / len(gold) if gold else 0.0
+    return WordOverlap(float(named == gold), precision, recall)
 
 
 def alternatives(gold: str) -> set[str]:

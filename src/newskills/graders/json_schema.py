@@ -43,7 +43,8 @@ class JsonSchemaGrader:
     def gold_reply(self, record: Row) -> str | None:
         """Return the first example of the schema as JSON; None where it has none."""
         schema = record["expected_answer"]
-        schema = json.loads(schema) if isinstance(schema, str) else schema
+        if isinstance(schema, str):
+            schema = json.loads(schema)
         examples = schema.get("examples") if isinstance(schema, dict) else None
         if isinstance(examples, list) and examples:
             return json.dumps(examples[0])
@@ -69,7 +70,8 @@ class JsonSchemaGrader:
     def _validated(self, record: Row, value: object) -> Score:
         try:
             schema = record["expected_answer"]
-            schema = json.loads(schema) if isinstance(schema, str) else schema
+            if isinstance(schema, str):
+                schema = json.loads(schema)
             kind = self._jsonschema.validators.validator_for(schema)
             kind.check_schema(schema)
             validator = kind(schema, registry=self._referencing.jsonschema.EMPTY_REGISTRY)
@@ -82,7 +84,9 @@ class JsonSchemaGrader:
             )
         except (re.error, RecursionError) as error:
             return unscored(_STAMP, f"the schema cannot be applied: {type(error).__name__}", _fields(None, True))
-        why = "valid" if problem is None else f"not valid: {str(problem.message)[:_SHOWN]}"
+        why = "valid"
+        if problem is not None:
+            why = f"not valid: {str(problem.message)[:_SHOWN]}"
         return decided(_STAMP, problem is None, _fields(problem is None, True), why)
 
 

@@ -61,7 +61,8 @@ def _answer(text: str) -> str:
     if text.count("```") > 1:
         return block(text)
     labelled = _LABEL.findall(text)
-    answer = (labelled[-1] if labelled else text.rsplit("\n", 1)[-1]).strip().removeprefix("**").removesuffix("**")
+    last_answer = labelled[-1] if labelled else text.rsplit("\n", 1)[-1]
+    answer = last_answer.strip().removeprefix("**").removesuffix("**")
     return answer.strip().removeprefix("`").removesuffix("`").strip()
 
 
@@ -76,7 +77,8 @@ def _compared(answer: str, gold: str) -> tuple[bool, str]:
             same = bool(_value(text) == wanted)
         except (ValueError, RecursionError):
             continue
-        return same, "same value" if same else "another value"
+        why = "same value" if same else "another value"
+        return same, why
     return False, "no literal"
 
 

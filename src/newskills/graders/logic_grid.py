@@ -93,7 +93,8 @@ def _last_object(text: str) -> str | None:
     depth, start, last = 0, 0, None
     for at, character in enumerate(text):
         if character == "{":
-            start = at if depth == 0 else start
+            if depth == 0:
+                start = at
             depth += 1
         elif character == "}" and depth:
             depth -= 1

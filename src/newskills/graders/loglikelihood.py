@@ -54,8 +54,9 @@ class LoglikelihoodGrader:
         per_character = _best(
             [value / max(1, len(text.strip())) for value, text in zip(values, texts, strict=True)]
         )
+        predicted_answer = ascii_uppercase[chosen] if chosen < 26 else str(chosen)
         fields: Row = {
-            "predicted_answer": ascii_uppercase[chosen] if chosen < 26 else str(chosen),
+            "predicted_answer": predicted_answer,
             "symbolic_correct": chosen == right,
             "acc": chosen == right,
             "acc_norm": per_character == right,
@@ -68,8 +69,11 @@ class LoglikelihoodGrader:
         if greedy is None:
             why = "the server did not say which tokens were likeliest"
             return unscored(stamp, why, {**nothing, "loglikelihood": record["loglikelihoods"][0]})
+        predicted_answer = "another continuation"
+        if greedy:
+            predicted_answer = record["continuations"][0].strip()
         fields: Row = {
-            "predicted_answer": record["continuations"][0].strip() if greedy else "another continuation",
+            "predicted_answer": predicted_answer,
             "symbolic_correct": greedy,
             "acc": greedy,
             "acc_norm": None,

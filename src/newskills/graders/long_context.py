@@ -109,7 +109,8 @@ class Ruler2Grader:
         words = _said(record).split()[:_MOST_WORDS]
         softs = [_soft(words, gold.lower().split()) for gold in _texts(record["expected_answer"])]
         part = record.get("match_type", self.config.match_type) == "part"
-        fields = {**score.fields, "soft_score": max(softs) if part else sum(softs) / len(softs)}
+        soft_score = max(softs) if part else sum(softs) / len(softs)
+        fields = {**score.fields, "soft_score": soft_score}
         if score.outcome == "no_answer":
             return unanswered(f"{self.name}@{self.version}", record, fields)
         return decided(
@@ -205,7 +206,9 @@ class GraphwalksGrader:
             return unanswered(stamp, record, {"predicted_answer": None, "f1": 0.0, "parse_failed": True})
         nodes = {node for part in match[1].split(",") if (node := part.strip(" \t'\"`"))}
         right = {str(node) for node in gold}
-        f1 = 2 * len(nodes & right) / (len(nodes) + len(right)) if nodes or right else 1.0
+        f1 = 1.0
+        if nodes or right:
+            f1 = 2 * len(nodes & right) / (len(nodes) + len(right))
         fields: Row = {"predicted_answer": ", ".join(sorted(nodes)), "f1": f1, "parse_failed": False}
         return decided(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
 

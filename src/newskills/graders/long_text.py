@@ -84,7 +84,9 @@ class LongTextGrader:
         ]
         measure = str(record.get("measure"))
         if not golds or measure not in get_args(Measure):
-            why = "the record has no expected_answer" if not golds else f"there is no measure '{measure}'"
+            why = "the record has no expected_answer"
+            if golds:
+                why = f"there is no measure '{measure}'"
             return unscored(stamp, why, {"predicted_answer": None, "score": None})
         reply = after_thinking(str(record.get("generation") or "")) or ""
         if not (text := reply.strip()):
@@ -117,7 +119,10 @@ def _f1_characters(answer: str, gold: str, record: Row) -> float:
 
 def _same(answer: str, gold: str, record: Row) -> float:
     """Return 1.0 for the same text or, where one of two numbers has a point, the same value; else 0.0."""
-    numbers = [float(text) for text in (answer, gold) if _NUMBER.fullmatch(text)] if "." in answer + gold else []
+    if "." in answer + gold:
+        numbers = [float(text) for text in (answer, gold) if _NUMBER.fullmatch(text)]
+    else:
+        numbers = []
     return float(answer == gold or (len(numbers) == 2 and numbers[0] == numbers[1]))
 
 
@@ -144,7 +149,10 @@ def _code(answer: str, gold: str, record: Row) -> float:
 def _contains(answer: str, gold: str, record: Row) -> float:
     pattern = re.escape(" ".join(gold.split()).casefold())
     text = " ".join(answer.split()).casefold()
-    whole = rf"(?<![\w.]){pattern}(?![\w])" if gold[:1].isalnum() and gold.isascii() else pattern
+    if gold[:1].isalnum() and gold.isascii():
+        whole = rf"(?<![\w.]){pattern}(?![\w])"
+    else:
+        whole = pattern
     return float(re.search(whole, text) is not None)
 
 

@@ -50,7 +50,8 @@ class LongFactGrader:
         if unrated > self.config.most_unrated * len(claims):
             return _lost(stamp, f"{unrated} of {len(claims)} claims have no verdict", fields)
         right, wrong = counts[SUPPORTED], counts[NOT_SUPPORTED]
-        fields |= {"precision": right / (right + wrong) if right + wrong else 0.0}
+        precision = right / (right + wrong) if right + wrong else 0.0
+        fields |= {"precision": precision}
         fields |= {f"f1_at_{k}": f1_at(right, wrong, k) for k in KS}
         if not str(record.get("generation") or "").strip():
             return unanswered(stamp, record, fields)

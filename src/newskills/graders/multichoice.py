@@ -140,7 +140,8 @@ class MultichoiceGrader:
         count = choices(record)
         for candidate, how in self._candidates(text, record):
             if (letter := _meant(candidate, count, names)) is not None:
-                return letter or None, how if letter else "several letters"
+                how_read = how if letter else "several letters"
+                return letter or None, how_read
         if self.config.strict_extraction:
             return None, "none"
         if (letter := letter_in_double_brackets(text, count)) is not None:
@@ -164,7 +165,8 @@ class MultichoiceGrader:
         boxed = bool(record.get("extract_from_boxed", self.config.extract_from_boxed))
         relaxed = bool(record.get("relaxed", self.config.relaxed))
         patterns = record.get("extract_regex", self.config.extract_regex)
-        from_regex = _by_regex(text, [patterns] if isinstance(patterns, str) else list(patterns))
+        pattern_list = [patterns] if isinstance(patterns, str) else list(patterns)
+        from_regex = _by_regex(text, pattern_list)
         from_box = _by_box(text)
         if relaxed:
             chosen = from_regex or from_box
@@ -224,7 +226,8 @@ def _folded(text: str) -> str:
         return ""
     if text.isascii() and text[:1].isalpha() and text[-1:].isalnum() and "\\" not in text:  # as most options are
         return " ".join(text.casefold().split())
-    plain = (_WRAPPED.sub(r"\1", text) if "\\" in text else text).casefold()
+    unwrapped = _WRAPPED.sub(r"\1", text) if "\\" in text else text
+    plain = unwrapped.casefold()
     if not plain.isascii():
         plain = plain_text(plain.replace(_DOTTED, "i"))
     return " ".join((stripped(plain, _DRESS) or plain.strip(_QUOTED)).split())
@@ -262,7 +265,8 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
 def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | None:
     """Return the option whose text stands behind a label; SEVERAL where the texts of several do, None where none
     does."""
-    for line in what_follows(text, label) if names else ():
+    lines = what_follows(text, label) if names else ()
+    for line in lines:
         for form in (line, _CLAUSE.split(line, maxsplit=1)[0]):
             letter = names.get(_folded(form))
             if letter is not None:
@@ -276,7 +280,8 @@ def _named_behind(text: str, label: Label, names: Mapping[str, str]) -> str | No
 
 def _lettered_behind(text: str, label: Label, count: int, names: Mapping[str, str]) -> str | None:
     """Return the letter before its own option behind a label, also where that text denies: "(D) cannot be known"."""
-    for line in what_follows(text, label) if names else ():
+    lines = what_follows(text, label) if names else ()
+    for line in lines:
         letter, names_it = begins_with(line, count, names)
         if names_it and len(line.strip(_DRESS)) > 1:
             return letter
@@ -348,7 +353,8 @@ def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
             raise ConfigError(f"extract_regex '{pattern}' is not a regular expression: {error}.") from error
         if matches:
             groups = [g for g in matches[-1].groups() if g]
-            return (groups[0] if groups else matches[-1].group()), "regex"
+            matched_text = groups[0] if groups else matches[-1].group()
+            return matched_text, "regex"
     return None
 
 

@@ -66,8 +66,9 @@ class OptionSetGrader:
             return unanswered(self._stamp, record, _fields(None, False))
         if chosen == expected:
             return decided(self._stamp, True, _fields(chosen, True), "all options")
-        credit = self.config.partial * len(chosen) if set(chosen) < set(expected) else 0.0
-        why = "some of the options" if set(chosen) < set(expected) else "other options"
+        credit, why = 0.0, "other options"
+        if set(chosen) < set(expected):
+            credit, why = self.config.partial * len(chosen), "some of the options"
         return decided(self._stamp, False, _fields(chosen, credit or False), why, credit)
 
     def _chosen(self, record: Row) -> str:

@@ -66,7 +66,10 @@ class ReasoningGymGrader:
         guard(_library)
 
     def gold_reply(self, record: Row) -> str | None:
-        gold = record["answer"] if "answer" in record else record.get("expected_answer")
+        if "answer" in record:
+            gold = record["answer"]
+        else:
+            gold = record.get("expected_answer")
         if gold is None:
             return None
         return f"<answer>{gold}</answer>"
@@ -115,7 +118,8 @@ class ReasoningGymGrader:
         """Return (answer, how, whether the text ends before its answer)."""
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
-            return (None if field is None else str(field)), "field", False
+            field_text = None if field is None else str(field)
+            return field_text, "field", False
         text = after_thinking(str(record["generation"] or ""))
         cut_short = record.get("finish_reason") == "length"
         if text is None:

@@ -82,18 +82,24 @@ class ShortAnswerGrader:
         judged = reply if self.config.measure == "contained" else answer
         columns = list(zip(*(measure(judged, gold) for gold in golds), strict=True))
         scores = [_without_one(values) if self.config.measure == "coqa" else max(values) for values in columns]
-        correct = max(columns[0]) >= (0.5 if self.config.measure == "anls" else 1.0)
+        threshold = 0.5 if self.config.measure == "anls" else 1.0
+        correct = max(columns[0]) >= threshold
         fields: Row = {
             "predicted_answer": answer,
             "symbolic_correct": correct,
             **dict(zip(names, scores, strict=True)),
         }
-        return decided(stamp, correct, fields, "right" if correct else "another answer", scores[-1])
+        why = "right" if correct else "another answer"
+        return decided(stamp, correct, fields, why, scores[-1])
 
     def _golds(self, record: Row) -> Iterator[Gold]:
         first = record.get(self.config.gold_key)
-        for gold in ([] if first is None else [first]) + list(record.get(self.config.accepted_key) or ()):
-            yield [str(span) for span in gold] if isinstance(gold, list) else str(gold)
+        first_gold = [] if first is None else [first]
+        for gold in first_gold + list(record.get(self.config.accepted_key) or ()):
+            if isinstance(gold, list):
+                yield [str(span) for span in gold]
+            else:
+                yield str(gold)
 
     def _measure(self, record: Row) -> Callable[[str, Gold], tuple[float, ...]]:
         language = str(record.get("language", self.config.language))

@@ -107,7 +107,8 @@ def chrf_counts(text: str, reference: str) -> list[int]:
     counts = []
     for order in range(1, _CHRF_ORDER + 1):
         ours, theirs = _grams(first, order), _grams(second, order)
-        counts += [ours.total() if theirs else 0, theirs.total(), (ours & theirs).total()]
+        own_total = ours.total() if theirs else 0
+        counts += [own_total, theirs.total(), (ours & theirs).total()]
     return counts
 
 

@@ -144,13 +144,14 @@ class Pipeline:
         for name in _key_variables([command for job in self.jobs for command in _job_commands(job)]):
             environ.setdefault(name, secrets.token_hex(16))
         exp = self.reuse_code_exp
+        reuse_code_exp = None if exp is None else _experiment_name(exp)
         return Submission(
             pipeline=_Compiler(self, cluster, environ).pipeline(sequential),
             cluster=cluster,
             environ=environ,
             log_dir=log_dir,
             dry_run=dry_run,
-            reuse_code_exp=None if exp is None else _experiment_name(exp),
+            reuse_code_exp=reuse_code_exp,
             skip_hf_home_check=self.skip_hf_home_check,
         )
 
@@ -214,12 +215,13 @@ class _Compiler:
         folders = dict.fromkeys(group.log_dir for group in groups if group.log_dir is not None)
         if len(folders) > 1:
             raise ConfigError(f"The groups of job '{name}' have different log_dir: {', '.join(folders)}.")
+        log_dir = f"{next(iter(folders))}/{name}" if folders else None
         return plan.Job(
             name=name,
             groups=tuple(self.group(group, number, listeners, name) for number, group in enumerate(groups)),
             depends_on=tuple(depends_on),
             run_after=tuple(run_after),
-            log_dir=f"{next(iter(folders))}/{name}" if folders else None,
+            log_dir=log_dir,
         )
 
     def dependencies(self, job: Mapping[str, Any], name: str) -> tuple[list[str], list[str]]:

@@ -158,7 +158,8 @@ class ExperimentRecords:
             if stamp and len(matching) > 1 and stamp not in matching:
                 raise ConfigError(f"Several experiments have the name {what}: {listed(matching)}.")
             if stamp:
-                return self._read(name, stamp if stamp in matching else matching[0])
+                wanted_stamp = stamp if stamp in matching else matching[0]
+                return self._read(name, wanted_stamp)
             read = (self._read(name, candidate) for candidate in matching)
             return next((experiment for experiment in read if experiment.handles), None) or self._read(
                 name, matching[0]

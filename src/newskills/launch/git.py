@@ -61,7 +61,10 @@ def read_commit(root: Path) -> GitCommit:
     submodules: list[str] = []
     for line in _split_names(_run_git(root, "ls-tree", "-r", "-z", "HEAD")):
         entry, _, name = line.partition("\t")
-        (submodules if entry.startswith(_SUBMODULE) else files).append(name)
+        if entry.startswith(_SUBMODULE):
+            submodules.append(name)
+        else:
+            files.append(name)
     status = _split_names(
         _run_git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
     )
@@ -106,9 +109,8 @@ def _run_git(folder: Path, *words: str) -> bytes:
         ) from error
     if done.returncode != 0:
         error_lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigError(
-            f"git {words[0]} failed in {folder}: {error_lines[0] if error_lines else done.returncode}"
-        )
+        reason = error_lines[0] if error_lines else done.returncode
+        raise ConfigError(f"git {words[0]} failed in {folder}: {reason}")
     return done.stdout
 
 

@@ -158,7 +158,8 @@ def _step_lines(scene: _CommandContext) -> list[str]:
             rows.append("        " + " ".join(row))
             row = []
         row.append(word)
-    rows += ["        " + " ".join(row)] if row else []
+    if row:
+        rows += ["        " + " ".join(row)]
     rows.append(f'        bash "$job_folder"/{command.name}.sh')
     return " \\\n".join(rows).split("\n")
 
@@ -212,7 +213,8 @@ def _script_head(scene: _CommandContext) -> str:
         f"job_command={command.name}",
     ]
     exports = [f"export {name}={quote(value)}" for name, value in sorted(scene.place.environment(command).items())]
-    return "\n".join(lines + (["", *exports] if exports else [])) + "\n"
+    export_lines = ["", *exports] if exports else []
+    return "\n".join(lines + export_lines) + "\n"
 
 
 def _port_lines(scene: _CommandContext) -> str:
@@ -251,7 +253,9 @@ def _wait_lines(scene: _CommandContext) -> list[str]:
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
     others = dict.fromkeys(name for name, attribute in refs if name != own and attribute not in LOCAL)
     waits = [_await_line(scene, component) + _remember_line(scene, component) for component in others]
-    return (["".join(lines)] if lines else []) + ([read_bash_resource("await"), "\n".join(waits)] if waits else [])
+    variable_lines = ["".join(lines)] if lines else []
+    await_lines = [read_bash_resource("await"), "\n".join(waits)] if waits else []
+    return variable_lines + await_lines
 
 
 def _await_line(scene: _CommandContext, component: str) -> str:

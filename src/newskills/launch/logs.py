@@ -134,4 +134,5 @@ def _log_patterns(job: JobRecord, name: str) -> str:
 
 def _sed_label(label: str) -> str:
     """Return an argument of sed that puts `[label] ` in front of each line; empty without a label."""
-    return shlex.quote(f"s/^/[{label.replace('/', chr(92) + '/')}] /" if label else "")
+    expression = f"s/^/[{label.replace('/', chr(92) + '/')}] /" if label else ""
+    return shlex.quote(expression)

@@ -50,7 +50,8 @@ class OutputClaims:
     def locked(self) -> Iterator[None]:
         """Lock the folders of outputs, so that other submissions into them wait. Raises StorageError."""
         with contextlib.ExitStack() as stack:
-            for file in () if self._read_only else self._files:
+            files = () if self._read_only else self._files
+            for file in files:
                 stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
             yield
 
@@ -80,7 +81,8 @@ class OutputClaims:
             _write(file, [*_file_words(file), experiment])
 
     def _forget(self, names: Collection[str]) -> None:
-        for file in self._files if names and not self._read_only else ():
+        files = self._files if names and not self._read_only else ()
+        for file in files:
             _write(file, [name for name in _file_words(file) if name not in names])
 
 

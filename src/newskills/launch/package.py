@@ -119,7 +119,9 @@ def make_package(
     Raises ConfigError for uncommitted changes, StorageError, RemoteError.
     """
     folder = options.folder or Path.cwd()
-    repository = None if _is_switched_on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
+    repository = None
+    if not _is_switched_on("FORCE_PATTERN_PACKAGER", environ):
+        repository = repository_of(folder)
     commit = read_commit(repository) if repository else None
     if in_place(cluster):
         return _package_record(str(repository or folder), "", commit), PackageContent()
@@ -183,14 +185,14 @@ def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, sa
     new = tuple(name for name in differing if name in commit.untracked)
     if new:
         files = f"{len(new)} new files are" if len(new) > 1 else "1 new file is"
-        say(
-            f"{files} not packaged, since git does not track {'them' if len(new) > 1 else 'it'}: {_list_names(new)}"
-        )
+        pronoun = "them" if len(new) > 1 else "it"
+        say(f"{files} not packaged, since git does not track {pronoun}: {_list_names(new)}")
     changed = tuple(name for name in differing if name not in commit.untracked)
     if not changed:
         return
     files = f"{len(changed)} files" if len(changed) > 1 else "1 file"
-    what = f"{files} of {commit.root} {'are' if len(changed) > 1 else 'is'} not committed: {_list_names(changed)}"
+    verb = "are" if len(changed) > 1 else "is"
+    what = f"{files} of {commit.root} {verb} not committed: {_list_names(changed)}"
     if not allowed:
         raise ConfigError(
             f"Jobs get the last commit ({commit.commit[:12]}), and {what}.",
@@ -246,7 +248,10 @@ def _package_content(
     commit: GitCommit | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
 ) -> PackageContent:
     trees = [("", commit)] if commit is not None else []
-    top = {name.split("/", 1)[0] for name in commit.files} if commit is not None else set()
+    if commit is not None:
+        top = {name.split("/", 1)[0] for name in commit.files}
+    else:
+        top = set()
     for name, path in options.repositories.items():
         root = repository_of(path)
         if root is None:
@@ -260,7 +265,8 @@ def _package_content(
         installed = commit is None or _is_switched_on("FORCE_INSTALLED_PACKAGE", environ)
         held = "" if commit is None or installed else _package_place(commit, name)
         if held:
-            links.update({name: held} if held != name else {})
+            if held != name:
+                links[name] = held
         elif name in top and not installed:
             raise ConfigError(f"The repository has a folder '{name}', which would hide the package of that name.")
         else:
@@ -332,7 +338,8 @@ def _build_tree(content: PackageContent, tree: Path) -> None:
         tree.mkdir(mode=0o755)
         for prefix, commit in content.committed:
             extract(commit, tree / prefix)
-            for name in () if prefix else content.data:
+            names = () if prefix else content.data
+            for name in names:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(commit.root / name, tree / name)
         for own, place in content.links.items():

@@ -172,7 +172,8 @@ def _run(
             if ray.poll() is not None:
                 raise RayClusterError(f"Ray's head ended with exit code {ray.returncode}")
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0 if connections else 0.2)
+                wait_seconds = 0 if connections else 0.2
+                process.wait(wait_seconds)
     finally:
         if process.poll() is None:
             process.terminate()

@@ -66,15 +66,21 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
     job_states = []
     for job, (started, ended, now, mark) in zip(experiment.jobs, marks, strict=True):
         code, _, rest = mark.partition(" ")
-        state = state_of_handle.get(job.handle, "unknown") if job.handle else NOT_SUBMITTED
+        if job.handle:
+            state = state_of_handle.get(job.handle, "unknown")
+        else:
+            state = NOT_SUBMITTED
         over = has_ended(state)
+        exit_code = int(code) if over and code.isdigit() else None
+        why = rest.partition(" ")[2] if over else ""
+        until = ended if over else now
         job_states.append(
             JobState(
                 job=job,
                 state=state,
-                exit_code=int(code) if over and code.isdigit() else None,
-                why=rest.partition(" ")[2] if over else "",
-                seconds=_seconds(started, ended if over else now),
+                exit_code=exit_code,
+                why=why,
+                seconds=_seconds(started, until),
             )
         )
     return job_states
@@ -92,7 +98,10 @@ class JobWatch:
     def over(self) -> bool:
         """Return whether all jobs have ended; False without asking the executor where it was asked shortly before.
         Raises RemoteError."""
-        pause = _ASK_AT_THE_END if all(self._shell.exists(self._marks)) else _ASK_MEANWHILE
+        if all(self._shell.exists(self._marks)):
+            pause = _ASK_AT_THE_END
+        else:
+            pause = _ASK_MEANWHILE
         if time.monotonic() - self._asked < pause:
             return False
         state_of_handle = self._executor.state(self._handles)

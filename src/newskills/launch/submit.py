@@ -152,7 +152,10 @@ def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experime
     """
     names = [job.name for job in experiment.jobs if not job.handle]
     executor = executor_of(experiment, environ)
-    handles_by_name = executor.find(names) if names and isinstance(executor, JobFinder) else {}
+    if names and isinstance(executor, JobFinder):
+        handles_by_name = executor.find(names)
+    else:
+        handles_by_name = {}
     if not handles_by_name:
         return experiment
     experiment = _with_handles(
@@ -200,7 +203,8 @@ def _machine_identity(cluster: ClusterConfig) -> tuple[str, str, str]:
     """Return what two cluster configs share when handles and files of one are known to the other: the executor, and its
     host or address."""
     host = cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
-    return cluster.executor, host, cluster.ray.address if cluster.properties.uses_ray else ""
+    address = cluster.ray.address if cluster.properties.uses_ray else ""
+    return cluster.executor, host, address
 
 
 def _outside_handles(

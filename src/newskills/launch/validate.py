@@ -58,7 +58,10 @@ def pipeline_problems(
     skip_hf_home_check: bool | None = None,
 ) -> list[str]:
     """Return the problems as sentences; none: the pipeline can be submitted."""
-    skip = cluster.skip_hf_home_check if skip_hf_home_check is None else skip_hf_home_check
+    if skip_hf_home_check is None:
+        skip = cluster.skip_hf_home_check
+    else:
+        skip = skip_hf_home_check
     problem_list: list[str] = []
     variables = JobVariables()
     if missing := missing_variables(cluster, environ):
@@ -116,7 +119,8 @@ def _bad_name(what: str, name: str) -> Problems:
 def _repeated_names(what: str, names: list[str]) -> Problems:
     for name, times in Counter(names).items():
         if times > 1:
-            yield f"{'Two' if times == 2 else times} {what} have the name '{name}'."
+            how_many = "Two" if times == 2 else times
+            yield f"{how_many} {what} have the name '{name}'."
 
 
 def _dependency_problems(pipeline: Pipeline) -> Problems:
@@ -348,7 +352,9 @@ def _path_problems(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
     if not path.startswith("/"):
         yield f"{what}: the path '{path}' must be absolute, because it is used in a container."
     elif not is_inside(path, CODE) and not is_reachable(path, mounts):
-        there = f"the mounts are {', '.join(map(str, mounts))}" if mounts else "there are no mounts"
+        there = "there are no mounts"
+        if mounts:
+            there = f"the mounts are {', '.join(map(str, mounts))}"
         yield f"{what}: {path} is not below a mount, so the container cannot see it ({there})."
 
 

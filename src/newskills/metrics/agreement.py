@@ -159,7 +159,8 @@ def _mean_ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
                 kinds[_verdict_kind(expected, taken[run])] += count
         pooled += kinds
         number = ratio_of_sums(kinds, parts, 1)
-        values.append(100.0 if number is None else number.value)
+        percent = 100.0 if number is None else number.value
+        values.append(percent)
     value, problems = math.fsum(values) / runs, sum(count for _, _, count in judged)
     total = pooled.total()
     whole = ratio_of_sums({part.verdict: pooled[part.verdict] / total for part in parts}, parts, problems)

@@ -95,14 +95,15 @@ def _mode_summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
     if number is None:
         return {"invalid_scores": invalid}
     share = min(max(number.value / 100, 1e-6), 1 - 1e-6)
+    order_flips = None
+    if complete:
+        order_flips = 100 * sum({0.0, 1.0} <= set(wins) for wins in complete) / len(complete)
     return {
         "score": number.value,
         "95_CI": [number.low - number.value, number.high - number.value],
         "elo": 400 * math.log10(share / (1 - share)),
         "invalid_scores": invalid,
-        "order_flips": 100 * sum({0.0, 1.0} <= set(wins) for wins in complete) / len(complete)
-        if complete
-        else None,
+        "order_flips": order_flips,
     }
 
 

@@ -52,7 +52,8 @@ class AudioMetric(ScoreMetric):
             return {"success_rate": record.get("is_correct")}
         verdict = record.get("judge_correct", parse_judgement(record["judgement"]))
         points = record.get("judge_rating")
-        return {"success_rate": verdict, "judge_score": None if points is None else points / 5}
+        judge_score = None if points is None else points / 5
+        return {"success_rate": verdict, "judge_score": judge_score}
 
     def incorrect(self, prediction: Row) -> Row:
         """Return the prediction as one where nothing was heard: every right word is missing."""
@@ -163,10 +164,11 @@ class CriteriaMetric(ScoreMetric):
     def scores(self, record: Row) -> Scores:
         points = {name: record.get(f"judge_{name}") for name in self._names}
         overall, good = points["overall"], record.get("judge_correct")
+        poor_response_rate = None if overall is None else overall <= 2
         return {
             "success_rate": good,
             "good_response_rate": good,
-            "poor_response_rate": None if overall is None else overall <= 2,
+            "poor_response_rate": poor_response_rate,
             **{f"avg_{name}": None if score is None else score / 5 for name, score in points.items()},
         }
 

@@ -53,7 +53,8 @@ class HarnessMetric(ScoreMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         """Count the samples of one problem. Raises DataError where problems have different numbers of samples."""
         self._counted = None
-        for name in (predictions[0].get("lm_eval_values") or {}) if predictions else ():
+        columns = (predictions[0].get("lm_eval_values") or {}) if predictions else ()
+        for name in columns:
             self._filters[name] = None
         super().update(predictions)
         for place, record in enumerate(predictions):

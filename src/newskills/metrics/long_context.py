@@ -78,7 +78,8 @@ class GraphwalksMetric(FieldMetric):
 
     def scores(self, record: Row) -> Scores:
         f1 = record.get("f1")
-        return {**super().scores(record), "accuracy": None if f1 is None else f1 == 1}
+        accuracy = None if f1 is None else f1 == 1
+        return {**super().scores(record), "accuracy": accuracy}
 
 
 class AalcrMetric(ScoreMetric):
@@ -98,7 +99,8 @@ class AalcrMetric(ScoreMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
         length = predictions[0].get("input_tokens")
-        self._lengths += [float(length)] if isinstance(length, int | float) else []
+        if isinstance(length, int | float):
+            self._lengths += [float(length)]
 
     def scores(self, record: Row) -> Scores:
         generation = record.get("generation")
@@ -106,7 +108,8 @@ class AalcrMetric(ScoreMetric):
         if "judgement" not in record:
             return {"generation_valid": valid}
         verdict = parse_verdict(record["judgement"], _VERDICTS)
-        return {"judge_correct": None if verdict is None else verdict == "correct", "generation_valid": valid}
+        judge_correct = None if verdict is None else verdict == "correct"
+        return {"judge_correct": judge_correct, "generation_valid": valid}
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"judgement": "INCORRECT", "outcome": "wrong", "outcome_cause": "truncation"}

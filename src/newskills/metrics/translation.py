@@ -176,7 +176,8 @@ def corpus_bleu(counts: Sequence[float]) -> float:
     for same, total in zip(matches, totals, strict=True):
         if not same:
             halving *= 2
-        logarithms += math.log(same / total if same else 1 / (halving * total))
+        precision = same / total if same else 1 / (halving * total)
+        logarithms += math.log(precision)
     brevity = math.exp(1 - theirs / ours) if ours < theirs else 1.0
     return 100 * brevity * math.exp(logarithms / _ORDERS)
 

@@ -147,4 +147,5 @@ def activation_line() -> str:
     if not script.is_file() or (ns_program is not None and Path(ns_program).parent == script.parent):
         return ""
     here = Path.cwd()
-    return f"  source {script.relative_to(here) if script.is_relative_to(here) else script}\n"
+    shown_path = script.relative_to(here) if script.is_relative_to(here) else script
+    return f"  source {shown_path}\n"

@@ -117,7 +117,8 @@ def _plan_answers(spec: EvaluationSpec) -> list[PlannedUnit]:
     for run in spec.runs:
         chunks = spec.num_chunks or run.benchmark.chunks or None
         pieces = WorkPieces(seeds=_run_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
-        results = spec.output_dir / (ANSWERS_FOLDER if run.name in spec.judges else RESULTS_FOLDER)
+        folder_name = ANSWERS_FOLDER if run.name in spec.judges else RESULTS_FOLDER
+        results = spec.output_dir / folder_name
         planned += benchmark_units(run, results=results, pieces=pieces, layers=spec.layers)
     return planned
 
@@ -281,6 +282,10 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
         if unit is None:
             continue
         prompt = builder.prompt(_as_here(unit.config, run))
+        if run.benchmark.metric_config:
+            metric_config = {"metric_config": run.benchmark.metric_config}
+        else:
+            metric_config = {}
         files[str(unit.merged.parent / BENCHMARK_FILE)] = {
             "benchmark": run.benchmark.name,
             "group_score": run.group is not None and run.group.score is not None,
@@ -292,7 +297,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
             "prompt_source": prompt.source,
             "grader": grader_id(unit.config),
             "metric": run.benchmark.metric,
-            **({"metric_config": run.benchmark.metric_config} if run.benchmark.metric_config else {}),
+            **metric_config,
             "newskills": __version__,
             "input_file": str(run.input_file),
             "data": read_provenance(run.input_file),
@@ -352,7 +357,9 @@ def _report_evaluation(
     if note := _own_wording(spec, done):
         say("\n".join(wrap_text(note, output_width())))
     for name, record in evaluation.result.until.items():
-        go_on = " Run the command without --until to ask the others." if record.partial else ""
+        go_on = ""
+        if record.partial:
+            go_on = " Run the command without --until to ask the others."
         say(f"{name}: {record.sentence()}{go_on}")
     say(f"To see the samples, and why each was graded so: ns view {shlex.quote(str(spec.output_dir))}")
     if not evaluation.exit_code:

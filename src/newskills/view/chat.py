@@ -123,11 +123,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         address = urlsplit(self.model.address)
         try:
+            if self.model.key:
+                private = {"Authorization": f"Bearer {self.model.key}"}
+            else:
+                private = {}
             reply = open_url(
                 f"http://{address.netloc}/v1/chat/completions",
                 method="POST",
                 headers={"Content-Type": "application/json"},
-                private={"Authorization": f"Bearer {self.model.key}"} if self.model.key else {},
+                private=private,
                 body=msgspec.json.encode(self._request(messages)),
                 timeout=PATIENCE_SECONDS,
                 environ={},

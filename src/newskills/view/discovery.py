@@ -200,11 +200,12 @@ def _output_files(folder: Path, files: dict[str, os.stat_result]) -> Iterator[Ou
         if merged != stem and merged in files:
             continue
         seeded = SEEDED_NAME.fullmatch(merged)
+        seed = int(seeded[1]) if seeded else None
         outputs.append(
             OutputFile(
                 path=folder / name,
                 name=stem,
-                seed=int(seeded[1]) if seeded else None,
+                seed=seed,
                 unfinished=name != stem,
                 size=status.st_size,
                 changed=status.st_mtime_ns,

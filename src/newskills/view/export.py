@@ -168,7 +168,8 @@ class _Writer:
     def _trainings(self, names: list[str]) -> None:
         pairs = [list(pair) for pair in permutations(names[:8], 2)]
         chosen = [*([name] for name in names), names[:6], names[:8], *pairs]
-        for ids in chosen if names else ():
+        chosen_ids = chosen if names else ()
+        for ids in chosen_ids:
             self._answer("training", {"ids": "|".join(ids)}, training_page(self._library, ids))
         for name in names:
             steps = training_page(self._library, [name])["trainings"][0]["sample_steps"]

@@ -95,15 +95,21 @@ def _test_classes(row: Row) -> Iterator[Row]:
 def _instruction_blocks(row: Row) -> Iterator[Row]:
     """Yield the instructions of IFEval's kind, and which of them were followed."""
     names, strict = row.get("instruction_id_list"), row.get("strict_eval")
-    followed = strict.get("follow_instruction_list") if isinstance(strict, dict) else None
+    followed = None
+    if isinstance(strict, dict):
+        followed = strict.get("follow_instruction_list")
     if not isinstance(names, list) or not isinstance(followed, list) or len(names) != len(followed):
         return
     loose = row.get("loose_eval")
-    loosely = loose.get("follow_instruction_list") if isinstance(loose, dict) else None
+    loosely = None
+    if isinstance(loose, dict):
+        loosely = loose.get("follow_instruction_list")
     arguments = row.get("kwargs")
     items = []
     for place, (name, kept) in enumerate(zip(names, followed, strict=True)):
-        values = arguments[place] if isinstance(arguments, list) and place < len(arguments) else None
+        values = None
+        if isinstance(arguments, list) and place < len(arguments):
+            values = arguments[place]
         if isinstance(values, dict):
             actual_values = {k: v for k, v in values.items() if v is not None}
         else:
@@ -161,9 +167,8 @@ def _call_blocks(row: Row) -> Iterator[Row]:
     rows = []
     for goal in wanted[:MOST_ITEMS]:
         for name, arguments in goal.items():
-            call = next(
-                (call for call in left if api_name(call.name) == api_name(name)), left[0] if left else None
-            )
+            first_call = left[0] if left else None
+            call = next((call for call in left if api_name(call.name) == api_name(name)), first_call)
             if call is not None:
                 left.remove(call)
             rows.append(_call_row(name, arguments, call))
@@ -182,9 +187,12 @@ def _call_row(name: str | None, accepted: Any, call: Any) -> Row:
             expected = " or ".join(as_text(value) or '""' for value in wanted)
         else:
             expected = ""
-        actual = as_text(actual_values[argument])[:LONGEST_PART] if argument in actual_values else None
+        actual = None
+        if argument in actual_values:
+            actual = as_text(actual_values[argument])[:LONGEST_PART]
         arguments.append({"name": argument, "expected": expected[:LONGEST_PART], "actual": actual})
-    return {"expected": name, "actual": None if call is None else call.name, "arguments": arguments}
+    actual_name = None if call is None else call.name
+    return {"expected": name, "actual": actual_name, "arguments": arguments}
 
 
 def _judgement_blocks(row: Row) -> Iterator[Row]:

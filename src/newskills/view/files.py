@@ -40,7 +40,10 @@ def metrics_of(folders: Folders, results: BenchmarkFiles) -> tuple[Row, Row]:
     folder = results.folder
     metrics = read_json(folders, folder / METRICS_FILE)
     extended = read_json(folders, folder / EXTENDED_FILE)
-    name = results.name if results.name in metrics else next(iter(metrics), results.name)
+    if results.name in metrics:
+        name = results.name
+    else:
+        name = next(iter(metrics), results.name)
     return table_or_empty(metrics.get(name)), table_or_empty(extended.get(name))
 
 

@@ -70,7 +70,10 @@ def filter_records(folders: Folders, indexed: IndexedBenchmark, text: str, file:
             break
     sizes = [index.rows for index in indexed.indexes]
     total = sum(sizes)
-    done = total if next_place is None else sum(sizes[: next_place[0]]) + next_place[1]
+    if next_place is None:
+        done = total
+    else:
+        done = sum(sizes[: next_place[0]]) + next_place[1]
     return {"hits": hits, "next": next_place, "done": done, "total": total}
 
 
@@ -108,14 +111,18 @@ def _record_rows(index: FileIndex, start: int, fields: set[str]) -> Iterator[Row
     elif fields <= INDEXED_FIELDS:
         tokens, finishes = (column[start:] for column in index.columns("tokens", "finish"))
         for length, finish in zip(tokens, finishes, strict=True):
+            num_generated_tokens = None if length == NO_TOKENS else length
             yield {
-                "num_generated_tokens": None if length == NO_TOKENS else length,
+                "num_generated_tokens": num_generated_tokens,
                 "finish_reason": index.head.finishes[finish] or None,
             }
     else:
         decoder = decoder_of(dict.fromkeys(fields, Any))
         for line in index.lines(range(start, index.rows), LONGEST_LINE):
-            yield None if line is None else _decode_row(decoder, line)
+            if line is None:
+                yield None
+            else:
+                yield _decode_row(decoder, line)
 
 
 def _decode_row(decoder: Decoder, line: bytes) -> Row | None:

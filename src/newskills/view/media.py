@@ -112,5 +112,6 @@ def _named_files(value: Any, depth: int) -> Iterator[MediaPart]:
             elif name.endswith(SOUND_SUFFIXES):
                 yield MediaPart("sound", value)
     elif depth < _MAX_DEPTH and isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
+        items = value.values() if isinstance(value, dict) else value
+        for item in items:
             yield from _named_files(item, depth + 1)

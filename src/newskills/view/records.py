@@ -152,7 +152,11 @@ def turns_of(row: Row) -> tuple[list[Row], bool]:
     reply = {"role": "assistant", "content": row.get("generation")}
     if turns := messages_in(row):
         is_answered = any(turn.get("role") == "assistant" for turn in turns[-1:]) or "conversation" in row
-        return (turns if is_answered or row.get("generation") is None else [*turns, reply]), True
+        if is_answered or row.get("generation") is None:
+            all_turns = turns
+        else:
+            all_turns = [*turns, reply]
+        return all_turns, True
     prompt = row.get("_prompt", row.get("rendered_prompt"))
     question = prompt if isinstance(prompt, str) else question_of(row)
     return [{"role": "user", "content": question or None}, reply], isinstance(prompt, str)
@@ -165,11 +169,12 @@ def brief_row(index: FileIndex, number: int) -> Row:
         return {"id": f"line {number + 1}", "question": record.raw[:MAX_SNIPPET_CHARS], "problem": record.problem}
     row = record.row
     gold = gold_of(row)
+    gold_text = gold[1][:MAX_SNIPPET_CHARS] if gold else ""
     return {
         "id": as_text(row.get("id", f"#{number}"))[:MAX_SNIPPET_CHARS],
         "question": question_of(row)[:MAX_SNIPPET_CHARS],
         "answer": as_text(row.get("predicted_answer"))[:MAX_SNIPPET_CHARS],
-        "gold": gold[1][:MAX_SNIPPET_CHARS] if gold else "",
+        "gold": gold_text,
         "why": as_text(row.get("why"))[:MAX_SNIPPET_CHARS],
     }
 

@@ -69,14 +69,18 @@ def outcome_of(head: Head) -> int:
         if head.outcome in OUTCOME_NAMES:
             return OUTCOME_NAMES.index(head.outcome)
         return 0
-    verdict = head.symbolic_correct if head.symbolic_correct is not None else head.is_correct
+    if head.symbolic_correct is not None:
+        verdict = head.symbolic_correct
+    else:
+        verdict = head.is_correct
     if verdict is None and isinstance(head.judgement, str):
         words = head.judgement.casefold().split("judgement:")[-1].split()
         verdict = words[0].startswith("yes") if words else None
     if isinstance(verdict, bool | int | float):
         if not verdict and head.predicted_answer is None:
             return OUTCOME_NAMES.index("no_answer")
-        return OUTCOME_NAMES.index("correct" if verdict else "wrong")
+        outcome = "correct" if verdict else "wrong"
+        return OUTCOME_NAMES.index(outcome)
     return 0
 
 

@@ -72,7 +72,9 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
         raise DataError(
             f"{folder} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
         )
-    chosen = _filter_predicate(folder, items, selection.where) if selection.where is not None else None
+    chosen = None
+    if selection.where is not None:
+        chosen = _filter_predicate(folder, items, selection.where)
     names = [item.benchmark for item in items]
     for name in selection.benchmarks:
         if name not in names:
@@ -185,7 +187,8 @@ def _labelled_lines(label: str, text: str, full: bool) -> Iterator[str]:
     if hidden:
         lines.append(f"… {hidden:,} more characters; --full shows them")
     for number, line in enumerate(lines):
-        yield f"{label if number == 0 else '':<{_LABEL_WIDTH}}{line}".rstrip()
+        shown_label = label if number == 0 else ""
+        yield f"{shown_label:<{_LABEL_WIDTH}}{line}".rstrip()
 
 
 def _wrap_lines(text: str, width: int) -> list[str]:
@@ -229,4 +232,5 @@ def counts_line(samples: Sequence[SelectedSample], most: int) -> str:
     if not samples:
         return "No sample fits."
     more = len(samples) > most
-    return f"{min(len(samples), most)} shown" + (f"; there are more: -n {2 * most}" if more else "; these are all")
+    rest = f"; there are more: -n {2 * most}" if more else "; these are all"
+    return f"{min(len(samples), most)} shown" + rest

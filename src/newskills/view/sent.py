@@ -100,7 +100,8 @@ def _file_settings(folders: Folders, run: Run, file: OutputFile) -> Row | None:
         wanted = file.output.relative_to(run.folder).parts[-2:]
     else:
         wanted = ()
-    for unit in units if isinstance(units, list) else ():
+    unit_list = units if isinstance(units, list) else ()
+    for unit in unit_list:
         config = table_or_empty(table_or_empty(unit).get("config"))
         if Path(str(config.get("output_file", ""))).parts[-2:] == wanted:
             return config
@@ -116,7 +117,8 @@ def _recorded_prompt(settings: Row) -> Row | None:
     name = str(settings.get("prompt") or "").rpartition(" ")[0]
     form = settings.get("prompt_format", "ns")
     if name:
-        return {"prompt_config": name if form == "ns" else None, "prompt_format": form}
+        prompt_config = name if form == "ns" else None
+        return {"prompt_config": prompt_config, "prompt_format": form}
     return None
 
 

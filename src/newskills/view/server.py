@@ -215,7 +215,8 @@ def _page_endpoint(library: Library, page: Answer) -> Endpoint:
         try:
             result = await run_in_threadpool(page, library, Query(request))
         except NewskillsError as error:
-            return _json_response({"error": str(error)}, 404 if isinstance(error, UnknownNameError) else 400)
+            status = 404 if isinstance(error, UnknownNameError) else 400
+            return _json_response({"error": str(error)}, status)
         except OSError as error:
             return _json_response({"error": f"The files cannot be read: {error.strerror}."}, 400)
         if isinstance(result, bytes):

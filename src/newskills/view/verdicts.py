@@ -54,6 +54,10 @@ def verdict_of(row: Row, reply: str) -> Row:
     match = _WHY.fullmatch(why)
     rule, how = (match["rule"], match["how"]) if match else (why, None)
     answer, gold = as_text(row.get("predicted_answer")), gold_of(row)
+    answer_shown = answer if row.get("predicted_answer") is not None else None
+    gold_text = gold[1] if gold else None
+    gold_field = gold[0] if gold else ""
+    gold_span = answer_span(reply, gold[1]) if gold and gold[1] != answer else None
     return {
         "outcome": row.get("outcome"),
         "cause": row.get("outcome_cause"),
@@ -62,11 +66,11 @@ def verdict_of(row: Row, reply: str) -> Row:
         "taken_from": HOW.get(how or "", ""),
         "rule": RULES.get(rule.removesuffix(", in prose"), ""),
         "has_answer": "predicted_answer" in row,
-        "answer": answer if row.get("predicted_answer") is not None else None,
-        "gold": gold[1] if gold else None,
-        "gold_field": gold[0] if gold else "",
+        "answer": answer_shown,
+        "gold": gold_text,
+        "gold_field": gold_field,
         "answer_span": answer_span(reply, answer),
-        "gold_span": answer_span(reply, gold[1]) if gold and gold[1] != answer else None,
+        "gold_span": gold_span,
         "judgement": as_text(row.get("judgement")),
         "error": as_text(row.get("detailed_error") or row.get("error")),
     }

@@ -61,8 +61,9 @@ def _angle(text: str) -> Angle | None:
         (Fraction(part) / size for part, size in zip(parts, _SIXTIETHS, strict=True) if part), start=Fraction(0)
     )
     decimals = len(parts[0].partition(".")[2])
+    signed = -degrees if minus in ("-", "−") else degrees
     return Angle(
-        degrees=-degrees if minus in ("-", "−") else degrees,
+        degrees=signed,
         unit=Fraction(1, 10**decimals),
         parted=any(parts[1:]),
     )

@@ -95,7 +95,8 @@ def _split(text: str) -> tuple[list[str], str]:
             depth -= 1
         elif depth == 0:
             texts.append(text[start : mark.start()].strip())
-            relations, start = relations + ("=" if mark[0] == "=" else "≈"), mark.end()
+            relations += "=" if mark[0] == "=" else "≈"
+            start = mark.end()
     return [*texts, text[start:].strip()], relations
 
 
@@ -120,7 +121,10 @@ def _value(node: Node) -> tuple[Node, Node | None]:
     about: list[Node] = []
     for relation, side in zip("=" + node.name, node.args, strict=True):
         if is_constant(side) and not _is_dots(side):
-            (about if about or (exact and relation == "≈") else exact).append(side)
+            if about or (exact and relation == "≈"):
+                about.append(side)
+            else:
+                exact.append(side)
     value, *others = exact
     shown: Node | None = None
     for side in others:
@@ -249,4 +253,5 @@ def _last_digit(number: Node) -> Fraction:
     if number.places >= 0:
         return Fraction(1, 10**number.places)
     digits = str(abs(number.value.numerator))
-    return Fraction(10 ** (len(digits) - len(digits.rstrip("0")) if number.value else 0))
+    zeros = len(digits) - len(digits.rstrip("0")) if number.value else 0
+    return Fraction(10**zeros)

@@ -45,13 +45,17 @@ def _clock(text: str) -> Clock | None:
         return None
     plain = _DRESS.sub("", text.replace(r"\colon", ":")).lower()
     if _NAMED.fullmatch(plain) is not None:
-        return Clock(720 if plain.endswith("noon") else 0, half=True)
+        minutes = 720 if plain.endswith("noon") else 0
+        return Clock(minutes, half=True)
     match = _TIME.fullmatch(plain)
     if match is None or not (match[2] or match[3]):
         return None
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
-    if hour > (12 if half else 24) or (half and not hour):
+    last_hour = 12 if half else 24
+    if hour > last_hour or (half and not hour):
         return None
     if half:
-        hour = hour % 12 + (12 if half == "p" else 0)
+        hour %= 12
+    if half == "p":
+        hour += 12
     return Clock(hour * 60 + minute, bool(half))

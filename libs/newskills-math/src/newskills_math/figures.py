@@ -54,7 +54,8 @@ def _statement(text: str) -> _Statement | None:
     figures = tuple(figure for side in sides[::2] if (figure := _figure(side)) is not None)
     if len(figures) != len(sides[::2]) or len(figures) > 2:
         return None
-    return _Statement(figures, sides[1] if len(sides) > 1 else "")
+    relation = sides[1] if len(sides) > 1 else ""
+    return _Statement(figures, relation)
 
 
 def _figure(text: str) -> _Figure | None:

@@ -136,7 +136,8 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
     at, sign, inside = 0, 1, False
     while at < len(text):
         if text[at] == "/":
-            sign, at = (-1 if not inside else -sign), at + 1
+            sign = -sign if inside else -1
+            at += 1
             continue
         if text[at] == "(" and sign == -1 and not inside:
             inside, at = True, at + 1
@@ -153,7 +154,8 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
             powers[name] += power * exponent
         spellings.append(match["name"])
         at = match.end()
-        sign = sign if inside else 1
+        if not inside:
+            sign = 1
     if not spellings or inside:
         return None
     return factor, tuple(sorted((n, p) for n, p in powers.items() if p)), tuple(spellings)

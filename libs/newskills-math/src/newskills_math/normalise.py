@@ -104,7 +104,8 @@ def _tidied(text: str) -> str:
             text = text[2:-2]
         if text.startswith(("*", "`", "_")) and (match := _MARKDOWN.match(text)) is not None:
             text = match.group(2)
-        text = _unwrap(_undecorated(text) if "\\" in text or text[:1] in ("=", "&") else text)
+        bare_text = _undecorated(text) if "\\" in text or text[:1] in ("=", "&") else text
+        text = _unwrap(bare_text)
         if text == before:
             break
         text = _usual(text)
@@ -123,7 +124,9 @@ def _usual(text: str) -> str:
     if text[:1].isalpha() and (number := spelled(_SPACING.sub(" ", text))) is not None:
         return number
     if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
-        return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")
+        opening = "(" if match[1] == "]" else "["
+        closing = ")" if match[3] == "[" else "]"
+        return opening + match[2] + closing
     if "_" in text and _COUNTS.search(text) is not None:
         text = _CHOOSE_AFTER.sub(lambda m: _chosen(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text)
         text = _CHOOSE_ABOVE.sub(lambda m: _chosen(m[1] or m[2], m[5] or m[6], m[3] or m[4], m.group()), text)
@@ -151,8 +154,10 @@ def _undecorated(text: str) -> str:
     if "color" in text:
         text = _COLOR.sub("", text)
     text = _TEXT_CURRENCY.sub(r"\1 ", text)
-    text = text[leading.end() :] if (leading := _LEADING.match(text)) is not None else text
-    text = text[leading.end() :] if (leading := _RESULT.match(text)) is not None else text
+    if (leading := _LEADING.match(text)) is not None:
+        text = text[leading.end() :]
+    if (leading := _RESULT.match(text)) is not None:
+        text = text[leading.end() :]
     if (
         text.endswith((" ", ".", "d", "e", "k", "x"))
         and (end := _TRAILING.search(text, max(len(text) - 80, 0))) is not None
@@ -189,7 +194,8 @@ def _script(match: re.Match[str]) -> str:
     for char in match.group():
         kind, plain = SCRIPTS[char]
         if kind != mark:
-            parts.append(("}" if mark else "") + kind + "{")
+            end_brace = "}" if mark else ""
+            parts.append(end_brace + kind + "{")
             mark = kind
         parts.append(plain)
     return "".join(parts) + "}"
@@ -197,7 +203,8 @@ def _script(match: re.Match[str]) -> str:
 
 def _unwrap(text: str) -> str:
     """Remove one wrapper that spans the whole text."""
-    for opening in _WRAPPERS if text.startswith("\\") else ():
+    wrappers = _WRAPPERS if text.startswith("\\") else ()
+    for opening in wrappers:
         if text.startswith(opening) and text.endswith("}"):
             inner = text[len(opening) : -1]
             if _closed_alone(inner):

@@ -73,7 +73,8 @@ def _cardinal(words: list[str]) -> int | None:
         total, group = total + count * largest, []
     if not group:
         return total or None
-    rest = _below_thousand(group[1:] if total and group[0] == "and" else group)
+    words_after = group[1:] if total and group[0] == "and" else group
+    rest = _below_thousand(words_after)
     if rest is None:
         return None
     return total + rest

@@ -170,9 +170,11 @@ def _with_letter(text: str, ours: set[str], theirs: set[str]) -> str:
 def _with_constant_of(gold: str, pred: str) -> tuple[str, str]:
     constant, wanted = _CONSTANT.search(pred), _CONSTANT.search(gold)
     if constant is None:
-        return pred, gold if wanted is None else gold[: wanted.start()]
+        wanted_gold = gold if wanted is None else gold[: wanted.start()]
+        return pred, wanted_gold
     pred = pred[: constant.start()]
-    gold = gold if wanted is None else gold[: wanted.start()]
+    if wanted is not None:
+        gold = gold[: wanted.start()]
     letters = {letter for letter in "abcdkABCDK" if _occurrences(letter).search(gold)}
     if len(letters) == 1 and not _occurrences(letter := letters.pop()).search(pred):
         pred = _occurrences(constant["name"]).sub(letter, pred)

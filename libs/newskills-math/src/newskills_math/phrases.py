@@ -96,7 +96,10 @@ def is_hedge(words: list[str]) -> bool:
     """
     if words[:1] in (["more"], ["fewer"], ["less"]) and "than" not in words:
         words = words[1:]
-    harmless = {"to"} if words and words[-1] != "to" and not _NUMBERS & set(words) else set()
+    if words and words[-1] != "to" and not _NUMBERS & set(words):
+        harmless = {"to"}
+    else:
+        harmless = set()
     return bool(HEDGES & set(words) - harmless)
 
 
@@ -115,7 +118,10 @@ def _behaviour(text: str) -> str:
     manner = (match["before"] or match["behind"] or "").strip()
     if match["denied"] and manner:
         return ""
-    return f"{'converges' if bool(match['near']) != bool(match['denied']) else 'diverges'} {manner}"
+    behaviour = "diverges"
+    if bool(match["near"]) != bool(match["denied"]):
+        behaviour = "converges"
+    return f"{behaviour} {manner}"
 
 
 def _without_lead(text: str) -> str:

@@ -199,7 +199,8 @@ def _marked(base: _Terms, mark: str) -> _Terms:
             if mark == "inverse":
                 turned.append((name, not inverted, transposed))
             elif transposed in ("", mark):
-                turned.append((name, inverted, "" if transposed else mark))
+                own_mark = "" if transposed else mark
+                turned.append((name, inverted, own_mark))
             else:
                 raise _NoWords
         marked[tuple(turned)] = 1 / count if mark == "inverse" else count

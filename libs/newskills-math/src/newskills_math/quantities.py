@@ -72,7 +72,8 @@ def is_counted(node: Node) -> bool:
 
 def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
     """Read both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
-    g, p = quantity(gold), quantity(_multiplied(pred) if gold.kind == "num" else pred)
+    multiplied = _multiplied(pred) if gold.kind == "num" else pred
+    g, p = quantity(gold), quantity(multiplied)
     if g.dimension and not p.dimension:
         p = _letter_as_unit(p, g)
     elif p.dimension and not g.dimension:
@@ -108,9 +109,11 @@ def unit(text: str) -> tuple[str, Fraction]:
     if (match := _POWER.fullmatch(name)) is not None and (unit_and_factor := _lookup(match[2])) is not None:
         exponent = int(match[3] or _EXPONENT_WORDS.get(match[1] or "", 1))
         if unit_and_factor[0] == "length" or exponent == 1:
-            return f"{unit_and_factor[0]}^{exponent}" if exponent > 1 else unit_and_factor[0], Fraction(
-                unit_and_factor[1]
-            ) ** exponent
+            if exponent > 1:
+                power = f"{unit_and_factor[0]}^{exponent}"
+            else:
+                power = unit_and_factor[0]
+            return power, Fraction(unit_and_factor[1]) ** exponent
     return "?" + name, Fraction(1)
 
 
@@ -184,7 +187,10 @@ def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
         if marked.mark:
             other = pred.value if not swapped else gold.value
             value = Node(marked.mark, (marked.value,))
-            yield (other, value) if swapped else (value, other)
+            if swapped:
+                yield (other, value)
+            else:
+                yield (value, other)
 
 
 def _radians(angle: Quantity) -> Node:

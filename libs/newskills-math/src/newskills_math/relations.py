@@ -170,7 +170,8 @@ def without_label(node: Node, labels: Sequence[str]) -> Node:
     values = []
     for arg in node.args:
         label = labelled(arg)
-        values.append(label.value if label is not None else arg)
+        value = label.value if label is not None else arg
+        values.append(value)
     return Node(node.kind, tuple(values), name=node.name)
 
 

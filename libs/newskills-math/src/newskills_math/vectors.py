@@ -38,7 +38,8 @@ def _factor(text: str, *, first: bool) -> str | None:
         return None
     if _SIGN_WITHIN.search(value) and not _enclosed(value):
         return None
-    return ("-" if sign == "-" else "") + (value or "1")
+    minus = "-" if sign == "-" else ""
+    return minus + (value or "1")
 
 
 def _enclosed(value: str) -> bool:

@@ -106,7 +106,8 @@ def in_time(work: Callable[[], Verdict], golds: Sequence[str]) -> Verdict:
             raise
         context.cache_clear()  # it may have been left with another precision
         is_readable = all(_has_value(_tree(tidy(gold), True)) for gold in golds)
-        return False if is_readable else None, f"no time left in step {end.step}"
+        verdict = False if is_readable else None
+        return verdict, f"no time left in step {end.step}"
 
 
 def _worked_out(pred: str, gold: str, options: Options) -> Verdict:
@@ -299,7 +300,8 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         return True, "option"
     if not verdict and (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
-    return verdict, "words" if "text" in (gold.kind, pred.kind) else "value"
+    how = "words" if "text" in (gold.kind, pred.kind) else "value"
+    return verdict, how
 
 
 def _symbolically(p: str, g: str, options: Options) -> Verdict:

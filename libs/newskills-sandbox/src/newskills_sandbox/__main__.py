@@ -88,12 +88,13 @@ def _parser() -> argparse.ArgumentParser:
 def _settings(options: argparse.Namespace) -> SandboxSettings:
     if options.data_dir and not Path(options.data_dir).is_dir():
         raise SettingsError(f"data_dir is not a folder: {options.data_dir}.")
+    packages = None if options.packages is None else tuple(options.packages)
     return SandboxSettings(
         isolation=options.isolation,
         network=options.network,
         python=options.python,
         preload=tuple(options.preload),
-        packages=None if options.packages is None else tuple(options.packages),
+        packages=packages,
         data_dir=options.data_dir,
         lean=options.lean,
         concurrency=getattr(options, "concurrency", 0),
@@ -146,7 +147,8 @@ def _doctor(settings: SandboxSettings) -> int:
     rows = [(probe.name, probe.ok, probe.detail) for probe in diagnosis.probes]
     rows += [(name, name not in diagnosis.missing, "") for name in settings.preload]
     for name, ok, detail in rows:
-        print(f"{name:22} {'yes' if ok else 'no':4} {detail}".rstrip())
+        answer = "yes" if ok else "no"
+        print(f"{name:22} {answer:4} {detail}".rstrip())
     for line in (*diagnosis.obstacles, MEANING[diagnosis.level]):
         print(line)
     return int(diagnosis.level == "none")
@@ -156,7 +158,10 @@ def _run(options: argparse.Namespace, settings: SandboxSettings) -> int:
     from newskills_sandbox.sandbox import Sandbox
 
     try:
-        code = sys.stdin.read() if options.file == "-" else Path(options.file).read_text("utf-8")
+        if options.file == "-":
+            code = sys.stdin.read()
+        else:
+            code = Path(options.file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{options.file} cannot be read: {error}.") from error
     with Sandbox(settings) as sandbox:

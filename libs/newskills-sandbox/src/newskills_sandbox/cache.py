@@ -14,4 +14,5 @@ def cache_folder() -> Path:
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen).expanduser()
     caches = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(caches if caches.strip() else "~/.cache").expanduser() / "newskills"
+    folder = caches if caches.strip() else "~/.cache"
+    return Path(folder).expanduser() / "newskills"

@@ -52,7 +52,8 @@ def writing(path: str, content: bytes) -> Iterator[FileStep]:
     """Yield the steps that write a file, a piece at a time."""
     for start in range(0, max(1, len(content)), PIECE_BYTES):
         piece = base64.b64encode(content[start : start + PIECE_BYTES]).decode()
-        yield FileStep(_WRITE.format(path=path, mode="ab" if start else "wb"), piece)
+        mode = "ab" if start else "wb"
+        yield FileStep(_WRITE.format(path=path, mode=mode), piece)
 
 
 def reading(path: str, start: int) -> FileStep:
@@ -69,7 +70,8 @@ def check(result: ExecutionResult, path: str) -> None:
     """Raise SandboxError where a step has not done its work."""
     if result.status != "completed" or result.exit_code != 0:
         lines = result.stderr.strip().splitlines()
-        raise SandboxError(f"{path}: {lines[-1] if lines else result.status}")
+        reason = lines[-1] if lines else result.status
+        raise SandboxError(f"{path}: {reason}")
 
 
 def read_piece(result: ExecutionResult, path: str) -> bytes:

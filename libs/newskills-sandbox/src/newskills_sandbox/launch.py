@@ -149,7 +149,8 @@ async def launch(settings: SandboxSettings, environ: Mapping[str, str]) -> Launc
         raise SettingsError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox cannot use the network.")
     interpreter = await examine(settings)
     reasons = []
-    for level in ("a", "b") if settings.isolation == "auto" else (settings.isolation,):
+    levels = ("a", "b") if settings.isolation == "auto" else (settings.isolation,)
+    for level in levels:
         orders = _orders(settings, level, interpreter)
         cgroups = await asyncio.to_thread(Cgroups.find) if level != "none" else None
         try:
@@ -175,8 +176,9 @@ async def _prove(launched: LaunchedZygote) -> None:
         outcome = await channel.ask(_PROOF)
         if outcome is None or outcome["exit"] != 0:
             tail = outcome["err"].strip().splitlines() if outcome else []
+            reason = tail[-1] if tail else "it printed nothing"
             raise SandboxError(
-                f"its first script failed ({tail[-1] if tail else 'it printed nothing'}); every user must be "
+                f"its first script failed ({reason}); every user must be "
                 "able to read the interpreter and its packages."
             )
         channel.close()

@@ -67,7 +67,8 @@ def run_probes(python: str = "") -> list[Probe]:
         probes = [Probe("python", False, str(error))]
     except ValueError:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        probes = [Probe("python", False, lines[-1] if lines else f"{command[0]} ended with {done.returncode}")]
+        reason = lines[-1] if lines else f"{command[0]} ended with {done.returncode}"
+        probes = [Probe("python", False, reason)]
     return [*probes, _control_groups()]
 
 
@@ -97,7 +98,8 @@ def why_not(probes: Sequence[Probe], level: IsolationLevel) -> str:
         probe = by_name.get(name)
         if probe is None:
             python = by_name.get("python")
-            reasons.setdefault(python.detail if python else "not tried", []).append(name)
+            reason = python.detail if python else "not tried"
+            reasons.setdefault(reason, []).append(name)
         elif not probe.ok:
             reasons.setdefault(probe.detail, []).append(name)
     if not reasons:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import time
 from collections import deque
@@ -270,7 +269,9 @@ class AsyncSandbox:
         self.executions += 1
         if outcome.get("failed"):
             raise SandboxError(f"{execution.language} could not start: {outcome['failed']}.")
-        status = "out_of_memory" if outcome["killed"] else language(execution.language).status(outcome)
+        status = "out_of_memory"
+        if not outcome["killed"]:
+            status = language(execution.language).status(outcome)
         self.timeouts += status == "timeout"
         return ExecutionResult(
             status=status,
@@ -340,9 +341,7 @@ def _let_stop(turn: Turn, channel: Channel, limit: asyncio.Timeout) -> None:
 def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> str:
     """Return the notice that follows the code's own errors; empty where there is none."""
     if status == "timeout":
-        seconds = execution.timeout
-        whole = int(seconds) if math.isfinite(seconds) and seconds == int(seconds) else seconds
-        return f"Execution timed out after {whole if isinstance(seconds, int) else seconds} seconds\n"
+        return f"Execution timed out after {execution.timeout} seconds\n"
     if status == "out_of_memory":
         what = EXCESS[outcome["excess"] or "memory"]
         return f"The code {what} than a session may have and was stopped.\n"

@@ -85,7 +85,8 @@ def open_url(
     Raises TransportError, ConfigError for a proxy that cannot be used.
     """
     origin = urlsplit(url)[:2]
-    environ = os.environ if environ is None else environ
+    if environ is None:
+        environ = os.environ
     for left in range(redirects, -1, -1):
         keys = private if urlsplit(url)[:2] == origin else {}
         answer = _send(url, method, {**headers, **keys}, body, timeout, environ)
@@ -167,7 +168,10 @@ def target_of(
     """Return target, body and headers of a request as the server, or the proxy in front of it, takes them."""
     if proxy is None or origin.scheme != "http":
         return path, body, dict(headers)
-    authorization = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
+    if proxy.authorization:
+        authorization = {"Proxy-Authorization": proxy.authorization}
+    else:
+        authorization = {}
     return f"http://{origin.authority}{path}", body, {**headers, **authorization}
 
 

@@ -133,7 +133,8 @@ class StreamedResponse:
         data: list[bytes] = []
         async for line in self._lines():
             if line.startswith(b"data:"):
-                data.append(line[6:] if line[5:6] == b" " else line[5:])
+                content = line[6:] if line[5:6] == b" " else line[5:]
+                data.append(content)
             elif not line and data:
                 yield self._watched(b"\n".join(data))
                 data.clear()
@@ -413,7 +414,9 @@ class Connection(asyncio.Protocol):
         elif self._served:  # what is held may be no answer to this request
             self._break(StaleConnectionError(f"{self._where} closed a kept-alive connection{why}."))
         else:
-            tls = " Does it expect TLS (https://)?" if self._where.startswith("http://") else ""
+            tls = ""
+            if self._where.startswith("http://"):
+                tls = " Does it expect TLS (https://)?"
             self._break(TransportError(f"{self._where} closed the connection without a reply{why}.{tls}"))
 
     def _break(self, error: HttpError) -> None:

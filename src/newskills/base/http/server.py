@@ -320,7 +320,8 @@ class _Connection(asyncio.Protocol):
 
     def _add(self, turn: _Turn) -> None:
         self._turns.append(turn)
-        self._ahead += len(turn.request.body) if turn.request else 0
+        if turn.request:
+            self._ahead += len(turn.request.body)
         if len(self._turns) >= self._limits.ahead or self._ahead > self._limits.body:
             self._transport.pause_reading()
         if self.task is None:

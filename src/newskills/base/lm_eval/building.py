@@ -110,8 +110,9 @@ def scoring_task(origin: HarnessTask, wishes: HarnessWishes, doc: Any, facts: Sc
 
 def facts_of(task: Any, doc: Any) -> ScoringFacts:
     """Return what scoring needs to know of a task with data."""
+    features = doc if isinstance(doc, dict) else ()
     return ScoringFacts(
-        features=list(getattr(task, "features", doc if isinstance(doc, dict) else ())),
+        features=list(getattr(task, "features", features)),
         multiple_input=int(getattr(task, "multiple_input", 0)),
         multiple_target=int(getattr(task, "multiple_target", 0)),
     )
@@ -123,7 +124,10 @@ def describe_task(origin: HarnessTask) -> Row:
     from lm_eval.tasks._yaml_loader import load_yaml
 
     try:
-        raw = load_yaml(full_task_path(origin.file), resolve_func=False) if origin.file else origin.config
+        if origin.file:
+            raw = load_yaml(full_task_path(origin.file), resolve_func=False)
+        else:
+            raw = origin.config
     except Exception as error:
         raise task_error(error, origin, {}) from error
     # Before the functions are imported: code for programs or images may load what is not here.
@@ -142,14 +146,18 @@ def task_error(error: Exception, origin: HarnessTask, config: Row) -> ConfigErro
     names = {kind.__name__ for raised in _cause_chain(error) for kind in type(raised).__mro__}
     if names & set(DATA_FAULTS):
         source = " ".join(str(config[key]) for key in ("dataset_path", "dataset_name") if config.get(key))
+        hint = "The hub is out of reach, or refuses it."
+        if _is_offline():
+            hint = f"Run: ns prepare_data {origin.shown}"
         return DataError(
             f"{origin.shown} reads the data set {source or '(named in its code)'} of the hub, which is not on this "
             "machine.",
-            hint=f"Run: ns prepare_data {origin.shown}"
-            if _is_offline()
-            else "The hub is out of reach, or refuses it.",
+            hint=hint,
         )
-    what = str(error) if isinstance(error, FileNotFoundError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, FileNotFoundError):
+        what = str(error)
+    else:
+        what = f"{type(error).__name__}: {error}"
     return ConfigError(f"{origin.shown} cannot be made by lm_eval: {' '.join(what.split())[:600]}")
 
 

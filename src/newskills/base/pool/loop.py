@@ -163,7 +163,8 @@ class Loop:
             while self._take_new():
                 self._dispatch()
                 busy = self._queue or self._suspects or any(w.left for w in self._workers.values())
-                for key, mask in self._selector.select(_TICK if busy else None):
+                timeout = _TICK if busy else None
+                for key, mask in self._selector.select(timeout):
                     self._handle(key.data, mask)
                 self._watch()
         finally:
@@ -238,7 +239,8 @@ class Loop:
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while worker.outgoing:
                 worker.outgoing = worker.outgoing[worker.sock.send(worker.outgoing) :]
-        interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.outgoing else 0)
+        writing = selectors.EVENT_WRITE if worker.outgoing else 0
+        interest = selectors.EVENT_READ | writing
         self._selector.modify(worker.sock, interest, worker)
 
     # --- taking in

@@ -146,7 +146,10 @@ def _run_worker(
 ) -> None:
     """Run a worker: read batches of records, and write one answer per record."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    memory = setup.memory if hard == resource.RLIM_INFINITY else min(setup.memory, hard)
+    if hard == resource.RLIM_INFINITY:
+        memory = setup.memory
+    else:
+        memory = min(setup.memory, hard)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     work = guard(lambda: make(setup.config))
@@ -177,9 +180,8 @@ def _answer_batch(
         signal.setitimer(signal.ITIMER_PROF, 0)
         failed = isinstance(result, Failure)
         healthy = healthy and not (isinstance(result, Failure) and result.kind == "MemoryError")
-        answers.append(
-            b'{"at":%d,"failed":%s,"result":%s}' % (index, b"true" if failed else b"false", _encode_result(result))
-        )
+        failed_json = b"true" if failed else b"false"
+        answers.append(b'{"at":%d,"failed":%s,"result":%s}' % (index, failed_json, _encode_result(result)))
         size += len(answers[-1])
         now = time.monotonic()
         if size > _FLUSH_BYTES or now - flushed > _FLUSH_SECONDS:

@@ -52,7 +52,8 @@ def _source_of(entry: Benchmark) -> HubDataset | None:
     for source in entry.sources:
         if _NAME.fullmatch(source.hf):
             plain = source.config and "{" not in source.config and "/" not in source.config
-            return HubDataset(source.hf, source.config if plain else "default")
+            subset = source.config if plain else "default"
+            return HubDataset(source.hf, subset)
         if match := _ADDRESS.match(source.url):
             return HubDataset(match[1])
     return None

@@ -31,7 +31,8 @@ class HubTarget(NamedTuple):
     def address(self) -> str:
         """The page of the repository."""
         host = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-        return f"{host}/{'datasets/' if self.kind == 'dataset' else ''}{self.repo}"
+        prefix = "datasets/" if self.kind == "dataset" else ""
+        return f"{host}/{prefix}{self.repo}"
 
 
 class PushedFile(NamedTuple):

@@ -78,7 +78,8 @@ def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
         raise DataError(f"There is no {source.path}.")
     if format and format not in FORMATS:
         raise UnknownNameError("format", format, FORMATS)
-    for name in [format] if format else FORMATS:
+    formats = [format] if format else FORMATS
+    for name in formats:
         module = import_module(FORMATS[name])
         if format or module.fits(source.path):
             imported: list[ImportedBenchmark] = module.read(source)
@@ -98,7 +99,10 @@ def write_import(imported: ImportedBenchmark, output_dir: Path) -> Path:
     Raises DataError where that has results already, StorageError.
     """
     name = path_part(imported.benchmark)
-    steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
+    if imported.metric is None:
+        steps = name.split(".")
+    else:
+        steps = [name.replace(".", "-")]
     folder = imported.results_dir(output_dir).joinpath(RESULTS_FOLDER, *filter(None, steps))
     if folder.is_dir() and output_files(folder):
         raise DataError(f"{folder} already has results.", hint="Give another --output_dir, or --benchmark NAME.")
@@ -186,7 +190,8 @@ def unscored_fields(cause: str, why: str) -> Row:
 def scored_fields(value: float | bool, grader: str) -> Row:
     """Return the fields of a record with a verdict: right, wrong, or partial credit (0–1)."""
     right = bool(value) if value in (0, 1) else float(value)
-    return {"is_correct": right, "outcome": "correct" if value == 1 else "wrong", "grader": grader}
+    outcome = "correct" if value == 1 else "wrong"
+    return {"is_correct": right, "outcome": outcome, "grader": grader}
 
 
 def read_lines(path: Path, decode: Callable[[bytes], Any], notes: list[str]) -> Iterator[Row]:

@@ -113,10 +113,11 @@ def _session_record(identity: str, conversation: list[Row], program: str, **more
     """Return the record of a session."""
     replies = [message for message in conversation if message["role"] == "assistant"]
     text = replies[-1].get("content") if replies else ""
+    generation = text if isinstance(text, str) else ""
     return {
         "id": identity,
         "problem": first_text(conversation),
-        "generation": text if isinstance(text, str) else "",
+        "generation": generation,
         "conversation": conversation,
         "num_steps": sum(len(message.get("tool_calls") or ()) for message in replies),
         "agent": program,
@@ -321,7 +322,10 @@ def _message_turns(message: Row) -> Iterator[Row]:
     yield spoken
     for part in calls:
         state = object_or_empty(part.get("state"))
-        result = state.get("output") if state.get("status") != "error" else state.get("error")
+        if state.get("status") != "error":
+            result = state.get("output")
+        else:
+            result = state.get("error")
         yield {"role": "tool", "tool_call_id": str(part["callID"]), "content": str(result or "")}
 
 

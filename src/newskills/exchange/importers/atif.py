@@ -58,9 +58,10 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
     imported = []
     for benchmark, pairs in records.items():
         notes: list[str] = []
-        facts = {
-            "model": next(iter(models.get(benchmark, ())), None) if len(models.get(benchmark, ())) == 1 else None
-        }
+        model = None
+        if len(models.get(benchmark, ())) == 1:
+            model = next(iter(models.get(benchmark, ())), None)
+        facts = {"model": model}
         seeds = by_seed(benchmark, _by_attempt(pairs), notes)
         origin = origin_of(FORMAT, source.path, facts)
         imported.append(ImportedBenchmark(benchmark=benchmark, seeds=seeds, origin=origin, notes=notes))
@@ -119,10 +120,11 @@ def _trajectory_record(trajectory: Row, file: Path) -> tuple[str, int | None, Ro
     trial = _trial_result(file)
     replies = [message for message in conversation if message["role"] == "assistant"]
     last = replies[-1]["content"] if replies else ""
+    generation = last if isinstance(last, str) else ""
     row: Row = {
         "id": str(ours.get("id") or trial.get("task_name") or trajectory.get("session_id") or file.stem),
         "problem": first_text(conversation),
-        "generation": last if isinstance(last, str) else "",
+        "generation": generation,
         "conversation": conversation,
         **_tool_fields(trajectory),
         **_usage_fields(trajectory),
@@ -131,7 +133,8 @@ def _trajectory_record(trajectory: Row, file: Path) -> tuple[str, int | None, Ro
         row["subagents"] = [conversation_of(each) for each in subagents if isinstance(each, dict)]
     seed = str(ours.get("seed", ""))
     benchmark = str(ours.get("benchmark") or trial.get("source") or file.parent.name or "trajectories")
-    return benchmark, int(seed) if seed.isdecimal() else None, {**row, **_verdict_fields(ours, trial)}
+    seed_number = int(seed) if seed.isdecimal() else None
+    return benchmark, seed_number, {**row, **_verdict_fields(ours, trial)}
 
 
 def _trial_result(file: Path) -> Row:

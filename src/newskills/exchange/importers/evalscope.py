@@ -163,11 +163,13 @@ def _sample_place(row: Row, repeats: int) -> tuple[int | str, int | None]:
     """Return (group, seed); repeats are numbered through: 0, 1 of the first group, 2, 3 of the second, …."""
     score = row["sample_score"]
     group = score.get("group_id")
-    group = row["index"] // repeats if group is None else group
+    if group is None:
+        group = row["index"] // repeats
     if repeats == 1:
         return group, None
     seed = score.get("generation_index")
-    return group, row["index"] % repeats if seed is None else seed
+    number = row["index"] % repeats if seed is None else seed
+    return group, number
 
 
 def _requested_samples(run: _Run, name: str, subset: str) -> int:
@@ -200,14 +202,21 @@ def _sample_record(row: Row, prediction: Row, taken: str) -> Row:
         turns = []
     output = object_or_empty(prediction.get("model_output"))
     choices = output.get("choices")
-    first = object_or_empty(choices[0]) if isinstance(choices, list) and choices else {}
+    if isinstance(choices, list) and choices:
+        first = object_or_empty(choices[0])
+    else:
+        first = {}
     usage = object_or_empty(output.get("usage"))
     reply = _last_message(turns, "assistant")
     stop = first.get("stop_reason")
+    if isinstance(score.get("prediction"), str):
+        generation = score["prediction"]
+    else:
+        generation = _message_text(reply)
     made: Row = {
         "problem": _message_text(_last_message(turns, "user")) or row.get("input"),
         "expected_answer": _target_value(row.get("target")),
-        "generation": score["prediction"] if isinstance(score.get("prediction"), str) else _message_text(reply),
+        "generation": generation,
         "predicted_answer": score.get("extracted_prediction"),
         "num_generated_tokens": usage.get("output_tokens"),
         "num_input_tokens": usage.get("input_tokens"),
@@ -231,7 +240,8 @@ def _verdict_fields(score: Row, taken: str) -> Row:
     value = score["value"].get(taken)
     if isinstance(value, bool | int | float) and math.isfinite(value) and 0 <= value <= 1:
         return scored_fields(value, f"{FORMAT}/{taken}")
-    return unscored_fields("grader", f"no score {taken} from 0 to 1" if taken else "no score")
+    why = f"no score {taken} from 0 to 1" if taken else "no score"
+    return unscored_fields("grader", why)
 
 
 def _last_message(messages: Sequence[Row], role: str) -> Row:

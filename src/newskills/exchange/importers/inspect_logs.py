@@ -136,7 +136,8 @@ def _sample_record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
     attachments = object_or_empty(sample.get("attachments"))
     output = _require_object(sample.get("output") or {}, f"{file}: output of sample {sample['id']}")
     choices = output.get("choices") or []
-    first = object_or_empty(choices[0] if isinstance(choices, list) and choices else None)
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    first = object_or_empty(choice)
     message, usage = object_or_empty(first.get("message")), object_or_empty(output.get("usage"))
     made: Row = {
         "id": str(sample["id"]),
@@ -164,7 +165,8 @@ def _verdict_fields(sample: Row, scorer: str) -> Row:
     name, _, key = scorer.partition(".")
     score = _sample_scores(sample).get(name)
     if not isinstance(score, dict):
-        return unscored_fields("grader", f"no score of {scorer}" if scorer else "no score")
+        why = f"no score of {scorer}" if scorer else "no score"
+        return unscored_fields("grader", why)
     answer = {"predicted_answer": score.get("answer"), "why": str(score.get("explanation") or "")[:500]}
     value = score.get("value")
     if isinstance(value, dict):

@@ -81,7 +81,10 @@ def _files(path: Path) -> tuple[dict[tuple[Path, str], Path], list[str]]:
         key = file.parent, task
         latest[key] = max(latest.get(key, (time, file)), (time, file))
     older = len(named) - len(latest)
-    notes = [f"{older} older files of the same tasks are left out."] if older else []
+    if older:
+        notes = [f"{older} older files of the same tasks are left out."]
+    else:
+        notes = []
     return {key: file for key, (_, file) in latest.items()}, notes
 
 
@@ -149,10 +152,14 @@ def _sample_record(row: Row, metric: str) -> Row:
     assert share is not None, "the metric was chosen so that all rows have it"
     generation, answer = _reply_and_answer(row)
     rest = {name: row[name] for name in (*_metric_names(row), "doc_hash", "prompt_hash") if name in row}
+    if isinstance(row["target"], str):
+        expected_answer = row["target"]
+    else:
+        expected_answer = str(row["target"])
     made: Row = {
         "id": str(row["doc_id"]),
         "problem": _problem_text(row),
-        "expected_answer": row["target"] if isinstance(row["target"], str) else str(row["target"]),
+        "expected_answer": expected_answer,
         "generation": generation,
         "predicted_answer": answer,
         **scored_fields(share, f"{FORMAT}/{metric}"),
@@ -171,7 +178,9 @@ def _reply_and_answer(row: Row) -> tuple[str, str | None]:
         return "", str(max(range(len(likelihoods)), key=likelihoods.__getitem__))
     first = _first_value(replies)
     answer = _first_value(filtered)
-    return (first if isinstance(first, str) else ""), (answer if isinstance(answer, str) else None)
+    reply_text = first if isinstance(first, str) else ""
+    answer_text = answer if isinstance(answer, str) else None
+    return reply_text, answer_text
 
 
 def _read_likelihoods(filtered: Any) -> list[float] | None:

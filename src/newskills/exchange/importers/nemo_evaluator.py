@@ -51,7 +51,8 @@ def read(source: ImportSource) -> list[ImportedBenchmark]:
 def _newest_bundles(path: Path) -> dict[str, tuple[Path, Row]]:
     """Map each benchmark to its newest bundle in a folder. Raises DataError."""
     bundles: dict[str, tuple[Path, Row]] = {}
-    for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
+    files = [path] if path.is_file() else sorted(path.rglob("eval-*.json"))
+    for file in files:
         content = _read_bundle(file)
         benchmark = content.get("benchmark")
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("name"), str):
@@ -84,7 +85,10 @@ def _read_bundle(file: Path) -> Row:
 def _import_benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     name, notes = bundle["benchmark"]["name"], list[str]()
     results = file.parent / RESULTS
-    rows = list(read_lines(results, load_json, notes)) if results.is_file() else []
+    if results.is_file():
+        rows = list(read_lines(results, load_json, notes))
+    else:
+        rows = []
     if not rows:
         raise DataError(f"{file} has scores but no samples: {results} does not exist, or is empty.")
     for number, row in enumerate(rows, 1):
@@ -101,8 +105,9 @@ def _import_benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
             f"{name}: {lost} of {len(records)} were never graded; they are unscored, not wrong as in the bundle."
         )
     config = bundle.get("config")
+    model = config.get("model") if isinstance(config, dict) else None
     facts = {
-        "model": config.get("model") if isinstance(config, dict) else None,
+        "model": model,
         "nemo_evaluator": bundle.get("sdk_version"),
         "config_hash": bundle.get("config_hash"),
         "score": score or "reward",
@@ -133,13 +138,17 @@ def _row_seed(row: Row, several: bool) -> int | None:
 
 def _row_record(row: Row, score: str) -> Row:
     details = row.get("scoring_details")
-    details = details if isinstance(details, dict) else {}
+    if not isinstance(details, dict):
+        details = {}
+    predicted_answer = None
+    if isinstance(row.get("extracted_answer"), str):
+        predicted_answer = row["extracted_answer"]
     made: Row = {
         "id": str(row["problem_idx"]),
         "problem": _value_text(row.get("prompt")),
         "expected_answer": _value_text(row.get("expected_answer")),
         "generation": _value_text(row["model_response"]),
-        "predicted_answer": row["extracted_answer"] if isinstance(row.get("extracted_answer"), str) else None,
+        "predicted_answer": predicted_answer,
         **_verdict_fields(row, details, score),
         **_usage_fields(row),
         "nemo_evaluator": {key: row[key] for key in ("metadata", "scoring_details") if row.get(key)},

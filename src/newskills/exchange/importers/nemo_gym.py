@@ -156,7 +156,8 @@ def _identified_rows(file: Path, notes: list[str]) -> Iterator[Row]:
 
 def _rollout_identity(row: Row) -> str:
     ours = object_or_empty(row.get(OURS)).get("id")
-    return str(row.get(TASK_INDEX) if ours is None else ours)
+    identity = row.get(TASK_INDEX) if ours is None else ours
+    return str(identity)
 
 
 def _benchmark_name(row: Row, file: Path) -> str:
@@ -179,15 +180,17 @@ def _rollout_record(row: Row, notes: list[str]) -> Row:
     conversation = _response_messages(items, task, notes)
     replies = [message for message in conversation if message["role"] == "assistant"]
     usage = object_or_empty(response.get("usage"))
+    generation = str(replies[-1].get("content") or "") if replies else ""
+    finish_reason = "length" if response.get("incomplete_details") else "stop"
     record: Row = {
         **ours,
         "id": _rollout_identity(row),
         "problem": ours.get("problem") or _last_question(conversation),
-        "generation": str(replies[-1].get("content") or "") if replies else "",
+        "generation": generation,
         "conversation": conversation,
         "num_input_tokens": usage.get("input_tokens"),
         "num_generated_tokens": usage.get("output_tokens"),
-        "finish_reason": "length" if response.get("incomplete_details") else "stop",
+        "finish_reason": finish_reason,
         "expected_answer": ours.get("expected_answer", row.get("expected_answer")),
         "reward": row.get("reward"),
     }
@@ -225,7 +228,8 @@ def _verdict_fields(row: Row) -> Row:
     if row.get(FAILURE) is not None or row.get("mask_sample") is True or not isinstance(reward, int | float):
         reason = row.get("_ng_failure_message") or row.get("failure_reason") or "there is no reward"
         cause = "judge" if str(kind).startswith("judge") else "environment"
-        return unscored_fields(cause, f"{kind}: {reason}" if kind else str(reason))
+        why = f"{kind}: {reason}" if kind else str(reason)
+        return unscored_fields(cause, why)
     if row.get("outcome") == "no_answer":  # as our own server says
         return {"is_correct": False, "outcome": "no_answer", "grader": FORMAT}
     return scored_fields(min(1.0, max(0.0, float(reward))), FORMAT)

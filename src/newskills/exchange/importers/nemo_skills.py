@@ -99,4 +99,5 @@ def _failure_fields(row: Row) -> Row:
     error = row.get("detailed_error") or row.get("error")
     if "outcome" in row or not error or row.get("generation") not in ("", None):
         return {}
-    return unscored_fields("timeout" if _TIMEOUT.search(str(error)[:2000]) else "provider", str(error))
+    cause = "timeout" if _TIMEOUT.search(str(error)[:2000]) else "provider"
+    return unscored_fields(cause, str(error))

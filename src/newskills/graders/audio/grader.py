@@ -170,9 +170,11 @@ class AudioGrader:
         counts: Counts = {"hallucination_rate": (int(invented), 1)}
         seconds = record.get("audio_duration") or record.get("duration")
         if isinstance(seconds, int | float) and seconds > 0:
-            counts["char_rate"] = (len(heard) if invented else 0, float(seconds))
+            errors = len(heard) if invented else 0
+            counts["char_rate"] = (errors, float(seconds))
         fields = self._fields(heard, not invented, {}, counts)
-        return decided(self._stamp, not invented, fields, "text for silence" if invented else "no words")
+        why = "text for silence" if invented else "no words"
+        return decided(self._stamp, not invented, fields, why)
 
     def _answer(self, record: Row, right: str, heard: str) -> Score:
         answer = short_answer(visible(self._reply(record)))
@@ -183,7 +185,8 @@ class AudioGrader:
         all_fields = self._fields(heard, correct, fields, counts)
         if not heard.strip():
             return unanswered(self._stamp, record, all_fields)
-        return decided(self._stamp, correct, all_fields, "heard" if correct else "misheard", value)
+        why = "heard" if correct else "misheard"
+        return decided(self._stamp, correct, all_fields, why, value)
 
     def _fields(self, heard: str, correct: bool | None, fields: Row, counts: Counts) -> Row:
         return {

@@ -139,7 +139,8 @@ def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: i
         if end is None:
             return "".join([*kept, opening.sub("*", text[at:])])
         inside = end.start() - start.end() >= least
-        kept.append(text[at : start.start() if inside else end.end()])
+        cut_at = start.start() if inside else end.end()
+        kept.append(text[at:cut_at])
         at = end.end()
     return "".join([*kept, text[at:]])
 

@@ -53,7 +53,9 @@ async def judge_program(code: str, record: Row, language: str, cpu: float, sandb
 async def _judge_apart(code: str, record: Row, program: str, cpu: float, sandbox: Sandbox) -> CodeFinding | None:
     """Answer and tests as two programs; None where calls between them cannot be carried."""
     language = str(record["language"])
-    pair = WRITERS[language](read_answer(code, record), cpu) if language in WRITERS else None
+    pair = None
+    if language in WRITERS:
+        pair = WRITERS[language](read_answer(code, record), cpu)
     if pair is None:
         return None
     ended = await run_pair(pair, sandbox)
@@ -146,10 +148,11 @@ def read_answer(code: str, record: Row) -> Answer:
     row's `declaration`."""
     inside, entry = bool(record.get("inside")), str(record["entry_point"])
     body = answer_program(code, record)
+    body_text = f"{body}\n}}\n" if inside else body
     return Answer(
         code=code,
         whole=_is_whole(code, record),
-        body=f"{body}\n}}\n" if inside else body,
+        body=body_text,
         prompt=f"{record['prompt']}{record.get('declaration', '')}",
         tests=str(record["test"]),
         entry=entry,
@@ -171,7 +174,8 @@ def answer_program(code: str, record: Row) -> str:
     helper = str(record.get("helper", ""))
     defines_helper = _DEFINES[str(record["language"])].format(re.escape(helper))
     lacks = helper and not re.search(defines_helper, code)
-    body = f"{record.get('head', '')}{record['helpers'] if lacks else ''}\n{code}"
+    helpers = record["helpers"] if lacks else ""
+    body = f"{record.get('head', '')}{helpers}\n{code}"
     if record.get("inside"):
         return body[: body.rfind("}")]
     return body

@@ -44,11 +44,12 @@ class ClassEvalGrader(CodeGrader):
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         tests, before = str(record["test"]), str(record.get("test_setup_code") or "")
         classes, solution = tuple(record["test_classes"]), str(record.get("canonical_solution") or "")
+        reference = f"{before}\n{static_methods_marked(solution)}" if solution else ""
         task = UnitTask(
             code=f"{before}\n{static_methods_marked(code)}",
             tests=tests,
             head=before,
-            reference=f"{before}\n{static_methods_marked(solution)}" if solution else "",
+            reference=reference,
             needs=imported(before, tests, solution),
             expects=test_names(tests),
             classes=classes,

@@ -114,9 +114,8 @@ class ContestGrader(CodeGrader):
         results: Row = {}
         points_by_test: dict[str, float] = {}
         for name, subtask in subtasks.items():
-            points_of_subtask = await self._subtask(
-                code, subtask, points_by_test if subtask.test_names else {}, sandbox
-            )
+            known_points = points_by_test if subtask.test_names else {}
+            points_of_subtask = await self._subtask(code, subtask, known_points, sandbox)
             if isinstance(points_of_subtask, CodeFinding):
                 if points_of_subtask.passed is None:
                     return points_of_subtask

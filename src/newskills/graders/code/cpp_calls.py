@@ -48,14 +48,16 @@ def calling(code: str, starter: str, function: str) -> str:
     call = f"ns_solution.{function}" if solution else f"::{function}"
     stub = stub_source + "}" * (stub_source.count("{") - stub_source.count("}")) + ";"
     parameters = ", ".join(f"auto &{name}" for name in names.split(", ") if name)
+    instance = "  ::Solution ns_solution;" if solution else ""
+    scope = "Solution::" if solution else ""
     return "\n".join(
         (
             _source(),
             f"namespace ns_asked {{\n{stub}\n}}",
             f"#define main answer_main\n{code}\n#undef main",
             "int main() {",
-            "  ::Solution ns_solution;" if solution else "",
-            f"  return ns_json::run<decltype(&ns_asked::{'Solution::' if solution else ''}{function})>(",
+            instance,
+            f"  return ns_json::run<decltype(&ns_asked::{scope}{function})>(",
             f"      [&]({parameters}) {{ return {call}({names}); }});",
             "}",
             "",

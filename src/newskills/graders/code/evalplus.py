@@ -145,7 +145,10 @@ def _suites(record: Row, entry: str) -> list[list[str]]:
         base = [f"{record['test']}\ncheck({entry})\n"]
     else:
         base = _texts(record["test_list"])
-    more = [setup + _texts(record["plus_test_list"])] if "plus_test_list" in record else []
+    if "plus_test_list" in record:
+        more = [setup + _texts(record["plus_test_list"])]
+    else:
+        more = []
     return [setup + base, *more]
 
 

@@ -44,9 +44,13 @@ def extract_code(text: str, language: str = "python", wanted: str = "") -> Extra
     if answer is None:
         return ExtractedCode(code="", how="thinking")
     if FENCE not in answer:
-        return ExtractedCode(code=answer.strip("\n").rstrip(), how="whole" if answer.strip() else "empty")
+        how = "whole" if answer.strip() else "empty"
+        return ExtractedCode(code=answer.strip("\n").rstrip(), how=how)
     start = answer.rfind(FENCE + language)
-    last = _generic(answer, wanted) if start < 0 else _block(answer, start, "language", wanted)
+    if start < 0:
+        last = _generic(answer, wanted)
+    else:
+        last = _block(answer, start, "language", wanted)
     if not wanted or last.code[:1].isspace() or _defines(last.code, wanted):
         return last
     marked = _wanted_block(answer, FENCE + language, "language", wanted)
@@ -94,7 +98,8 @@ def _block(answer: str, start: int, how: str, wanted: str) -> ExtractedCode:
     before = answer[answer.rfind("\n", 0, start) + 1 : start]
     if cut < 0:
         code = _whole_program(_moved(body.strip("\n").rstrip(), before), wanted)
-        return ExtractedCode(code=code, how=how if code else "unclosed")
+        how_read = how if code else "unclosed"
+        return ExtractedCode(code=code, how=how_read)
     code = _moved(body[:cut].strip("\n").rstrip(), before)
     return ExtractedCode(code=code, how=how if code else "empty")
 
@@ -121,7 +126,10 @@ def _whole_program(code: str, wanted: str) -> str:
         return ""
     if _is_python(code):
         return code
-    starts = [match.start() for match in _TOP_LEVEL.finditer(code)] if wanted else []
+    if wanted:
+        starts = [match.start() for match in _TOP_LEVEL.finditer(code)]
+    else:
+        starts = []
     for start in reversed(starts[-_MOST_CUTS:]):
         shorter = code[:start].rstrip()
         if not _defines(shorter, wanted):

@@ -81,7 +81,10 @@ class VerilogGrader(CodeGrader):
         run = ran.runs[0]
         mismatches = re.findall(_MISMATCHES.format(word), run.out)
         if not run.well or len(mismatches) != 1:
-            why = str(run) if not run.well else f"{len(mismatches)} counts of mismatches"
+            if not run.well:
+                why = str(run)
+            else:
+                why = f"{len(mismatches)} counts of mismatches"
             return CodeFinding(passed=False, why=why, suspicious=suspicious)
         wrong, samples = map(int, mismatches[0])
         # Some benches announce a TIMEOUT with their own reference, too: it decides nothing.

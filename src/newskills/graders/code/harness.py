@@ -132,8 +132,11 @@ def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerd
     if len(reports) > 1:
         verdicts = msgspec.json.decode(reports[1], type=list[SuiteVerdict])
         return [_for_memory(verdict) if result.status == "out_of_memory" else verdict for verdict in verdicts]
-    kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
-    return [SuiteVerdict(kind=kind, text="the judge was ended" if kind == "crashed" else "")] * suites
+    kind = "crashed"
+    if result.status in ("timeout", "out_of_memory"):
+        kind = result.status
+    text = "the judge was ended" if kind == "crashed" else ""
+    return [SuiteVerdict(kind=kind, text=text)] * suites
 
 
 def _for_memory(verdict: SuiteVerdict) -> SuiteVerdict:

@@ -55,7 +55,8 @@ class InfillingGrader(CodeGrader):
         extracted = extract_code(text, language)
         answer = text_with_code(text) or ""
         if extracted.how in ("thinking", "unclosed") or _FENCE not in answer:
-            return ExtractedCode(code=answer if extracted.code else "", how=extracted.how)
+            code = answer if extracted.code else ""
+            return ExtractedCode(code=code, how=extracted.how)
         return ExtractedCode(code=_block(answer, language), how=extracted.how)
 
     def is_answer(self, extracted: ExtractedCode) -> bool:
@@ -97,7 +98,8 @@ def pieces(code: str, prefix: str, suffix: str) -> Iterator[str]:
     """Yield readings of the answer, the plainest first, each once."""
     bare = code[_overlap(prefix, code) :]
     cut = _overlap(bare, suffix)
-    bare = bare[: len(bare) - cut] if cut else bare
+    if cut:
+        bare = bare[: len(bare) - cut]
     seen = set()
     for piece in (code, f"{code}\n", bare, f"{bare}\n", f"\n{code}\n", code.lstrip()):
         if piece not in seen:

@@ -98,9 +98,10 @@ class ProgramRun(Struct, frozen=True, kw_only=True):
         if self.kind == "ended":
             last = self.err.strip().splitlines()[-1:]
             return f"exit code {self.code}" + "".join(f": {line[:200]}" for line in last)
-        return self.kind.replace("_", " ") + (
-            f" (signal {-self.code})" if self.code < 0 and self.kind == "crashed" else ""
-        )
+        signal_text = ""
+        if self.code < 0 and self.kind == "crashed":
+            signal_text = f" (signal {-self.code})"
+        return self.kind.replace("_", " ") + signal_text
 
 
 class ProgramResult(Struct, frozen=True, kw_only=True):
@@ -225,7 +226,10 @@ async def _drive(
         raise SandboxError(f"The sandbox did not begin to run the program ({result.status}): {last[0][:200]}")
     if len(reports) > 1:
         return reports[1], result.status
-    return None, result.status if result.status in ("timeout", "out_of_memory") else "crashed"
+    status = "crashed"
+    if result.status in ("timeout", "out_of_memory"):
+        status = result.status
+    return None, status
 
 
 def _read(report: str, form: type[_Form]) -> _Form:

@@ -60,7 +60,8 @@ class SciCodeGrader(CodeGrader):
         steps = record.get("steps")
         written = steps.items() if isinstance(steps, dict) else ()
         code = "\n\n".join(str(code) for number, code in written if number not in GIVEN)
-        return ExtractedCode(code=code, how="language" if code.strip() else "empty")
+        how = "language" if code.strip() else "empty"
+        return ExtractedCode(code=code, how=how)
 
     def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         score = super().no_answer(extracted, record)

@@ -42,7 +42,8 @@ def extract_snippet(text: str) -> ExtractedCode:
     tagged = list(filter(_is_program, map(_clean, answer.split(_OPENS)[1:])))
     if tagged or (first and not fences):
         return ExtractedCode(code=(tagged or [first])[-1], how="whole")
-    return ExtractedCode(code="", how="unclosed" if fences else "empty")
+    how = "unclosed" if fences else "empty"
+    return ExtractedCode(code="", how=how)
 
 
 def _solution(answer: str) -> str:
@@ -59,7 +60,8 @@ def _solution(answer: str) -> str:
 def _blocks(answer: str, fences: Sequence[re.Match[str]]) -> Iterator[str]:
     """Yield the code of each block that is marked as Python, or not marked."""
     for fence, closing in zip_longest(fences[::2], fences[1::2]):
-        inside = answer[fence.end() : closing.start() if closing else len(answer)]
+        inside_end = closing.start() if closing else len(answer)
+        inside = answer[fence.end() : inside_end]
         if fence[1].strip().lower() in _MARKS and (closing or _ENDS.search(inside)) and (code := _clean(inside)):
             yield code
 
@@ -79,10 +81,14 @@ def _is_program(code: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(f"if True:\n{code}" if indented else code)
+            source = f"if True:\n{code}" if indented else code
+            tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    body = tree.body[0].body if indented and isinstance(tree.body[0], ast.If) else tree.body
+    if indented and isinstance(tree.body[0], ast.If):
+        body = tree.body[0].body
+    else:
+        body = tree.body
     return any(
         not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call | ast.Await)
         for statement in body

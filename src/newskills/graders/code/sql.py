@@ -64,7 +64,8 @@ class BirdGrader(CodeGrader):
         needed."""
         self.config = config
         try:
-            self._pattern = re.compile(config.extraction_regex, re.DOTALL if config.regex_dotall else 0)
+            flags = re.DOTALL if config.regex_dotall else 0
+            self._pattern = re.compile(config.extraction_regex, flags)
         except re.error as error:
             raise ConfigError(
                 f"extraction_regex '{config.extraction_regex}' is not a regular expression: {error}."
@@ -84,7 +85,8 @@ class BirdGrader(CodeGrader):
         return f"```sql\n{gold}\n```"
 
     def verdict_fields(self, passed: bool | None) -> Row:
-        return {"res": None if passed is None else int(passed)}
+        res = None if passed is None else int(passed)
+        return {"res": res}
 
     def extract(self, record: Row) -> ExtractedCode:
         text = str(record.get("generation") or "")
@@ -96,7 +98,8 @@ class BirdGrader(CodeGrader):
             code = extract(text, ExtractionPolicy()).answer or ""
         else:
             code = next((match[1] or "" for match in reversed(list(self._pattern.finditer(text)))), "")
-        return ExtractedCode(code=_cleaned(code), how="language" if code else "empty")
+        how = "language" if code else "empty"
+        return ExtractedCode(code=_cleaned(code), how=how)
 
     def is_answer(self, extracted: ExtractedCode) -> bool:
         return _LETTER.search(extracted.code) is not None
@@ -131,10 +134,15 @@ class BirdGrader(CodeGrader):
             return _Result(why=f"{error} Give the folder of the databases as ++sandbox.data_dir.", refused=True)
         if result.status != "completed":
             last = result.stderr.strip().splitlines()[-1:] or [result.status]
-            return _Result(why=last[0][:300] if result.status == "error" else result.status.replace("_", " "))
+            if result.status == "error":
+                why = last[0][:300]
+            else:
+                why = result.status.replace("_", " ")
+            return _Result(why=why)
         report = result.stdout.rstrip("\n").rpartition("\n")[2]
         try:
-            return _Result(rows=msgspec.json.decode(report, type=list[list[Any]]) if report else [])
+            rows = msgspec.json.decode(report, type=list[list[Any]]) if report else []
+            return _Result(rows=rows)
         except (msgspec.DecodeError, RecursionError):
             return _Result(why="more rows than can leave the sandbox")
 

@@ -146,11 +146,15 @@ class LiveCodeBenchGrader(CodeGrader):
                 inputs=list(inputs),
                 cpu=self.config.timeout,
             )
-        main = _CALL.format(load=_LOAD, name=tests.function) if tests.function else _LOAD
+        if tests.function:
+            main = _CALL.format(load=_LOAD, name=tests.function)
+        else:
+            main = _LOAD
         pypy = self.config.interpreter == "pypy3"
+        run = ("pypy3", "program.py") if pypy else (PYTHON, "-S", "-P", "program.py")
         return ProgramTask(
             files={"program.py": HEADER + main, "answer.py": code},
-            run=("pypy3", "program.py") if pypy else (PYTHON, "-S", "-P", "program.py"),
+            run=run,
             inputs=list(inputs),
             cpu=self.config.timeout,
         )

@@ -128,7 +128,9 @@ async def _run(task: UnitTask, source: str, task_fields: Row, cpu: float, sandbo
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to test ({result.status}): {last[0][:200]}")
     if len(lines) == 1:
-        why = "timeout" if result.status == "timeout" else f"ended before its tests ({result.status})"
+        why = "timeout"
+        if result.status != "timeout":
+            why = f"ended before its tests ({result.status})"
         return CodeFinding(passed=False, why=why, fields=_nothing(task), suspicious=suspicions(task.code))
     return _finding(task, msgspec.json.decode(lines[1], type=_Verdict), result.status)
 
@@ -147,7 +149,10 @@ def _finding(task: UnitTask, verdict: _Verdict, status: str) -> CodeFinding:
         return unjudged(f"not in the sandbox: {verdict.text}")
     if (absent := _ABSENT.search(verdict.text)) and absent[1] in task.needs:
         return unjudged(f"not in the sandbox, or not whole: {absent[1]}")
-    fields = {"test_classes_passed": verdict.passed} if verdict.passed else _nothing(task)
+    if verdict.passed:
+        fields = {"test_classes_passed": verdict.passed}
+    else:
+        fields = _nothing(task)
     missing = [name for name in task.expects if name not in verdict.ran]
     if verdict.kind == "passed" and missing:
         why = f"{len(task.expects) - len(missing)} of {len(task.expects)} tests ran"
@@ -260,19 +265,22 @@ class BigCodeBenchGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         if passed is None:
             return {}
-        return {"status": "pass" if passed else "fail"}
+        status = "pass" if passed else "fail"
+        return {"status": status}
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         head, tests = str(record.get("code_prompt") or ""), str(record["test"])
         solution = str(record.get("canonical_solution") or "")
+        program = f"{head}    pass\n{code}" if head else code
+        reference = f"{head}{solution}" if solution else ""
         task = UnitTask(
-            code=f"{head}    pass\n{code}" if head else code,
+            code=program,
             head=head,
             entry=str(record.get("entry_point") or ""),
             tests=tests,
             needs=imported(f"{head}{solution}", f"{head}    pass\n", tests),
             expects=test_names(tests),
-            reference=f"{head}{solution}" if solution else "",
+            reference=reference,
         )
         finding = await run_unit(task, self.config.timeout, sandbox)
         if record.get("needs_network") and finding.passed is False:

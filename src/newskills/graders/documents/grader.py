@@ -73,13 +73,17 @@ def page_distances(page: Mapping[str, Any], markdown: str) -> dict[str, float | 
         del parts[_MOST_PARTS:]
     text, order = _texts(page["texts"], reply.texts)
     tables = [table for table in page["tables"] if table]
+    if tables:
+        table_shares = _tables(tables, [part.text for part in reply.tables])
+    else:
+        table_shares = {}
     return {
         "text_edit": text,
         "formula_edit": _formulas(page["formulas"], reply),
         "table_edit": None,
         "reading_order_edit": order,
         "table_teds": None,
-        **(_tables(tables, [part.text for part in reply.tables]) if tables else {}),
+        **table_shares,
     }
 
 
@@ -106,7 +110,8 @@ def _texts(golds: Sequence[Row], parts: Sequence[Part]) -> tuple[float | None, f
     read_orders = [order for own, _ in read for order in own if order]
     longest = max(len(wanted), len(read_orders))
     edits = edit_distance([*map(str, wanted)], [*map(str, read_orders)])
-    return _share(compared), edits / longest if longest else None
+    order_share = edits / longest if longest else None
+    return _share(compared), order_share
 
 
 def _formulas(golds: Sequence[Row], reply: Page) -> float | None:

@@ -112,7 +112,8 @@ def _take_markdown_tables(content: str, page: Page) -> str:
     for at, line in enumerate([*lines, ""]):
         row = line.strip()
         if len(row) > 1 and row.startswith("|") and row.endswith("|"):
-            start = at if start < 0 else start
+            if start < 0:
+                start = at
             continue
         if start >= 0 and at - start > 1:
             page.tables.append(Part(_as_html(lines[start:at]), starts[start]))

@@ -202,7 +202,8 @@ def _leftmost(nodes: list[TableNode]) -> list[int]:
     numbers = {id(node): at for at, node in enumerate(nodes)}
     left: list[int] = []
     for at, node in enumerate(nodes):
-        left.append(left[numbers[id(node.children[0])]] if node.children else at)
+        leaf = left[numbers[id(node.children[0])]] if node.children else at
+        left.append(leaf)
     return left
 
 

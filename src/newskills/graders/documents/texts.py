@@ -128,9 +128,15 @@ def _letters(latex: str) -> str:
             if argument is None:
                 inner = ""
             else:
-                inner = _letters(argument[1] if argument[1] is not None else argument[2])
-            at = at if argument is None else argument.end()
-            shown.append(_accented(inner, name) if name in _ACCENTS else "".join(_styled(c, name) for c in inner))
+                argument_text = argument[1] if argument[1] is not None else argument[2]
+                inner = _letters(argument_text)
+            if argument is not None:
+                at = argument.end()
+            if name in _ACCENTS:
+                letters = _accented(inner, name)
+            else:
+                letters = "".join(_styled(c, name) for c in inner)
+            shown.append(letters)
         else:
             shown.append(_LETTERS.get(name, "") if name else match[3])
     return "".join(shown)

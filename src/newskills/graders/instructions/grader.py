@@ -58,7 +58,9 @@ class InstructionGrader:
             return self._unscored(f"arguments that do not fit: {type(error).__name__}: {error}")
         broken = [name for name, kept in zip(names, strict, strict=True) if not kept]
         outcome: Outcome = "wrong" if broken else "correct"
-        why = f"not followed: {', '.join(broken[:_SHOWN])}" if broken else "all followed"
+        why = "all followed"
+        if broken:
+            why = f"not followed: {', '.join(broken[:_SHOWN])}"
         return self._score(outcome, strict, loose, why, "model" if broken else None)
 
     def preload(self) -> None:
@@ -74,7 +76,8 @@ class InstructionGrader:
             kept = check(text, args)
             strict.append(kept)
             if not kept:
-                variants = _variants(text) if variants is None else variants
+                if variants is None:
+                    variants = _variants(text)
                 kept = any(check(variant, args) for variant in variants)
             loose.append(kept)
         return strict, loose
@@ -130,7 +133,8 @@ def _answer(record: Row) -> tuple[str, bool]:
     answer = after_thinking(text)
     if answer is None:
         return "", True
-    return (answer if answer == text else answer.strip()), False
+    judged_text = answer if answer == text else answer.strip()
+    return judged_text, False
 
 
 def _arguments(given_arguments: Row) -> Row:

@@ -49,7 +49,10 @@ def _ascii(text: str) -> str:
 def _punctuation(text: str, args: Row) -> bool:
     if not ("!?" in text or "?!" in text or "‽" in text):
         return False
-    rest = text.replace("?!", "", 1) if "?!" in text else text.replace("!?", "", 1)
+    if "?!" in text:
+        rest = text.replace("?!", "", 1)
+    else:
+        rest = text.replace("!?", "", 1)
     return set(rest) >= _MARKS
 
 

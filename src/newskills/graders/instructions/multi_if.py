@@ -105,7 +105,9 @@ class MultiIFGrader(IFEvalGrader):
         right = all(score.fields["is_correct"] for score in scores)
         evals = [{level: score.fields[level] for level in LEVELS} for score in scores]
         broken = [str(number) for number, score in enumerate(scores, 1) if not score.fields["is_correct"]]
-        why = f"not followed in turn {', '.join(broken)}" if broken else "all followed"
+        why = "all followed"
+        if broken:
+            why = f"not followed in turn {', '.join(broken)}"
         return decided(stamp, right, {"turn_evals": evals, "is_correct": right}, why)
 
 

@@ -85,7 +85,8 @@ def sentences(text: str) -> tuple[str, ...]:
     for pattern, replacement in _RULES:
         padded = pattern.sub(replacement, padded)
     pieces = [piece.strip() for piece in padded.replace(_DOT, ".").split(_END)]
-    return tuple(pieces if pieces[-1] else pieces[:-1])
+    whole_pieces = pieces if pieces[-1] else pieces[:-1]
+    return tuple(whole_pieces)
 
 
 _ABBREVIATIONS = listed(
@@ -155,7 +156,9 @@ def _breaks(text: str, at: int) -> bool:
     if text[at] != ".":
         return True
     before = text[max(0, at - 64) : at]
-    word = "" if not before or before[-1].isspace() else before.split()[-1].lstrip("([{\"'*“‘`")
+    word = ""
+    if before and not before[-1].isspace():
+        word = before.split()[-1].lstrip("([{\"'*“‘`")
     after = _AFTER.match(text, at + 1, at + 80)
     sign, following = after.groups() if after else ("", "")
     starts = following[:1].isupper() and following.lower() in _STARTERS

@@ -115,11 +115,17 @@ def starts_with_verb(text: str) -> bool:
 
 def _forms(verb: str) -> Iterator[str]:
     yield verb
-    stem = verb[:-1] if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")) else verb
+    if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")):
+        stem = verb[:-1]
+    else:
+        stem = verb
     if verb.endswith("y") and verb[-2] not in "aeiou":
         yield from (f"{verb[:-1]}ies", f"{verb[:-1]}ied", f"{verb}ing")
         return
-    yield f"{verb}es" if verb.endswith(_HISS) else f"{verb}s"
+    if verb.endswith(_HISS):
+        yield f"{verb}es"
+    else:
+        yield f"{verb}s"
     yield from (f"{stem}ed", f"{stem}ing")
     if verb.endswith("ie"):
         yield f"{verb[:-2]}ying"

@@ -43,7 +43,9 @@ class AnswerJudgementGrader:
             fields: Row = {"predicted_judgement": None, "judgement_kind": "invalid"}
             return unanswered(stamp, {**record, "generation": _text(record)}, fields)
         right = judgement == expected
-        kind = f"{'true' if right else 'false'}_{'positive' if judgement else 'negative'}"
+        truth = "true" if right else "false"
+        side = "positive" if judgement else "negative"
+        kind = f"{truth}_{side}"
         return decided(stamp, right, {"predicted_judgement": judgement, "judgement_kind": kind}, kind)
 
 

@@ -27,7 +27,8 @@ class MarkGrader:
         right = record.get("is_right")
         if right is None:
             return None
-        return f"Rating: {10 if right else 1}"
+        rating = 10 if right else 1
+        return f"Rating: {rating}"
 
     def same_replies(self, record: Row) -> list[str]:
         """Return replies that give the number in other forms."""
@@ -50,4 +51,5 @@ class MarkGrader:
         rating = int(marks[-1])
         fields: Row = {"rating": rating, "is_correct": (rating > _MIDDLE) == bool(right)}
         height = (rating - _LOWEST) / (_HIGHEST - _LOWEST)
-        return decided(stamp, fields["is_correct"], fields, f"{rating} of 10", height if right else 1 - height)
+        score = height if right else 1 - height
+        return decided(stamp, fields["is_correct"], fields, f"{rating} of 10", score)

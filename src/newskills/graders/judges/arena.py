@@ -55,7 +55,8 @@ def _last(patterns: Sequence[re.Pattern[str]], text: object, *, capitals: bool =
     if not isinstance(text, str):
         return None
     answer = without_thinking(text)
-    reply = own_words(_EXAMPLE.sub("", _without_offered(answer.upper() if capitals else answer)))
+    judge_text = answer.upper() if capitals else answer
+    reply = own_words(_EXAMPLE.sub("", _without_offered(judge_text)))
     matches = next(filter(None, (pattern.findall(reply) for pattern in patterns)), [])
     if matches:
         return str(matches[-1])
@@ -86,7 +87,8 @@ class ArenaGrader:
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         first, second = (arena_label(record.get(game)) for game in GAMES)
-        games = [first, None if second is None else _OTHER_SIDE[second]]
+        second_game = None if second is None else _OTHER_SIDE[second]
+        games = [first, second_game]
         values = [_LABELS[game] for game in games if game is not None]
         if not values:
             fields: Row = {"arena_games": games, "arena_win": None}

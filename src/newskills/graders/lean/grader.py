@@ -83,17 +83,16 @@ class LeanProofGrader:
             fields: Row = {"predicted_proof": None, "proof_status": "failed"}
             return unscored(self._stamp, f"the record has no statement to prove: {error}", fields)
         extracted = self._code(str(record.get("generation") or ""))
-        proof = (
-            read_proof(extracted.code, statement, restate=self.config.restate_formal_statement)
-            if extracted.code
-            else None
-        )
+        proof = None
+        if extracted.code:
+            proof = read_proof(extracted.code, statement, restate=self.config.restate_formal_statement)
         if proof is None:
             return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
         why = forbidden(proof.text.replace(statement.text, " ", 1))
         if why:
             unproved = any(f"`{word}`" in why for word in UNPROVED)
-            return self._score(proof, "has_sorry" if unproved else "forbidden", why)
+            status = "has_sorry" if unproved else "forbidden"
+            return self._score(proof, status, why)
         return await self._check_proof(statement, proof, kit)
 
     async def _check_proof(self, statement: Statement, proof: Proof, kit: Kit) -> Score:
@@ -115,7 +114,8 @@ class LeanProofGrader:
             text = generation
         if self.config.extract_code_mode == "first":
             blocks = (text_with_code(text) or "").split(_FENCE, 3)
-            text = _FENCE.join(blocks[:3]) if len(blocks) > 2 else text
+            if len(blocks) > 2:
+                text = _FENCE.join(blocks[:3])
         extracted = extract_code(text, "lean")
         plain = extracted.how == "whole" and not any(
             token.text in (":=", "by") for token in tokens(extracted.code)
@@ -139,13 +139,15 @@ def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     """Return (`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     mark = re.search(axioms_of(names.mark), output)
-    before = _ERROR.search(output[: mark.start()] if mark else output)
+    before_mark = output[: mark.start()] if mark else output
+    before = _ERROR.search(before_mark)
     ended = result.status if result.status not in ("completed", "failed") else ""
     if mark is None and ended:
         how = ended.replace("_", " ")
         return "failed", f"Lean did not come to the end of the statement itself ({how}, {result.seconds:.0f} s)"
     if before or mark is None:
-        return "failed", not_taken(before[1] if before else output.strip())
+        reason = before[1] if before else output.strip()
+        return "failed", not_taken(reason)
     if ended == "timeout":
         return "timeout", f"Lean was not done with the answer after {result.seconds:.0f} s"
     if ended:

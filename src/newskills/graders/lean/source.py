@@ -157,7 +157,10 @@ def _comment_end(text: str, at: int) -> int | None:
     """Return the place behind the `-/` that closes the comment whose text begins at `at`; comments nest."""
     depth = 1
     for edge in _COMMENT_EDGE.finditer(text, at):
-        depth += 1 if edge[0] == "/-" else -1
+        if edge[0] == "/-":
+            depth += 1
+        else:
+            depth -= 1
         if depth == 0:
             return edge.end()
     return None

@@ -75,7 +75,10 @@ class LeanStatementGrader:
         checked = await self.check(str(record.get("generation") or ""), record, kit)
         if not checked.text:
             return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": checked.status})
-        status = f"error: {checked.why}" if checked.status == "error" else checked.status
+        if checked.status == "error":
+            status = f"error: {checked.why}"
+        else:
+            status = checked.status
         fields: Row = {"predicted_proof": checked.text, "proof_status": status}
         if checked.status == "failed":
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=checked.why, cause="grader")
@@ -89,9 +92,12 @@ class LeanStatementGrader:
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         key = self.config.final_answer_key
-        extracted = extract_code(generation.rpartition(key)[2] if key else generation, "lean")
+        reply_end = generation.rpartition(key)[2] if key else generation
+        extracted = extract_code(reply_end, "lean")
         prose = extracted.how == "whole" and ":=" not in extracted.code
-        text = "" if prose else _IMPORT.sub("", without_comments(extracted.code)).strip()
+        text = ""
+        if not prose:
+            text = _IMPORT.sub("", without_comments(extracted.code)).strip()
         if not text:
             return StatementCheck(status="no_statement", why="there is no Lean code in the answer")
         try:
@@ -124,7 +130,8 @@ def _program(statement: Statement, names: Names) -> str:
 def _verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     mark = re.search(axioms_of(names.mark), output)
-    before = first_error(output[: mark.start()] if mark else output)
+    before_mark = output[: mark.start()] if mark else output
+    before = first_error(before_mark)
     ended = result.status if result.status not in ("completed", "failed") else ""
     if before or mark is None:
         return "failed", not_taken(before or ended.replace("_", " ") or output.strip())

@@ -166,7 +166,9 @@ class VerinaCodeGrader(_TestedGrader):
         head = f" {signature.binders} {signature.assumed} : {signature.return_type}"
         statement = self._statement(record, "def", signature.name, head)
         code = extract_code(str(record.get("generation") or ""), "lean").code
-        answer = read_proof(code, statement, restate=True) if f"def {signature.name}" in code else None
+        answer = None
+        if f"def {signature.name}" in code:
+            answer = read_proof(code, statement, restate=True)
         if answer is None:
             return self._not_read(record)
         if why := forbidden(answer.text):

@@ -81,7 +81,8 @@ class LiveBenchGrader:
                 return f"<solution>{truth}</solution>"
             return f"***{truth}***"
         repeated = task == "math_comp" and not truth.isdigit()
-        return _SAID.get(task, "{}").format(truth * 5 if repeated else truth)
+        truth_text = truth * 5 if repeated else truth
+        return _SAID.get(task, "{}").format(truth_text)
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
@@ -93,12 +94,15 @@ class LiveBenchGrader:
             return self._instructions(record, stamp)
         scorer, gold = SCORERS.get(task), record.get("ground_truth")
         if scorer is None or gold is None:
-            why = f"the task '{task}' is not known" if scorer is None else "the record has no ground_truth"
+            why = "the record has no ground_truth"
+            if scorer is None:
+                why = f"the task '{task}' is not known"
             return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
         worth = scorer(text, str(gold), record) if text else None
         if worth is None:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": 0.0})
-        fields: Row = {"predicted_answer": text[-_TAIL:] if text else None, "symbolic_correct": worth}
+        predicted_answer = text[-_TAIL:] if text else None
+        fields: Row = {"predicted_answer": predicted_answer, "symbolic_correct": worth}
         return decided(stamp, worth == 1.0, fields, f"worth {worth:.2f}", worth)
 
     def _mathematics(self, record: Row, stamp: str) -> Score:
@@ -120,7 +124,8 @@ class LiveBenchGrader:
         worth = (sum(followed) / len(followed) + all(followed)) / 2
         answered = score.outcome != "no_answer"
         score.value = worth
-        score.fields |= {"predicted_answer": "" if answered else None, "symbolic_correct": worth}
+        predicted_answer = "" if answered else None
+        score.fields |= {"predicted_answer": predicted_answer, "symbolic_correct": worth}
         return score
 
     @cached_property
@@ -153,7 +158,8 @@ def _boxed(text: str) -> str | None:
     name = "\\boxed" if "\\boxed" in text else "\\fbox"
     start = text.rfind(name)
     first, depth = text.find("{", start), 0
-    for end in range(max(first, 0), len(text)) if start >= 0 <= first else ():
+    ends = range(max(first, 0), len(text)) if start >= 0 <= first else ()
+    for end in ends:
         depth += (text[end] == "{") - (text[end] == "}")
         if depth == 0:
             return text[first + 1 : end].replace("$", "")
@@ -172,7 +178,8 @@ def _last_line(text: str) -> str:
 def _column_class(text: str, gold: str, record: Row) -> float | None:
     """Return 1.0 where the box, or the reply if it has none, ends with the name of the class, else 0.0."""
     box = _boxed(text)
-    return float(_letters(text if box is None else _bare(box)).endswith(_letters(gold)))
+    class_text = text if box is None else _bare(box)
+    return float(_letters(class_text).endswith(_letters(gold)))
 
 
 def _letters(text: str) -> str:
@@ -202,8 +209,10 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
         return float(letters[-1] == gold)
     tag, box, last = tables.tagged(text), _boxed(text), _last_line(text)
     written = [_bare(box or ""), last.strip().replace("*", "")]
-    written += [tag[:1]] if tag and len(set(tag)) == 1 else []
-    written += [last.split("(")[1].split(")")[0]] if "(" in last and ")" in last else []
+    if tag and len(set(tag)) == 1:
+        written += [tag[:1]]
+    if "(" in last and ")" in last:
+        written += [last.split("(")[1].split(")")[0]]
     if gold.lower() in map(str.lower, written):
         return 1.0
     value = str(dict(_OPTION.findall(str(record.get("question")))).get(gold, "")).strip().strip("$").strip("~")
@@ -214,7 +223,9 @@ def _proof_order(text: str, gold: str, record: Row) -> float | None:
     """Return one minus the edit distance of the two sequences of formulas, as a share of the longer."""
     wanted = [str(int(number)) for number in gold.split(",")]
     order = _order(text)[: 4 * len(wanted)]
-    return 1.0 - edit_distance(order, wanted) / max(len(order), len(wanted)) if order else None
+    if order:
+        return 1.0 - edit_distance(order, wanted) / max(len(order), len(wanted))
+    return None
 
 
 def _order(text: str) -> list[str]:
@@ -305,7 +316,9 @@ def _zebra(text: str, gold: str, record: Row) -> float | None:
     if str(record.get("livebench_release_date", _PARTIAL_SINCE))[:10] < _PARTIAL_SINCE:
         marked = (_TRIPLE.findall(text) or _WORD.findall(text))[-1:]
         answer = marked[0].lower() if marked else ""
-        return float(gold.lower() in (answer, _NAMES.get(answer), f"{answer} movies")) if answer else None
+        if answer:
+            return float(gold.lower() in (answer, _NAMES.get(answer), f"{answer} movies"))
+        return None
     golds = gold.split(",")
     tags, box = tables.tags(text), _boxed(text)
     solutions = tags or ([] if box is None else [_bare(box)])
@@ -314,7 +327,8 @@ def _zebra(text: str, gold: str, record: Row) -> float | None:
     if not solutions:
         return None
     parts = [_plain(part) for solution in solutions for part in solution.split(",")]
-    parts = parts[-len(golds) :] if len(solutions) > 1 else parts
+    if len(solutions) > 1:
+        parts = parts[-len(golds) :]
     right = sum(_contains(part, _plain(wanted)) for part, wanted in zip(parts, golds, strict=False))
     return ((right == len(golds)) + right / len(golds)) / 2
 

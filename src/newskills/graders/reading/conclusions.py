@@ -133,7 +133,10 @@ def _denials(codes: tuple[str, ...]) -> re.Pattern[str]:
 def _conclusions(tail: str, sentences: Sentences, count: int, denials: re.Pattern[str]) -> list[_Conclusion]:
     conclusions: list[_Conclusion] = []
     for match in list(sentences.letter.finditer(tail))[-_MANY:]:
-        letter = match[0] if match[0].isascii() else letter_of_native(match[0], tail, sentences.grammar)
+        if match[0].isascii():
+            letter = match[0]
+        else:
+            letter = letter_of_native(match[0], tail, sentences.grammar)
         if not letter or letter not in ascii_uppercase[:count]:
             continue
         conclusion = _conclusion(tail, match, letter, sentences, count)

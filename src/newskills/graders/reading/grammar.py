@@ -93,6 +93,7 @@ def grammar(codes: tuple[str, ...]) -> Grammar:
         rf"(?:{_CLOSE}(?:[,/&+、،|]|(?P<or>{connectors})){_OPEN}|[ \t]{{1,4}}|[)\]}}】）][ \t]{{0,4}}[(\[{{【（])"
         rf"(?P<letter>(?-i:[A-Z]))(?![{TOUCHING}'’+#-])"
     )
+    ends = _ends(foreign) if len(foreign) == len(codes) else None
     return Grammar(
         token=re.compile(token, re.IGNORECASE),
         mark=re.compile(mark),
@@ -104,7 +105,7 @@ def grammar(codes: tuple[str, ...]) -> Grammar:
         ),
         refuted=_refuted(foreign),
         other=re.compile(other, re.IGNORECASE),
-        ends=_ends(foreign) if len(foreign) == len(codes) else None,
+        ends=ends,
         but=re.compile(alternatives(words_of(every, "but")), re.IGNORECASE),
     )
 

@@ -130,7 +130,10 @@ def _indexed(words: list[str]) -> WordIndex:
 
 def present(lower: str, index: WordIndex) -> list[str]:
     """Return the words of `index` that may be in a text of small letters."""
-    plain = lower if lower.isascii() else lower.encode("ascii", "replace").decode("ascii")
+    if lower.isascii():
+        plain = lower
+    else:
+        plain = lower.encode("ascii", "replace").decode("ascii")
     entries: list[str] = []
     for key in index.keys.intersection(plain.translate(_NO_LETTERS).split()):
         entries += index.plain[key]

@@ -32,7 +32,8 @@ def amount_is_near(reply: str, gold: str) -> bool:
     Raises ValueError for a right answer that is no whole number of dollars.
     """
     number = _DIGITS.search(reply.replace(",", "").replace(".", ""))
-    return abs((int(number[0]) if number else 0) / (int(gold.replace("$", "")) + 0.1) - 1.0) < 0.1
+    amount = int(number[0]) if number else 0
+    return abs(amount / (int(gold.replace("$", "")) + 0.1) - 1.0) < 0.1
 
 
 def shares_a_term(reply: str, gold: str) -> bool:

@@ -119,7 +119,8 @@ def letter_after(text: str, label: Label, count: int) -> NamedLetter | None:
     window = text[label.end : label.end + _SPAN].translate(_WIDE)
     qualified = _QUALIFIED.match(window)
     words = grammar(label.codes)
-    at, firm = _led(window, words, start=qualified.end() if qualified else 0)
+    start = qualified.end() if qualified else 0
+    at, firm = _led(window, words, start=start)
     if at < 0:
         return None
     letters_found = _letter_at(window, at, count, words, sure=firm)
@@ -151,7 +152,8 @@ def what_follows(text: str, label: Label) -> list[str]:
         if token[0].startswith("\\"):
             break
         if token[0].isalpha():
-            starts += [place] if led or verbs else []
+            if led or verbs:
+                starts += [place]
             verbs, behind = verbs + 1, token.end()
         place = token.end()
     starts = [behind, *([first] if led else []), *starts[:2], place]
@@ -228,7 +230,9 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
             chosen = letter
     if len(seen) == 1:
         return chosen
-    return _letter_alone(lines[-1], count) if len(lines) > 1 and not _letter_alone(lines[-2], count) else None
+    if len(lines) > 1 and not _letter_alone(lines[-2], count):
+        return _letter_alone(lines[-1], count)
+    return None
 
 
 def _letter_alone(line: str, count: int) -> str | None:
@@ -288,10 +292,12 @@ def _letter_at(text: str, at: int, count: int, words: Grammar, *, sure: bool) ->
         denied = word or at == 0 or touched(text, end)
     if denied or not letter or letter not in ascii_uppercase[:count]:
         return None
-    if (_REFUTED if sure else _DENIED).match(text, end) or (words.refuted and words.refuted.match(text, end)):
+    denial = _REFUTED if sure else _DENIED
+    if denial.match(text, end) or (words.refuted and words.refuted.match(text, end)):
         return None
     several = letters_joined(text, end, count, words) - {letter} or only_letters(text[end:].partition("\n")[0])
-    return NamedLetter(SEVERAL if several else letter, end)
+    named_letter = SEVERAL if several else letter
+    return NamedLetter(named_letter, end)
 
 
 def letters_joined(text: str, end: int, count: int, words: Grammar) -> set[str]:

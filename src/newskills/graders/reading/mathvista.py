@@ -41,7 +41,8 @@ class MathVistaGrader(MathGrader):
         if score.outcome != "wrong" or not isinstance(answer, str) or len(answer) > _LONGEST:
             return score
         gold = str(record["expected_answer"])
-        if normal_answer(answer, record) != (gold if "A" in record else normal_answer(gold, record)):
+        gold_answer = gold if "A" in record else normal_answer(gold, record)
+        if normal_answer(answer, record) != gold_answer:
             return score
         fields = {**score.fields, "symbolic_correct": True}
         return msgspec.structs.replace(score, outcome="correct", fields=fields, cause=None, why="normalised")

@@ -66,7 +66,8 @@ class NewRulesGrader:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
         correct = comparison(category, str(rule), str(gold))(_undressed(answer), str(gold))
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
-        return decided(stamp, correct, fields, "same" if correct else "another answer")
+        why = "same" if correct else "another answer"
+        return decided(stamp, correct, fields, why)
 
 
 def _category_and_number(record: Row) -> tuple[str, str]:

@@ -139,7 +139,11 @@ def _cut_around(answer: str, wanted: Sequence[str]) -> list[str]:
     """Cut outside numbers and outside those of `wanted` that hold what divides spans."""
     whole = sorted({span for span in wanted if _COMMA.search(span)}, key=len, reverse=True)[:_MOST_SPANS]
     kept = "|".join(map(re.escape, whole))
-    parts = re.compile(rf"(?<!\w)(?:{kept})(?!\w)|{_COMMA.pattern}" if kept else _COMMA.pattern, re.IGNORECASE)
+    if kept:
+        separator = rf"(?<!\w)(?:{kept})(?!\w)|{_COMMA.pattern}"
+    else:
+        separator = _COMMA.pattern
+    parts = re.compile(separator, re.IGNORECASE)
     spans, start = [], 0
     for match in parts.finditer(answer):
         if _COMMA.fullmatch(match[0]):

@@ -96,7 +96,8 @@ def letter_stated(text: str, count: int, meant: Mapping[str, str]) -> str | None
     judged = {match[1] for match in _JUDGED.finditer(tail)}
     for match in _JUDGED_OPTION.finditer(tail):
         if _with_option(match, meant) or tail[match.end(1)] in _MARKED:
-            judged.add(match[1] if _with_option(match, meant) else SEVERAL)
+            stated_letter = match[1] if _with_option(match, meant) else SEVERAL
+            judged.add(stated_letter)
     if len(judged) > 1 and "\n" not in text.strip():
         return SEVERAL
     letters = judged or _fitting(tail) or _ending(tail) or _named(tail, meant)

@@ -85,7 +85,8 @@ def _plural(word: str) -> str:
 
 def _past(word: str) -> str:
     if word.endswith("ied"):
-        return word[:-3] + ("ie" if len(word) == 4 else "i")
+        ending = "ie" if len(word) == 4 else "i"
+        return word[:-3] + ending
     if word.endswith("eed"):
         if _measure(word[:-3]) > 0:
             return word[:-1]

@@ -69,12 +69,14 @@ class TableProgramGrader:
         result = executed(steps, record.get("table") or ())
         program = ", ".join(f"{name}({arguments})" for name, arguments in steps)
         correct = result is not None and same_result(result, str(gold))
+        predicted_answer = None if result is None else str(result)
         fields: Row = {
             "predicted_program": program,
-            "predicted_answer": None if result is None else str(result),
+            "predicted_answer": predicted_answer,
             "symbolic_correct": correct,
         }
-        return decided(stamp, correct, fields, "cannot be run" if result is None else f"result {result}")
+        why = "cannot be run" if result is None else f"result {result}"
+        return decided(stamp, correct, fields, why)
 
 
 def last_program(text: str | None) -> list[tuple[str, str]]:
@@ -151,7 +153,8 @@ def _number(text: str) -> float | None:
     text = text.replace(",", "").removeprefix("const_").strip()
     percent = text.endswith("%")
     try:
-        number = float("-1" if text == "m1" else text.removesuffix("%"))
+        figure = "-1" if text == "m1" else text.removesuffix("%")
+        number = float(figure)
     except ValueError:
         return None
     if not math.isfinite(number):

@@ -44,7 +44,11 @@ def block(text: str) -> str:
         return text.strip()
     inner = parts[-2]
     first, newline, rest = inner.partition("\n")
-    return (rest if newline and (first.strip().isalnum() or not first.strip()) else inner).strip()
+    if newline and (first.strip().isalnum() or not first.strip()):
+        content = rest
+    else:
+        content = inner
+    return content.strip()
 
 
 def tags(text: str) -> list[str]:
@@ -103,7 +107,8 @@ def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
     elif form == "jsonl":
         table = _json_lines(plain)
     elif form in ("csv", "tsv"):
-        table = _delimited(tagged(text) or text, "," if form == "csv" else "\t", columns)
+        separator = "," if form == "csv" else "\t"
+        table = _delimited(tagged(text) or text, separator, columns)
     else:
         table = _html(plain)
     if table and form not in ("json", "jsonl"):  # those tell an empty text from nothing

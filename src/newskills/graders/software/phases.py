@@ -145,10 +145,12 @@ async def take_artifacts(environment: AgentEnvironment, artifacts: Sequence[Arti
         if kind not in ("folder", "file"):
             continue
         target = place / source.lstrip("/")
-        target = target if kind == "folder" else target.parent
+        if kind != "folder":
+            target = target.parent
         target.mkdir(parents=True, exist_ok=True)
         try:
-            await environment.copy_out(source if kind == "folder" else stage, target, max_bytes=MAX_ARTIFACT_BYTES)
+            copied = source if kind == "folder" else stage
+            await environment.copy_out(copied, target, max_bytes=MAX_ARTIFACT_BYTES)
         except DataError as error:
             refused.append(f"{source} cannot be taken from the agent's container: {error.message}")
             continue

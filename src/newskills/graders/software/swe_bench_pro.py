@@ -126,7 +126,8 @@ async def _passed(environment: AgentEnvironment, ran: ExecutedCommand) -> tuple[
     if made.exit_code != 0 and ran.exit_code == NO_PROGRAM:
         raise EnvironmentFailedError(f"The program that reads the tests' output cannot run: {shown(ran)}")
     try:
-        results = msgspec.json.decode(made.output if made.exit_code == 0 else b"", type=_ProResults)
+        output = made.output if made.exit_code == 0 else b""
+        results = msgspec.json.decode(output, type=_ProResults)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return set(), text
     return {test.name for test in results.tests if test.status == "PASSED"}, text

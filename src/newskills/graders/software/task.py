@@ -62,7 +62,10 @@ def software_task(row: Row) -> SoftwareTask:
             f"Task {instance or '(without an instance_id)'} names no image.", hint="Give it an `image`."
         )
     repository = row.get("repository")
-    trees = {repository: workdir} if isinstance(repository, str) and repository else {}
+    if isinstance(repository, str) and repository:
+        trees = {repository: workdir}
+    else:
+        trees = {}
     spec = EnvironmentSpec(
         image=image_of(image, fields), fields=fields, trees=trees, workdir=workdir, variables=dict(QUIET)
     )

@@ -108,9 +108,10 @@ class TerminalTask(Struct, frozen=True, kw_only=True):
 
     def test_spec(self, container: TestContainer) -> EnvironmentSpec:
         """Return what the container of the tests is made of, where they have one of their own."""
+        build = str(self.folder / container.build) if container.build else ""
         return EnvironmentSpec(
             image=container.image,
-            build=str(self.folder / container.build) if container.build else "",
+            build=build,
             fields=self.spec.fields,
             workdir=container.workdir,
             variables={**QUIET, **container.variables},
@@ -144,6 +145,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
     allowed = _allowed_hosts(phases, steps)
     if allowed is not None and group is None:
         group = ServiceGroup(services=[TaskService(name="main", image=image)])
+    build_folder = str(folder / build) if build else ""
     return TerminalTask(
         instance=instance,
         format=str(row["task_format"]),
@@ -151,7 +153,7 @@ def terminal_task(row: Row, data_dir: Path) -> TerminalTask:
         script=script,
         spec=EnvironmentSpec(
             image=image,
-            build=str(folder / build) if build else "",
+            build=build_folder,
             fields={**fields, "instance_id": instance},
             workdir=str(row.get("container_repo_dir") or ""),
             variables={**QUIET, **(row.get("variables") or {})},
@@ -436,7 +438,8 @@ class TerminalTestsGrader:
                 )
             if record.get(SOLVED) == task.instance:
                 solved = await solve_by_reference(environment, task)
-                before = "" if solved.exit_code == 0 else f"The solution ended with {shown(solved)}\n"
+                if solved.exit_code != 0:
+                    before = f"The solution ended with {shown(solved)}\n"
             report = await judge(environment, task, environments)
             return {**report, "log": before + report["log"]}
         finally:

@@ -63,8 +63,11 @@ def patch_score(report: Row, log: str, grader: str) -> Score:
         return Score(outcome="correct", fields=fields, grader=grader, why="all tests pass")
     if not report["patch_exists"]:
         return Score(outcome="no_answer", fields=fields, grader=grader, why="the patch is empty", cause="model")
-    why = "tests fail" if report["patch_successfully_applied"] else "the patch does not apply"
-    why = "the tests timed out" if report["tests_timed_out"] else why
+    why = "the patch does not apply"
+    if report["patch_successfully_applied"]:
+        why = "tests fail"
+    if report["tests_timed_out"]:
+        why = "the tests timed out"
     return Score(outcome="wrong", fields=fields, grader=grader, why=why, cause="model")
 
 

@@ -362,7 +362,8 @@ def _are_objects(values: Any) -> bool:
 
 def _converted(value: Any, kind: Any) -> Any:
     try:
-        return msgspec.convert(int(value) if isinstance(value, bool) else value, kind, strict=False)
+        plain_value = int(value) if isinstance(value, bool) else value
+        return msgspec.convert(plain_value, kind, strict=False)
     except msgspec.ValidationError as error:
         raise RefusedCall(f"{value!r:.200}: {error}") from error
 

@@ -251,7 +251,8 @@ class Phone(ToolService):
 
     def can_send_mms(self) -> str:
         """Shows whether picture messages (MMS) can be sent."""
-        return f"Picture messages {'can' if self._sends_mms() else 'cannot'} be sent."
+        verb = "can" if self._sends_mms() else "cannot"
+        return f"Picture messages {verb} be sent."
 
     def reboot_device(self) -> str:
         """Restarts your phone."""
@@ -285,9 +286,12 @@ class Phone(ToolService):
             and self.surroundings["line_active"]
         )
         preferred = "5G" if strengths.get("5G", "none") != "none" else "4G"
-        technology = _ONLY.get(device["network_mode_preference"], preferred) if reachable else "none"
+        technology = "none"
+        if reachable:
+            technology = _ONLY.get(device["network_mode_preference"], preferred)
+        network_connection_status = "connected" if reachable else "no_service"
         device.update(
-            network_connection_status="connected" if reachable else "no_service",
+            network_connection_status=network_connection_status,
             network_technology_connected=technology,
             network_signal_strength=strengths.get(technology, "none"),
         )
@@ -350,7 +354,9 @@ class Phone(ToolService):
         if not self._data_works():
             return None, "No Connection"
         slow_vpn = device["vpn_connected"] and (device["vpn_details"] or {}).get("server_performance") == "poor"
-        share = (0.1 if slow_vpn else 1.0) * (0.2 if device["data_saver_mode"] else 1.0)
+        vpn_share = 0.1 if slow_vpn else 1.0
+        saver_share = 0.2 if device["data_saver_mode"] else 1.0
+        share = vpn_share * saver_share
         low, high = _MEGABITS.get(device["network_technology_connected"], (0.0, 0.0))
         speed = round((low + high) / 2.0 * _SHARE_OF_SPEED[device["network_signal_strength"]] * share, 2)
         return speed, next((name for limit, name in _SPEEDS if speed < limit), "Excellent")

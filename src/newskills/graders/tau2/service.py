@@ -34,7 +34,8 @@ class ToolService:
     def call(self, caller: str, name: str, arguments: Any) -> str:
         """Call a function and return what it says: JSON, or a text; refusals as `Error: …`. `caller`: assistant or
         user."""
-        if name not in (self.agent_tools if caller == "assistant" else self.user_tools):
+        tools = self.agent_tools if caller == "assistant" else self.user_tools
+        if name not in tools:
             return f"Error: there is no function {name}"
         function = getattr(type(self), name)
         if not isinstance(arguments, dict):

@@ -312,7 +312,8 @@ class Telecom(FaultyPhone):
         customer["bill_ids"].append(bill_id)
 
     def _charge(self, bill_id: str, amount: float, description: str) -> None:
-        bill, kind = self._known("bills", bill_id), "Credit" if amount < 0 else "Charge"
+        bill = self._known("bills", bill_id)
+        kind = "Credit" if amount < 0 else "Charge"
         item = {"description": description, "amount": float(amount), "date": _TODAY, "item_type": kind}
         bill["line_items"].append(item)
         bill["total_due"] += amount

@@ -70,7 +70,8 @@ def written_calls(text: str) -> list[ParsedCall] | None:
     if not text or len(text) > LONGEST or "(" not in text:
         return None
     try:
-        tree = ast.parse(text if text.startswith("[") else f"[{text}]", mode="eval").body
+        list_text = text if text.startswith("[") else f"[{text}]"
+        tree = ast.parse(list_text, mode="eval").body
         if isinstance(tree, ast.List):
             return list(_calls(tree))
         return None

@@ -84,7 +84,8 @@ class ToolCallGrader:
             return self._verdict(record, "a call cannot be read")
         called = bool(calls) and readable
         if check == "relevance":
-            return self._verdict(record, "" if called else "no call", nothing=not calls)
+            problem = "" if called else "no call"
+            return self._verdict(record, problem, nothing=not calls)
         if check != "irrelevance":
             raise ValueError(f"check is '{check}'")
         if not calls and not str(record.get("generation") or "").strip() and _cut(record):
@@ -103,7 +104,8 @@ class ToolCallGrader:
         return self._score("wrong", problem[:_SHOWN], "truncation" if _cut(record) else "model")
 
     def _score(self, outcome: Outcome, why: str, cause: Cause | None) -> Score:
-        fields: Row = {"is_correct": None if outcome == "unscored" else outcome == "correct"}
+        is_correct = None if outcome == "unscored" else outcome == "correct"
+        fields: Row = {"is_correct": is_correct}
         return Score(outcome=outcome, fields=fields, grader=f"{self.name}@{self.version}", why=why, cause=cause)
 
 

@@ -162,7 +162,8 @@ def _split(text: str, separator: str = ",") -> list[str]:
     """Return the parts, none of them empty, between separators that stand in no bracket and no quotation marks; `:`
     splits once."""
     places = [place for place, depth, char in _bare(text, 0) if depth == 0 and char == separator]
-    places = places[:1] if separator == ":" else places
+    if separator == ":":
+        places = places[:1]
     ends = [*places, len(text)]
     begins = [0, *(place + 1 for place in places)]
     parts = [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True)]
@@ -179,7 +180,8 @@ def _bare(text: str, at: int) -> Iterator[tuple[int, int, str]]:
     for place in range(at, len(text)):
         char = text[place]
         if quote:
-            quote = "" if char == quote and not escaped else quote
+            if char == quote and not escaped:
+                quote = ""
             escaped = char == "\\" and not escaped
             continue
         if char in "\"'":

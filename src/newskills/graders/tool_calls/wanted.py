@@ -59,7 +59,8 @@ def _source(value: Any, spec: Row, language: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
-        suffix = {"long": "L", "float": "f" if language == "java" else "", "Bigint": "n"}
+        float_suffix = "f" if language == "java" else ""
+        suffix = {"long": "L", "float": float_suffix, "Bigint": "n"}
         return str(value).lower() + suffix.get(kind, "")
     if isinstance(value, list):
         item = {"type": spec.get("items", {}).get("type", "any")}

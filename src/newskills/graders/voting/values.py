@@ -36,4 +36,5 @@ def _number(text: str) -> PlainNumber | None:
     number = plain(tidy(text))
     if number is None or not number.percent:
         return number
-    return PlainNumber(number.value / 100, number.places + 2 if number.places >= 0 else -1)
+    places = number.places + 2 if number.places >= 0 else -1
+    return PlainNumber(number.value / 100, places)

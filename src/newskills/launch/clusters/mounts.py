@@ -24,7 +24,8 @@ class Mount(Struct, frozen=True):
     mode: Literal["rw", "ro"] = "rw"
 
     def __str__(self) -> str:
-        return f"{self.src}:{self.dst}" + (":ro" if self.mode == "ro" else "")
+        mode_suffix = ":ro" if self.mode == "ro" else ""
+        return f"{self.src}:{self.dst}" + mode_suffix
 
 
 def parse_mount(text: str) -> Mount:

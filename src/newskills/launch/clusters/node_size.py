@@ -32,12 +32,15 @@ def of_slurm(cluster: ClusterConfig, partition: str | None, environ: Mapping[str
         ran = shell_of(cluster, environ).run(["sinfo", "-h", "-o", "%P|%G|%l"])
     except RemoteError:
         return NodeSize()
-    for line in ran.out.splitlines() if ran.code == 0 else ():
+    lines = ran.out.splitlines() if ran.code == 0 else ()
+    for line in lines:
         name, _, rest = line.partition("|")
         generic, _, limit = rest.partition("|")
         if name.rstrip("*") == partition or (partition is None and name.endswith("*")):
             match = _GPUS.search(generic)
-            return NodeSize(int(match[1]) if match else 0, seconds_of(limit) if limit[:1].isdigit() else None)
+            gpus = int(match[1]) if match else 0
+            seconds = seconds_of(limit) if limit[:1].isdigit() else None
+            return NodeSize(gpus, seconds)
     return NodeSize()
 
 

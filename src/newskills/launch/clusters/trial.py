@@ -192,11 +192,12 @@ def try_ray(shell: Shell, cluster: ClusterConfig, environ: Mapping[str, str]) ->
     }
     amounts = ", ".join(f"{name}: {amount:g}" for name, amount in totals.items())
     few = not nodes and not cluster.ray.autoscaling
+    figures = "none is alive"
+    if nodes:
+        figures = f"{len(nodes)} with {_printable_line(amounts)}"
     return [
         ClusterTrial("ray", True, f"{version} answers at {cluster.ray.address}"),
-        ClusterTrial(
-            "nodes", not few, f"{len(nodes)} with {_printable_line(amounts)}" if nodes else "none is alive"
-        ),
+        ClusterTrial("nodes", not few, figures),
     ]
 
 
@@ -255,7 +256,8 @@ def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
     if kind == "file":
         return ClusterTrial("job_dir", False, f"{folder}: {there} is not a folder")
     if there == folder:
-        return ClusterTrial("job_dir", may == "yes", folder if may == "yes" else f"cannot write {folder}")
+        detail = folder if may == "yes" else f"cannot write {folder}"
+        return ClusterTrial("job_dir", may == "yes", detail)
     if there == "/":
         top = "/".join(folder.split("/")[:2])
         return ClusterTrial(

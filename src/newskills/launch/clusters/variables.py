@@ -57,7 +57,10 @@ def job_variables(
         else:
             value = environ[name]
         hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in variable_names(text))
-        (secrets if hidden else plain)[name] = value
+        if hidden:
+            secrets[name] = value
+        else:
+            plain[name] = value
     return JobVariables(plain, secrets)
 
 

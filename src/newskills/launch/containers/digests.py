@@ -75,7 +75,9 @@ def _anonymous_token(fields: dict[str, str], url: str, patience: float) -> str:
     address = f"{realm}?{urllib.parse.urlencode(fields)}"
     with open_url(address, timeout=patience) as reply:
         answer = json.loads(reply.read(_MAX_ANSWER_BYTES))
-    token = answer.get("token") or answer.get("access_token") if isinstance(answer, dict) else None
+    token = None
+    if isinstance(answer, dict):
+        token = answer.get("token") or answer.get("access_token")
     if not isinstance(token, str) or not token.isprintable():
         raise ValueError("a registry gave no token")
     return token

@@ -37,7 +37,7 @@ LAST_LINES = 12
 class SquashPlace(Struct, frozen=True, kw_only=True):
     """Where images are imported, and where to.
 
-    folder      absolute, on a disk that all nodes see: the job folder (`remote_job_dir`)
+    folder      absolute, on a shared filesystem: the job folder (`remote_job_dir`)
     time_limit  of one import, as Slurm writes times
     gpus        on partitions that take no jobs without
     silence     seconds without a sign of life after which an import by somebody else counts as dead; more than the
@@ -104,7 +104,8 @@ def squash(
     Raises RemoteError with command and output of an import that failed.
     """
     for plan in plans:
-        say(f"{plan.image}: {plan.why}" + (f": {plan.path}" if plan.action == "reuse" else ""))
+        reused = f": {plan.path}" if plan.action == "reuse" else ""
+        say(f"{plan.image}: {plan.why}" + reused)
     work = [plan for plan in plans if plan.action == "import"]
     for start in range(0, len(work), AT_ONCE):
         _run_imports(work[start : start + AT_ONCE], place, shell, force=force, say=say)
@@ -199,6 +200,7 @@ def _import_script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
     """Return bash/squash.sh with its variables; everything that a user wrote is quoted."""
     reference = parse_image(plan.image)
     side = msgspec.json.encode({"image": plan.image, "uri": reference.uri, "digest": plan.digest}).decode()
+    forced = "yes" if force else ""
     variables = {
         "folder": os.path.dirname(plan.path),
         "name": os.path.basename(plan.path),
@@ -206,7 +208,7 @@ def _import_script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
         "side": side.removesuffix("}"),
         "cache": f"{place.folder}/.enroot",
         "token": secrets.token_hex(6),
-        "force": "yes" if force else "",
+        "force": forced,
         "silence": str(place.silence),
         "node": f"{read_bash_resource('squash_whole')}\n{read_bash_resource('squash_node')}",
     }

@@ -172,7 +172,8 @@ class Containers(Processes):
     def _mounts(self, command: Command, containers: Mapping[str, str]) -> Sequence[Mount]:
         if command.name not in containers:
             return ()
-        return parse_mounts(self.cluster.mounts if command.mounts is None else command.mounts)
+        mounts = self.cluster.mounts if command.mounts is None else command.mounts
+        return parse_mounts(mounts)
 
     def _volumes(self, command: Command, folder: JobFolder) -> list[str]:
         mounts = self._mounts(command, {command.name: ""})
@@ -228,9 +229,10 @@ def _make_engine(name: str, environ: Mapping[str, str]) -> ContainerEngine:
 
 def _no_engine(cluster: ClusterConfig) -> ConfigError:
     """Return the error for the case that `find_engine` finds none."""
+    verb = "is" if cluster.engine else "are"
     return ConfigError(
         f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(JOB_ENGINES)}, which "
-        f"{'is' if cluster.engine else 'are'} not installed here.",
+        f"{verb} not installed here.",
         hint="Install one (apt install podman catatonit, or https://docs.docker.com/engine/install), "
         "or use --cluster=none.",
     )

@@ -329,7 +329,8 @@ def runtime_env(cluster: ClusterConfig, code: str) -> dict[str, Any]:
     Raises ConfigError for a mount that has another path there.
     """
     own = cluster.ray.runtime_env
-    variables = {**own.get("env_vars", {}), **({"PYTHONPATH": code} if code else {})}
+    python_path = {"PYTHONPATH": code} if code else {}
+    variables = {**own.get("env_vars", {}), **python_path}
     environment = {**own, "env_vars": {**variables, "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)}}
     if cluster.ray.image is None:
         return environment
@@ -364,8 +365,11 @@ def placement_problem(resources: Mapping[str, float], nodes: Sequence[RayNode]) 
     lacking = [name for name, amount in resources.items() if not any(node.has({name: amount}) for node in nodes)]
     most = {name: max(node.resources.get(name, 0) for node in nodes) for name in lacking or resources}
     shown = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
-    least = "the most that a node has is" if lacking else "nodes have these apart, at most"
-    return f"no node has {wanted}; {least} {shown} ({len(nodes)} node{'s' if len(nodes) > 1 else ''})"
+    least = "nodes have these apart, at most"
+    if lacking:
+        least = "the most that a node has is"
+    plural = "s" if len(nodes) > 1 else ""
+    return f"no node has {wanted}; {least} {shown} ({len(nodes)} node{plural})"
 
 
 def _too_few(further: Sequence[Mapping[str, float]], nodes: Sequence[RayNode]) -> str:
@@ -405,7 +409,8 @@ def _lost_state(details: Mapping[str, Any] | None) -> str:
     if details.get("status") == "STOPPED":
         return "cancelled"
     lines = [line.strip() for line in str(details.get("message") or "").splitlines() if line.strip()]
-    return f"failed (its supervisor has ended{f': {printable(lines[0])[:120]}' if lines else ''})"
+    reason = f": {printable(lines[0])[:120]}" if lines else ""
+    return f"failed (its supervisor has ended{reason})"
 
 
 def _submission_id(handle: str) -> str:
@@ -424,7 +429,8 @@ def _submission_ids(handles: Sequence[str]) -> list[str]:
 
 
 def _format_jobs(jobs: Sequence[str]) -> str:
-    return f"Job '{jobs[0]}'" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
+    others = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+    return f"Job '{jobs[0]}'" + others
 
 
 _LOGS = """\

@@ -242,7 +242,8 @@ class Slurm(SlurmPlace):
         requests = [self.requests(job.job, folder) for job, folder in zip(jobs, folders, strict=True)]
         groups = group_alike_jobs(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
         several = any(len(group) > 1 for group in groups) and self.cluster.dependency_type != "aftercorr"
-        return array_batches(groups, array_size(self._shell) if several else 1)
+        most = array_size(self._shell) if several else 1
+        return array_batches(groups, most)
 
     def _texts(self, job: Job) -> Iterable[tuple[str, str]]:
         return render(job, self._site.job_folder(job), self).items()

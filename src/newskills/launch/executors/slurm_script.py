@@ -88,7 +88,8 @@ class SlurmPlace:
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
         lines += ["", *_MAKE_ROOM.splitlines(), "", *_run_step()]
-        return lines + (["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else [])
+        limit_lines = ["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else []
+        return lines + limit_lines
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
         hardware, script = job.groups[group].hardware, command.script
@@ -104,7 +105,10 @@ class SlurmPlace:
         ]
         if hardware.num_nodes > nodes:
             words.append(Variable(self.first_node(job, group).name, "--nodelist="))
-        words.append(Variable("job_mpi", "--mpi=") if _wants_mpi(job.groups[group], command) else "--mpi=none")
+        if _wants_mpi(job.groups[group], command):
+            words.append(Variable("job_mpi", "--mpi="))
+        else:
+            words.append("--mpi=none")
         if nodes * script.tasks_per_node > 1:
             words += ["--kill-on-bad-exit=1", f"--wait={TASK_PATIENCE}"]
         if image := image_of(self.cluster, command.container):
@@ -182,7 +186,8 @@ class SlurmPlace:
     def _partition(self, group: CommandGroup) -> str | None:
         if group.hardware.partition:
             return group.hardware.partition
-        return (None if group.hardware.num_gpus else self.cluster.cpu_partition) or self.cluster.partition
+        partition = None if group.hardware.num_gpus else self.cluster.cpu_partition
+        return partition or self.cluster.partition
 
     def _limit(self, group: CommandGroup) -> str:
         """Return the user's time limit, or the config's: that of the partition, else its default, cut to what the

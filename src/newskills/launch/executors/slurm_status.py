@@ -93,7 +93,8 @@ class SlurmRecord(Struct, frozen=True):
         if word := ACTIVE_STATES.get(self.state):
             if word == "running" and self.state == "COMPLETING" and (ended := marked_state(mark)):
                 return ended
-            word = "requeued" if word == "pending" and self.restarts else word
+            if word == "pending" and self.restarts:
+                word = "requeued"
             if word in WAITING_STATES and self.reason:
                 return f"{word} ({self.reason})"
             return word
@@ -172,10 +173,12 @@ def from_squeue(text: str) -> dict[str, SlurmRecord]:
         if len(fields) < len(SQUEUE_FIELDS):
             continue
         job, het, offset, array, task, state, reason, restarts, code = fields[: len(SQUEUE_FIELDS)]
+        shown_reason = "" if reason in _EMPTY else reason
+        restart_count = int(restarts) if restarts.isdigit() else 0
         record = SlurmRecord(
             state,
-            "" if reason in _EMPTY else reason,
-            int(restarts) if restarts.isdigit() else 0,
+            shown_reason,
+            restart_count,
             _signal_of(code),
         )
         names = {job}
@@ -198,9 +201,8 @@ def from_sacct(text: str) -> dict[str, SlurmRecord]:
         job, state, code, *_ = [*line.split("|"), "", ""]
         if state.strip():
             word = state.split()[0]
-            record = SlurmRecord(
-                "CANCELLED" if word == "PREEMPTED" else word, signal=_signal_of(code)
-            )  # the last life: nothing came after it
+            state_word = "CANCELLED" if word == "PREEMPTED" else word
+            record = SlurmRecord(state_word, signal=_signal_of(code))  # the last life: nothing came after it
             whole, _, task = job.partition("_")
             names = {
                 job,
@@ -290,7 +292,10 @@ def _query_preemption(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[
     """Return records that say why jobs wait again: accounting keeps their earlier lives as lines of their own
     (-D)."""
     ran = shell.run_all([_sacct_call(waiting, "--duplicates")])[0]
-    lives = [line.split("|")[:2] for line in ran.out.splitlines()] if ran.code == 0 else []
+    if ran.code == 0:
+        lives = [line.split("|")[:2] for line in ran.out.splitlines()]
+    else:
+        lives = []
     preempted = {}
     for slurm_id, record in waiting.items():
         ended = [

@@ -69,7 +69,8 @@ def array_batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch
     for group in groups:
         for start in range(0, len(group), size):
             some = tuple(group[start : start + size])
-            batch_list.append(ArrayBatch(some, arrays) if len(some) > 1 else ArrayBatch(some))
+            batch = ArrayBatch(some, arrays) if len(some) > 1 else ArrayBatch(some)
+            batch_list.append(batch)
             arrays += len(some) > 1
     return batch_list
 
@@ -127,12 +128,16 @@ class SlurmSubmission:
             folder = self._folders[first]
             return [f"submit {first} {copies} {needs[first]} {quote(folder.path)} {quote(folder.logs)}"]
         differ = len(set(needs.values())) > 1
-        every = self._needs(*(self._jobs[number] for number in batch.jobs)) if differ else needs[first]
+        if differ:
+            every = self._needs(*(self._jobs[number] for number in batch.jobs))
+        else:
+            every = needs[first]
         lines = [f"array {batch.array} {len(batch.jobs)} {copies} {every}"]
         for index, number in enumerate(batch.jobs):
             folder = self._folders[number]
             words = f"task {number} {index} {batch.array} {quote(folder.path)} {quote(folder.logs)}"
-            lines.append(f"{words} {needs[number]}" + (" differs" if differ else ""))
+            remark = " differs" if differ else ""
+            lines.append(f"{words} {needs[number]}" + remark)
         return [*lines, "narrow"]
 
     def _needs(self, *jobs: PendingJob) -> str:

@@ -42,12 +42,15 @@ def read_partitions(shell: Shell) -> dict[str, Partition]:
     """Return name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
     ran = shell.run(["sinfo", "--all", "--noheader", "--format=%P|%l|%D|%G"])
     partitions_by_name: dict[str, Partition] = {}
-    for line in ran.out.splitlines() if ran.code == 0 else []:
+    lines = ran.out.splitlines() if ran.code == 0 else []
+    for line in lines:
         name, limit, count, gres = (*line.split("|", 3), "", "", "")[:4]
-        for key in {name.removesuffix("*"), "" if name.endswith("*") else name.removesuffix("*")}:
+        default_key = "" if name.endswith("*") else name.removesuffix("*")
+        for key in {name.removesuffix("*"), default_key}:
             partition = partitions_by_name.setdefault(key, Partition(limit, {}))
             gpus = _gpu_count(gres)
-            partition.nodes[gpus] = partition.nodes.get(gpus, 0) + (int(count) if count.isdigit() else 0)
+            node_count = int(count) if count.isdigit() else 0
+            partition.nodes[gpus] = partition.nodes.get(gpus, 0) + node_count
     return partitions_by_name
 
 
@@ -69,7 +72,8 @@ def partition_problem(options: Options, cluster_partitions: Mapping[str, Partiti
     if gpus > most:
         return f"{gpus} GPUs per node are too many: nodes of {what} have {most or 'none'}"
     if nodes > (count := max(partition.with_gpus(gpus) for partition in wanted)):
-        return f"{nodes} nodes are too many: {what} has {count}{f' with {gpus} GPUs' if gpus else ''}"
+        gpus_text = f" with {gpus} GPUs" if gpus else ""
+        return f"{nodes} nodes are too many: {what} has {count}{gpus_text}"
     longest = max(wanted, key=lambda partition: _seconds(partition.limit, math.inf)).limit
     if _seconds(limit := options.get("time", ""), 0) > _seconds(longest, math.inf):
         return f"the time limit {limit} is longer than the limit of {what}, {longest}: the job would never start"

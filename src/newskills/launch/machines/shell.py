@@ -154,6 +154,7 @@ class LocalMachine:
 
 
 def _run_here(call: ShellCall) -> CommandResult:
+    env = {**os.environ, **call.secrets} if call.secrets else None
     try:
         done = subprocess.run(
             call.argv,
@@ -161,7 +162,7 @@ def _run_here(call: ShellCall) -> CommandResult:
             capture_output=True,
             check=False,
             cwd=call.folder or None,
-            env={**os.environ, **call.secrets} if call.secrets else None,
+            env=env,
         )
     except FileNotFoundError as error:
         return CommandResult(code=127, err=f"{error.filename}: {error.strerror}")
@@ -187,7 +188,8 @@ def _copy(source: Path, target: Path) -> CopyResult:
 
     def copy(old: str, new: str) -> str:
         shutil.copy2(old, new, follow_symlinks=False)
-        counted.append(0 if os.path.islink(old) else os.stat(old).st_size)
+        size = 0 if os.path.islink(old) else os.stat(old).st_size
+        counted.append(size)
         return new
 
     try:

@@ -94,7 +94,10 @@ class RemoteMachine:
         return [mark == "1" for mark in marks]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
-        ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths]) if paths else []
+        if paths:
+            ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths])
+        else:
+            ran = []
         return [done.out if done.code == 0 else None for done in ran]
 
     def greeting(self) -> str:
@@ -131,7 +134,8 @@ class RemoteMachine:
         if kind.code != 0:
             raise DataError(f"There is no {source} on {self.name}.")
         ending = "/" if kind.out else ""
-        (target if ending else target.parent).mkdir(parents=True, exist_ok=True)
+        made_folder = target if ending else target.parent
+        made_folder.mkdir(parents=True, exist_ok=True)
         return self._rsync(f"{self._place}:{source}{ending}", f"{target}{ending}")
 
     def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> CopyResult:
@@ -182,7 +186,8 @@ class RemoteMachine:
         Raises RemoteError, also where the local port is taken.
         """
         self._connect()
-        there = f"127.0.0.1:{local}:{f'[{host}]' if ':' in host else host}:{port}"
+        host_text = f"[{host}]" if ":" in host else host
+        there = f"127.0.0.1:{local}:{host_text}:{port}"
 
         def ask(what: str) -> subprocess.CompletedProcess[bytes]:
             words = ["-O", what, "-L", there, "--", self._tunnel.host]
@@ -368,7 +373,10 @@ class RemoteMachine:
         if not (sys.stdin and sys.stdin.isatty()):
             settings.append("BatchMode=yes")
         options = [word for setting in settings for word in ("-o", setting)]
-        words = ["--", self._tunnel.host, command] if command else ["-N", "-f", "--", self._tunnel.host]
+        if command:
+            words = ["--", self._tunnel.host, command]
+        else:
+            words = ["-N", "-f", "--", self._tunnel.host]
         with tempfile.TemporaryFile() as output:  # a pipe would stay open as long as the connection does
             code = subprocess.run(
                 ["ssh", *options, *self._options, *words],
@@ -395,7 +403,8 @@ def _bash_line(call: ShellCall) -> str:
         parts.append(f"export {name}={_quote(value)}")
     parts.append("exec -- " + " ".join(map(_quote, call.argv)))
     feed = f"printf %s {_quote(call.stdin)} | " if call.stdin else ""
-    return f"{feed}( {' && '.join(parts)} )" + ("" if call.stdin else " </dev/null")
+    no_input = "" if call.stdin else " </dev/null"
+    return f"{feed}( {' && '.join(parts)} )" + no_input
 
 
 def _quote(text: str) -> str:

@@ -46,7 +46,8 @@ class RayApi:
     """The cluster whose dashboard is at `address`, as `shell` sees it. Raises ConfigError for what is no address."""
 
     def __init__(self, address: str, environ: Mapping[str, str], shell: Shell) -> None:
-        url = urllib.parse.urlsplit(address if "://" in address else f"http://{address}")
+        full_address = address if "://" in address else f"http://{address}"
+        url = urllib.parse.urlsplit(full_address)
         try:
             port = url.port
         except ValueError:
@@ -96,7 +97,9 @@ class RayApi:
         headers = {"Content-Type": "application/json", **self._token()}
         try:
             with self._reached() as (host, port):
-                address = f"http{'s' if self._tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+                tls_suffix = "s" if self._tls else ""
+                host_text = f"[{host}]" if ":" in host else host
+                address = f"http{tls_suffix}://{host_text}:{port}"
                 with open_url(
                     f"{address}{self._path}{path}",
                     method=method,

@@ -213,7 +213,8 @@ class RaySupervisor:
         for need in job.needs:
             if self.names[need].ended and self._forbids(self.names[need].state):
                 return f"its dependency {need} is {self.names[need].state}"
-        for folder in job.after if time.monotonic() - job.looked > LOOK_AROUND else ():
+        folders = job.after if time.monotonic() - job.looked > LOOK_AROUND else ()
+        for folder in folders:
             word = _read_state(folder).partition(" (")[0]
             if has_ended(word) and self._forbids(word):
                 return f"its dependency {folder} is {word}"
@@ -232,11 +233,13 @@ class RaySupervisor:
             self._failed(job, error)
             return
         job.began, job.warned, job.overdue = time.monotonic(), False, False
-        variables = {**self.secrets, **({FIRST_NODE: address} if job.more else {})}
+        first_node = {FIRST_NODE: address} if job.more else {}
+        variables = {**self.secrets, **first_node}
         job.run = job.runner.run.remote(variables)
         job.follows = [follower.run.remote(variables) for follower in job.followers]
         more = f" and {len(job.more)} more" if job.more else ""
-        _print_line(f"{job.name} runs on {node}{more}" + (f", life {job.life}" if job.life > 1 else ""))
+        life = f", life {job.life}" if job.life > 1 else ""
+        _print_line(f"{job.name} runs on {node}{more}" + life)
         job.become("running")
 
     def _ran(self, job: RayJob) -> None:
@@ -262,7 +265,8 @@ class RaySupervisor:
             job.close(75, "time", "it did not stop in time")
         else:
             job.become(STATE_OF_WORD[word])
-            _print_line(f"{job.name} {word}, exit code {code}" + (f": {why}" if why else ""))
+            reason = f": {why}" if why else ""
+            _print_line(f"{job.name} {word}, exit code {code}" + reason)
 
     def _followed(self, job: RayJob, ref: Any) -> None:
         """Handle the end or the loss of one of its further nodes."""
@@ -303,7 +307,8 @@ class RaySupervisor:
             if time.monotonic() - job.looked > LOOK_AROUND:
                 job.looked = time.monotonic()
                 missing = _missing_resources(job.nodes, self._nodes)
-                job.become(f"pending ({missing})" if missing else "pending (resources)")
+                state = f"pending ({missing})" if missing else "pending (resources)"
+                job.become(state)
             return
         ran = time.monotonic() - job.began
         if ran > job.seconds - job.warning and not job.warned:

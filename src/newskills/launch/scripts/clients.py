@@ -132,6 +132,7 @@ class GenerationClientScript(ModelClientScript):
         reverse."""
         if (self.chunk_id is None) != (self.num_chunks is None):
             raise ConfigError(f"Command '{context.own}': chunk_id and num_chunks go together.")
+        generation_module = None if self.script == DEFAULT_SCRIPT else self.script
         options = {
             "output_dir": self.output_dir,
             "input_file": self.input_file,
@@ -139,7 +140,7 @@ class GenerationClientScript(ModelClientScript):
             "random_seeds": self.random_seed,
             "num_chunks": self.num_chunks,
             "chunk_ids": self.chunk_id,
-            "generation_module": None if self.script == DEFAULT_SCRIPT else self.script,
+            "generation_module": generation_module,
         }
         return [*ns_words(context, "generate"), *_option_words(options)]
 
@@ -205,7 +206,8 @@ def _option_words(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
     for name, value in values.items():
         option = name if name.startswith(prefix) else f"{prefix}{name}"
         if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no_{option}")
+            switch = f"--{option}" if value else f"--no_{option}"
+            words.append(switch)
         elif value is not None:
             words.append(f"--{option}={value}")
     return words

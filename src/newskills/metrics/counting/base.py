@@ -186,7 +186,8 @@ class ScoreMetric(ABC):
         for name, score in scores.items():
             self._count_alone(name, score, lacks_answer)
         if self.compute_no_answer:
-            self._count_alone(NO_ANSWER, None if gone else float(lacks_answer), lacks_answer)
+            without_answer = None if gone else float(lacks_answer)
+            self._count_alone(NO_ANSWER, without_answer, lacks_answer)
         if (tokens := record.get("num_generated_tokens")) or (tokens == 0 and not gone):
             self._tokens[1] += tokens
             self._with_tokens += 1
@@ -208,6 +209,8 @@ class ScoreMetric(ABC):
         problem)."""
         if not self._all_alone:
             return None
+        start = self._start if math.isfinite(self._start) else None
+        end = self._end if math.isfinite(self._end) else None
         return Counts(
             problems=self._problems,
             alone=[(*key, problems) for key, problems in self._alone.items()],
@@ -216,8 +219,8 @@ class ScoreMetric(ABC):
             beside=dict(self._beside),
             tokens=self._tokens[1],
             with_tokens=self._with_tokens,
-            start=self._start if math.isfinite(self._start) else None,
-            end=self._end if math.isfinite(self._end) else None,
+            start=start,
+            end=end,
             has_answers=self._has_answers,
         )
 
@@ -245,7 +248,8 @@ class ScoreMetric(ABC):
         alone, self._alone = self._alone, {}
         for (name, score, lacks_answer), problems in alone.items():
             if name != NO_ANSWER:
-                values = family_values((score,), [None if lacks_answer else ""], [None])
+                answer = None if lacks_answer else ""
+                values = family_values((score,), [answer], [None])
             elif score is None:
                 values = {"pass": []}
             else:

@@ -27,7 +27,8 @@ class SeedMetric(ScoreMetric):
         for mode, family, k in self._modes():
             if k > 1 and family != "average":
                 continue
-            seeds = range(k if family == "average" else self._samples)
+            seed_count = k if family == "average" else self._samples
+            seeds = range(seed_count)
             for name in self.figures():
                 if per_seed := [number for seed in seeds if (number := self.figure(name, seed)) is not None]:
                     numbers_by_mode.setdefault(mode, {})[name] = mean_number(per_seed)

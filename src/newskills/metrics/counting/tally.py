@@ -59,7 +59,8 @@ class Tally:
         scored, value = score is not None, score or 0
         self._run_counts[0] += problems * scored
         self._run_sums[0] += problems * value
-        self._prefixes[1, int(scored), value, value if value in ZERO_ONE else value * value] += problems
+        square = value if value in ZERO_ONE else value * value
+        self._prefixes[1, int(scored), value, square] += problems
 
     @property
     def scored(self) -> int:
@@ -72,7 +73,11 @@ class Tally:
     def values(self, family: str) -> dict[int, dict[float, int]]:
         """Return k → value of a problem → how many problems have it."""
         histograms: dict[int, dict[float, int]] = {}
-        for k, value, count in self._averages_by_k() if family == AVERAGE_MODE else self._values_by_k(family):
+        if family == AVERAGE_MODE:
+            averages = self._averages_by_k()
+        else:
+            averages = self._values_by_k(family)
+        for k, value, count in averages:
             at = histograms.setdefault(k, {})
             at[value] = at.get(value, 0) + count
         return histograms

@@ -100,7 +100,8 @@ class HallusionMetric(GroupsMetric):
 
     def groups(self, record: Row) -> Iterable[tuple[str, object]]:
         yield "pair_accuracy", record["pair_id"]
-        yield "hard_accuracy" if record["is_hard"] else "easy_accuracy", record["pair_id"]
+        difficulty = "hard_accuracy" if record["is_hard"] else "easy_accuracy"
+        yield difficulty, record["pair_id"]
         if record["figure_id"] is not None:
             yield "figure_accuracy", record["figure_id"]
 

@@ -31,7 +31,8 @@ def mean_f1(sums: Mapping[str, Sums]) -> float | None:
     for accuracies in _by_source(sums).values():
         if set(accuracies) == set(KINDS):
             both = sum(accuracies.values())
-            values.append(2 * math.prod(accuracies.values()) / both if both else 0.0)
+            mean = 2 * math.prod(accuracies.values()) / both if both else 0.0
+            values.append(mean)
     return _percent_mean(values)
 
 

@@ -208,7 +208,8 @@ def rated_questions(rows: Iterable[Row | None]) -> dict[str, dict[str, RatedAnsw
     for row in filter(None, rows):
         rated = marks.setdefault((str(row["tie_kind"]), str(row["question_id"])), RatedAnswers(right=[], wrong=[]))
         marks_of_kind = rated.right if row["is_right"] else rated.wrong
-        marks_of_kind.append(-1.0 if row["rating"] is None else float(row["rating"]))
+        rating = -1.0 if row["rating"] is None else float(row["rating"])
+        marks_of_kind.append(rating)
     ties: dict[str, dict[str, RatedAnswers]] = {}
     for (kind, question), rated in marks.items():
         if rated.right and rated.wrong:

@@ -38,4 +38,5 @@ class LongTextMetric(SectionMetric):
         return f"{self._group.get(task, task)}/{task}"
 
     def incorrect(self, prediction: Row) -> Row:
-        return super().incorrect(prediction) | ({"score": 0.0} if "score" in prediction else {})
+        lost_score = {"score": 0.0} if "score" in prediction else {}
+        return super().incorrect(prediction) | lost_score

@@ -90,10 +90,13 @@ class _OfficialReader:
         (path,) = self._files.values()
         config = read_source(self.entry.prompt, path).config
         few = config.few_shot_examples
+        system = None
+        if config.system is not None:
+            system = self._with_renamed_fields(config.system)
         config = replace(
             config,
             user=self._with_renamed_fields(config.user),
-            system=None if config.system is None else self._with_renamed_fields(config.system),
+            system=system,
             few_shot_examples=replace(few, template=self._with_renamed_fields(few.template)),
         )
         self._check_all_used()

@@ -116,7 +116,8 @@ class _Improving:
             record = self._round(len(self._rounds) + 1, initial)
             append_row(spec.output_dir / ROUNDS, msgspec.to_builtins(record))
             self._rounds.append(record)
-            self._say(f"  {record.name}: {'kept' if record.kept else 'not kept'}: {record.why}")
+            verdict = "kept" if record.kept else "not kept"
+            self._say(f"  {record.name}: {verdict}: {record.why}")
             self._delete_refused()
         return Improvement(rounds=self._rounds, model=self._folder(self._kept), why=why)
 
@@ -174,6 +175,7 @@ class _Improving:
             self._say(f"  sampling replies to {counted(len(rows), 'problem')}")
             with self._timed(number, "samples"):
                 files = self._samples(number, rows, base, mixture)
+        stage_name = stage.name if number <= len(spec.stages) else ""
         record = RoundRecord(
             round=number,
             mixture=mixture.name,
@@ -181,7 +183,7 @@ class _Improving:
             kept=False,
             why="nothing to train on: no reply was correct, new and short enough",
             examples=self._examples(number, rows, files, mixture, base),
-            stage=stage.name if number <= len(spec.stages) else "",
+            stage=stage_name,
             tokens_sampled=sum(row.get("num_generated_tokens") or 0 for path in files for row in read_rows(path)),
         )
         if not record.examples.examples:

@@ -288,7 +288,8 @@ def stage_seconds(folder: Path) -> Mapping[int, dict[str, float]]:
     """Round → stage → seconds that its finished work took. Raises DataError."""
     seconds: dict[int, dict[str, float]] = {}
     path = folder / STAGES
-    for row in read_rows(path) if path.is_file() else ():
+    rows = read_rows(path) if path.is_file() else ()
+    for row in rows:
         stages = seconds.setdefault(row["round"], {})
         stages[row["stage"]] = stages.get(row["stage"], 0.0) + row["seconds"]
     return seconds

@@ -49,7 +49,10 @@ def key_layers(file: str | None, overrides: Mapping[str, Any]) -> list[Layer]:
 
 def _read(file: str | None) -> tuple[dict[str, Any], object]:
     """Return the settings of all rounds, and the value of `stages`."""
-    shared = read_settings(Path(file).expanduser(), EXAMPLE_HINT) if file is not None else {}
+    if file is not None:
+        shared = read_settings(Path(file).expanduser(), EXAMPLE_HINT)
+    else:
+        shared = {}
     return shared, shared.pop("stages", ())
 
 
@@ -91,11 +94,12 @@ def _make_stage(values: object, layers: Sequence[Layer], where: str) -> ImproveS
     places = {key: own.pop(key) for key in _StageFile.__struct_fields__ if key in own}
     place = resolve(_StageFile, [Layer(where, places)]).value
     keys = resolve(ImproveKeys, [*layers, Layer(where, own)]).value
+    training_data = Path(place.training_data) if place.training_data else None
     stage = ImproveStage(
         name=str(name),
         keys=keys,
         method=place.method,
-        training_data=Path(place.training_data) if place.training_data else None,
+        training_data=training_data,
         solutions=tuple(map(Path, place.solutions)),
         examples=tuple(map(Path, place.examples)),
         prompt_config=place.prompt_config,

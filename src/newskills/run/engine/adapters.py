@@ -32,7 +32,8 @@ def for_rendered_prompts(model: Model, server_type: str, tokenizer: Tokenizer) -
     dialect = MODELS.properties(server_type).dialect
     if dialect is None or dialect.rendered == "flag":
         return model
-    return RenderedPromptModel(model, tokenizer if dialect.rendered == "ids" else None)
+    prompt_tokenizer = tokenizer if dialect.rendered == "ids" else None
+    return RenderedPromptModel(model, prompt_tokenizer)
 
 
 class RenderedPromptModel:

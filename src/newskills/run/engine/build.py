@@ -93,7 +93,8 @@ class RunBuilder:
         """
         names = [value for value in config.solver_config.values() if isinstance(value, str)]
         for value in config.solver_config.values():
-            names += [name for name in value.values() if isinstance(name, str)] if isinstance(value, dict) else []
+            if isinstance(value, dict):
+                names += [name for name in value.values() if isinstance(name, str)]
         load = self._loader(config)
         prompts = [load(name) for name in names if entries_of(name)]
         return ", ".join(f"{prompt.name} {prompt.hash}" for prompt in prompts if is_official(prompt.source))
@@ -116,7 +117,9 @@ class RunBuilder:
         server's tokenizer raises."""
         text = config.inference.endpoint_type == "text"
         template = self._template_tokenizer(config) if text else None
-        counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
+        counter = None
+        if config.count_prompt_tokens:
+            counter = self._tokenizer(config, needed=True)
         options = chat_options(config)
         if template is not None:
             options = structs.replace(
@@ -130,11 +133,13 @@ class RunBuilder:
                 "the text, so no code is detected. ++inference.endpoint_type=text keeps them."
             ] = None
         counts = config.solved_by != CHAT and config.inference.tokens_to_generate is not None
+        tools = self._tool_options(config) if config.tool_modules else None
+        token_counter = self._tokenizer(config, needed=False) if counts else None
         parts = SolverParts(
             chat=chat,
             code=code,
-            tools=self._tool_options(config) if config.tool_modules else None,
-            counter=self._tokenizer(config, needed=False) if counts else None,
+            tools=tools,
+            counter=token_counter,
             stamp={
                 "model": config.server.model,
                 "prompt": f"{prompt.name} {prompt.hash}",
@@ -349,18 +354,23 @@ def chat_options(config: GenerationConfig) -> ChatSolverOptions:
     inference = config.inference
     if inference.cache_prompt is None and config.solved_by == SOFTWARE_AGENT:
         inference = msgspec.structs.replace(inference, cache_prompt="auto")
+    stop = (config.stop_phrase,) if config.stop_phrase else ()
+    response_format = None
+    if config.structured_output:
+        response_format = RESPONSE_FORMATS[config.structured_output]
+    pieces_of = (config.audio_chunk_task_types or ()) if config.enable_audio_chunking else ()
     return ChatSolverOptions(
         inference=inference,
-        stop=(config.stop_phrase,) if config.stop_phrase else (),
+        stop=stop,
         keep_stop=not config.remove_stop_phrases,
         generation_key=config.generation_key,
         parse_reasoning=config.parse_reasoning,
         end_reasoning=config.end_reasoning_string,
         timing=config.add_generation_stats,
-        response_format=RESPONSE_FORMATS[config.structured_output] if config.structured_output else None,
+        response_format=response_format,
         extra_body=extra,
         thinking=thinking_limits(config),
-        pieces_of=(config.audio_chunk_task_types or ()) if config.enable_audio_chunking else (),
+        pieces_of=pieces_of,
         piece_seconds=config.chunk_audio_threshold_sec,
     )
 
@@ -385,10 +395,11 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
     if config.code_execution:
         _check_code(config)
     stated = config.total_code_executions_in_prompt
+    stated_range = (stated[0], stated[-1]) if isinstance(stated, tuple) else stated
     return CodeOptions(
         tags=tags,
         execution=config.server.code_execution,
-        stated=(stated[0], stated[-1]) if isinstance(stated, tuple) else stated,
+        stated=stated_range,
         stated_is_limit=config.override_max_code_executions,
         seed=config.inference.random_seed or 0,
     )

@@ -110,7 +110,8 @@ class EarlyStop:
         )
         if scored := sum(self._values.values()):
             if self.plan.rule.rows is None:
-                interval = anytime_interval(self._values, -1.0 if self.plan.rule.against else 0.0)
+                lowest = -1.0 if self.plan.rule.against else 0.0
+                interval = anytime_interval(self._values, lowest)
             else:
                 interval = mean_interval(self._values)
                 record.method = interval.method

@@ -110,7 +110,8 @@ def execute(
     allow_open_files()
     window = request_window(len(spec.units))
     folder = Path(spec.output_dir or spec.units[0].merged.parent) / BATCHES_FOLDER
-    builder = RunBuilder(os.environ if environ is None else environ, folder)
+    environment = os.environ if environ is None else environ
+    builder = RunBuilder(environment, folder)
     _remove_leftovers(spec)
     with ExitStack() as stack, closing(builder):
         units = [prepare(unit, spec, builder, stack) for unit in spec.units]
@@ -198,9 +199,8 @@ def _one_by_one(
         alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
         last = unit is spec.units[-1]
         try:
-            done = execute(
-                alone, console=console, environ=environ, begin=begin if last else None, earlier=tuple(total.units)
-            )
+            begin_last = begin if last else None
+            done = execute(alone, console=console, environ=environ, begin=begin_last, earlier=tuple(total.units))
         except NewskillsError as error:
             if not total.units:
                 raise
@@ -217,7 +217,8 @@ def _one_by_one(
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """Return the first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
-    with closing(RunBuilder(os.environ if environ is None else environ)) as builder:
+    environment = os.environ if environ is None else environ
+    with closing(RunBuilder(environment)) as builder:
         return first_request(unit, builder)
 
 
@@ -243,7 +244,8 @@ def _save_spec(spec: RunSpec) -> None:
 def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
     """Check what can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first
     prompt."""
-    with closing(RunBuilder(os.environ if environ is None else environ)) as builder:
+    environment = os.environ if environ is None else environ
+    with closing(RunBuilder(environment)) as builder:
         builder.check_model(unit.config)
         if rendered:
             first_request(unit, builder)
@@ -269,7 +271,9 @@ def _run_result(
                 run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, PreparedUnit) else unit for unit in units]
     journal.end(results, exit_code, engine.retries, why)
-    message = f"{why} {_next_step_sentence(engine, spec.resume_with)}" if exit_code else ""
+    message = ""
+    if exit_code:
+        message = f"{why} {_next_step_sentence(engine, spec.resume_with)}"
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
 
 
@@ -308,7 +312,9 @@ def _rows_done(runs: Sequence[UnitRun]) -> str:
 def _failure_text(run: UnitRun) -> str:
     if run.given_up:
         return f"{run.unit.label}: {run.given_up}"
-    first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
+    first = ""
+    if run.first_failure:
+        first = f"{run.first_failure.kind}: {run.first_failure.message}"
     causes = ", ".join(f"{cause} {n}" for cause, n in run.failure_causes.most_common())
     text = (
         f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer ({causes}); the first: {first} See"

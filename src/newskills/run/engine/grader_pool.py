@@ -198,7 +198,10 @@ def as_score(result: Score | Failure, grader: str) -> Score:
         return result
     if result.kind == WORKER_START:
         raise WorkerStartError(result.message)
-    blamed = result if result.cause == "timeout" else msgspec.structs.replace(result, cause="grader")
+    if result.cause == "timeout":
+        blamed = result
+    else:
+        blamed = msgspec.structs.replace(result, cause="grader")
     return unscored_score(blamed, grader, {"predicted_answer": None, "symbolic_correct": None})
 
 

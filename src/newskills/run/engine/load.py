@@ -119,11 +119,10 @@ class Load:
         flood = self._refused >= 2 * SURE and share > FLOOD_REFUSALS_SHARE and elapsed >= self._epoch / 5
         if not flood and (elapsed < self._epoch or settled < enough):
             return
-        many = (
-            MANY_REFUSALS_SHARE_AT_LIMIT
-            if at_a_limit and self._bearable == MANY_REFUSALS_SHARE
-            else self._bearable
-        )
+        if at_a_limit and self._bearable == MANY_REFUSALS_SHARE:
+            many = MANY_REFUSALS_SHARE_AT_LIMIT
+        else:
+            many = self._bearable
         if self._refused >= sure and share > many:
             self._cut(share, now, elapsed)
         elif at_a_limit:
@@ -147,7 +146,10 @@ class Load:
             self._known = taken if self._answered else asked_rate
         rate = max(self._least, MIN_RATE_SHARE * asked_rate, taken)
         gate.rate = rate if gate.rate is None else min(rate, gate.rate)
-        at_once = float(self._in_flight) if self._answered else LIMIT_SHRINK * gate.limit
+        if self._answered:
+            at_once = float(self._in_flight)
+        else:
+            at_once = LIMIT_SHRINK * gate.limit
         gate.limit = min(gate.limit, max(1.0, at_once))
         self._growth, self._calm, self._cut_at = LIMIT_GROWTH, 0, now
 

@@ -79,14 +79,18 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
     keep_input(source, paths.output.parent)
     prompt = builder.prompt(unit.config)
     wanted = _resume_settings(unit, builder, source.digest)
-    changed = setting_changes(state.settings, wanted) if state is not None and _has_rows_of(unit, state) else []
+    if state is not None and _has_rows_of(unit, state):
+        changed = setting_changes(state.settings, wanted)
+    else:
+        changed = []
+    distinct_rows = source.rows if source.distinct else 0
     fresh = RunState(
         status="running",
         settings=wanted,
         grader=grader_id(unit.config),
         rows=len(rows),
         merged_rows=_rows_of_all_chunks(unit, source),
-        distinct_rows=source.rows if source.distinct else 0,
+        distinct_rows=distinct_rows,
         started=time.time(),
     )
     if not unit.config.skip_filled or (spec.rerun_done and (finished or cut or changed)):
@@ -119,9 +123,8 @@ def prepare(unit: Unit, spec: RunSpec, builder: RunBuilder, stack: ExitStack) ->
             f"{len(rows) - kept_rows.kept} rows are generated."
         ] = None
     elif cut:
-        kept = take_over(
-            unit, source, rows, frozenset(state.grade_fields if state is not None else ()), fresh.digest
-        )
+        grade_fields = state.grade_fields if state is not None else ()
+        kept = take_over(unit, source, rows, frozenset(grade_fields), fresh.digest)
         builder.notes[
             f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are generated again."
         ] = None
@@ -179,7 +182,8 @@ def _resume_settings(unit: Unit, builder: RunBuilder, input_digest: str) -> dict
 def first_request(unit: Unit, builder: RunBuilder) -> Request:
     """Return the request of the first row (dry run); for an empty chunk, that of the first row of all. Raises
     DataError."""
-    source, rows = _input_rows(unit, load_state(unit.paths.state) if unit.config.output_file else None)
+    state = load_state(unit.paths.state) if unit.config.output_file else None
+    source, rows = _input_rows(unit, state)
     solver = builder.solver(unit.config, builder.prompt(unit.config))
     request = _first_request(solver, source, rows or range(source.rows))
     assert request is not None
@@ -229,7 +233,8 @@ def _resume_unit(
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
         _take_back(unit, before, len(rows), state.digest)
     index, kept = _log_index(unit, len(rows), state)
-    damaged = index.load(paths.log, config.async_position_key, kept.records if kept else None)
+    kept_records = kept.records if kept else None
+    damaged = index.load(paths.log, config.async_position_key, kept_records)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
         notes[
@@ -241,7 +246,8 @@ def _resume_unit(
     if before is None or before.grader != state.grader:
         paths.remove_grades()
     _keep_aside(paths.log, damaged, paths.damaged, notes)
-    damaged = index.load_grades(paths.grades, kept.grades if kept else None)
+    kept_grades = kept.grades if kept else None
+    damaged = index.load_grades(paths.grades, kept_grades)
     _keep_aside(paths.grades, damaged, paths.damaged, notes)
     if before is None and paths.state.exists():
         paths.state.replace(paths.state.with_name(f"{paths.state.name}-damaged"))
@@ -266,7 +272,9 @@ def _begin_logs(unit: Unit, rows: int, state: RunState) -> tuple[LogIndex, KeptI
 def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[str, None]) -> None:
     if damaged:
         set_aside(log, damaged, aside)
-        count = "A damaged line" if len(damaged) == 1 else f"{len(damaged)} damaged lines"
+        count = "A damaged line"
+        if len(damaged) != 1:
+            count = f"{len(damaged)} damaged lines"
         notes[f"{count} of {log} moved to {aside.name}; the rows in them are generated again."] = None
 
 
@@ -293,7 +301,8 @@ def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) ->
             f"{paths.output} has {finished_rows} rows but the input has {rows}, and no record explains the difference.",
             hint="Delete it, use another output folder, or start it over with --rerun_done.",
         )
-    drop = frozenset(before.grade_fields if before is not None else ())
+    grade_fields = before.grade_fields if before is not None else ()
+    drop = frozenset(grade_fields)
     lacking = REFUSED_FIELD if unit.config.judges else None
     restore_log(paths.output, paths.log, unit.config.async_position_key, drop, lacking, settings=settings)
     paths.done.unlink(missing_ok=True)
@@ -316,7 +325,8 @@ def _input_rows(unit: Unit, state: RunState | None) -> tuple[Input, range]:
     if state is not None and state.distinct_rows:
         distinct = state.settings["input_file"], state.distinct_rows
     folder = Path(config.output_file).parent if config.output_file else None
-    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None, distinct, folder)
+    signature = (stat.st_mtime_ns, stat.st_size) if stat else None
+    source = _scan(path, signature, distinct, folder)
     return source, chunk_bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
 
 

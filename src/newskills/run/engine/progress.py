@@ -183,7 +183,9 @@ def _speed_lines(snapshot: Snapshot, seconds: float) -> Iterator[str]:
     elif snapshot.left is not None and snapshot.rows - snapshot.done > (0 if slow is None else slow.count):
         yield f"{format_duration(snapshot.left)} left"
     if slow is not None:
-        waits = "1 row waits" if slow.count == 1 else f"{slow.count:,} rows wait, the oldest"
+        waits = "1 row waits"
+        if slow.count != 1:
+            waits = f"{slow.count:,} rows wait, the oldest"
         yield f"{waits} {format_duration(slow.waited)}; gives up in {format_duration(slow.left)}"
     if snapshot.tokens is not None:
         if seconds > 0 and snapshot.fresh_tokens:
@@ -192,7 +194,9 @@ def _speed_lines(snapshot: Snapshot, seconds: float) -> Iterator[str]:
             speed = ""
         yield f"{snapshot.tokens:,} tokens{speed}"
     if snapshot.concurrency:
-        limit = "" if snapshot.in_flight == snapshot.concurrency else f" of {snapshot.concurrency:,}"
+        limit = ""
+        if snapshot.in_flight != snapshot.concurrency:
+            limit = f" of {snapshot.concurrency:,}"
         yield f"{snapshot.in_flight:,}{limit} in flight"
 
 
@@ -200,7 +204,8 @@ def _by_kind(counts: Mapping[str, int], singular: str, plural: str) -> str:
     """Format counts by kind, as in `14 retries (rate limit 9, timeout 5)`."""
     total = sum(counts.values())
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    return f"{total:,} {singular if total == 1 else plural} ({kinds})"
+    noun = singular if total == 1 else plural
+    return f"{total:,} {noun} ({kinds})"
 
 
 def error_kind(error: HttpError) -> str:
@@ -212,7 +217,8 @@ def clock_time(seconds_ahead: float) -> str:
     """Format the local time in so many seconds as `14:05:33`, with the date where that is another day."""
     moment = datetime.now().astimezone() + timedelta(seconds=seconds_ahead)
     today = datetime.now().astimezone().date() == moment.date()
-    return moment.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M")
+    form = "%H:%M:%S" if today else "%Y-%m-%d %H:%M"
+    return moment.strftime(form)
 
 
 def format_duration(seconds: float) -> str:

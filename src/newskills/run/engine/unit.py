@@ -257,13 +257,14 @@ class UnitRun:
         What a content filter withholds is no failure to be tried again: its record says so. Neither is a prompt that
         exceeds the context, where the benchmark counts it as an empty answer.
         """
+        outcome_cause = "judge" if self.config.judges else failure.cause
         fields = {
             self.config.generation_key: "",
             f"{self._prefix}num_generated_tokens": 0,
             f"{self._prefix}error": failure.kind,
             f"{self._prefix}detailed_error": failure.message,
             "outcome": "unscored",
-            "outcome_cause": "judge" if self.config.judges else failure.cause,
+            "outcome_cause": outcome_cause,
         }
         empty = failure.cause == "context" and self.config.context_overflow == "wrong"
         if empty:
@@ -395,7 +396,9 @@ class UnitRun:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.paths.output))
             log = stack.enter_context(LogReader(self.paths.log))
-            grades = stack.enter_context(GradeReader(self.paths.grades)) if self._grades else None
+            grades = None
+            if self._grades:
+                grades = stack.enter_context(GradeReader(self.paths.grades))
             for position in positions:
                 record = self._logged(log, position)
                 if grades is not None and self.index.grade_at(position) >= 0:
@@ -450,12 +453,16 @@ def request_key(request: Request | Failure) -> str:
 
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
     """Return the error that refuses to mix two runs in one file."""
-    anew = JUDGE_ANEW if unit.config.judges else "start these files over with --rerun_done."
+    anew = "start these files over with --rerun_done."
+    if unit.config.judges:
+        anew = JUDGE_ANEW
     wording = any(words.startswith(PROMPT) for words in what)
+    advice = ""
+    if wording:
+        advice = " --prompt_source sets whose wording of a prompt is used: official or newskills."
     return DataError(
         f"{unit.paths.output} was started with other settings; changed: {', '.join(what)}.",
-        hint=f"Use another output folder, or {anew}"
-        + (" --prompt_source sets whose wording of a prompt is used: official or newskills." if wording else ""),
+        hint=f"Use another output folder, or {anew}" + advice,
     )
 
 

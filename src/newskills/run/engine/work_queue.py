@@ -71,7 +71,8 @@ def execute_shared(
         alone = replace(spec, units=(unit,), chunks=(), first=0, shared=False)
         return execute(alone, environ=environ, begin=begin, more=SharedUnits(queue, tried, same))
 
-    _check_finished(queue, os.environ if environ is None else environ)
+    environment = os.environ if environ is None else environ
+    _check_finished(queue, environment)
     pause = POLL
     with ExitStack() as stack:
         place: int | None = None
@@ -131,7 +132,8 @@ def look_at(queue: ChunkQueue, tried: Collection[int], *, closely: bool) -> Open
             listings[folder] = _folder_names(folder)
         names = listings[folder]
         if {unit.merged.name, done_path(unit.merged).name} <= names and unit.config.skip_filled:
-            begun.update(places if closely and is_cut(unit) else ())
+            waiting = places if closely and is_cut(unit) else ()
+            begun.update(waiting)
             continue
         unbegun, unfinished = set[int](), set[int]()
         for place in places:
@@ -173,7 +175,9 @@ def _folder_names(folder: Path) -> set[str]:
 
 def _rotate_places(places: list[int]) -> list[int]:
     """Rotate the places to begin elsewhere at each look, so that all are tried."""
-    start = int(time.monotonic() * 1000) % len(places) if len(places) > TRIES_PER_LOOK else 0
+    start = 0
+    if len(places) > TRIES_PER_LOOK:
+        start = int(time.monotonic() * 1000) % len(places)
     return [*places[start:], *places[:start]]
 
 

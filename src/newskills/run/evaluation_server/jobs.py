@@ -270,7 +270,8 @@ class EvaluationJobs:
         self._keep(job)
         if self.closing:
             for part in job.parts:
-                part.state = "interrupted" if part.state == "queued" else part.state
+                if part.state == "queued":
+                    part.state = "interrupted"
         else:
             task = asyncio.create_task(self._run(job, works))
             self._running[job.job_id] = task
@@ -302,7 +303,8 @@ class EvaluationJobs:
         """Create the folder `<unix seconds>-rollout-N`, unique to this job. Raises StorageError."""
         stem, number = f"{int(time.time())}-rollout-{request.rollout_id}", 1
         while True:
-            folder = self.root / (stem if number == 1 else f"{stem}-{number}")
+            folder_name = stem if number == 1 else f"{stem}-{number}"
+            folder = self.root / folder_name
             try:
                 folder.mkdir(parents=True)
             except FileExistsError:
@@ -346,7 +348,10 @@ class EvaluationJobs:
             part.state = "interrupted"
         else:
             part.state = "cancelled" if supervision.stopping else "failed"
-            part.error = "It was cancelled." if supervision.stopping else _replace_surrogates(result.message)
+            if supervision.stopping:
+                part.error = "It was cancelled."
+            else:
+                part.error = _replace_surrogates(result.message)
             self._say(f"{_job_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
         self._save(job)
 

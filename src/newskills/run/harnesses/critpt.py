@@ -92,6 +92,7 @@ def service_accuracy(answer: Row) -> Number:
     """Return the accuracy of all problems, in percent; those lost by its own judge or time count as unscored."""
     lost = sum(int(answer.get(name) or 0) for name in ("judge_error_count", "server_timeout_count"))
     share = float(answer["accuracy"])
-    share = share / 100 if share > 1 else share
+    if share > 1:
+        share = share / 100
     low, high = wilson_interval(share, PROBLEM_COUNT)
     return Number(value=100 * share, low=100 * low, high=100 * high, n=PROBLEM_COUNT, unscored=lost)

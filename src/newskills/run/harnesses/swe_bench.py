@@ -118,10 +118,15 @@ def grade_in_containers(
                     f"The benchmark has no instance {name}{suggest(name, tasks)}",
                     hint="--benchmark names the one that the records are from.",
                 )
-            reason = {"finish_reason": record["finish_reason"]} if "finish_reason" in record else {}
+            if "finish_reason" in record:
+                reason = {"finish_reason": record["finish_reason"]}
+            else:
+                reason = {}
             yield {**tasks[name], "model_patch": patch_of(record), "test_timeout": timeout, **reason}
 
-    grader = "swe_bench_pro" if any("run_script" in row for row in tasks.values()) else "swe_bench"
+    grader = "swe_bench"
+    if any("run_script" in row for row in tasks.values()):
+        grader = "swe_bench_pro"
     graded = grade_rows(patched(), grader, {}, environment=environment)
     for record, verdict in zip(kept, graded, strict=True):
         old = {key: value for key, value in record.items() if key not in _VERDICT}
@@ -137,12 +142,14 @@ def read_reports(*places: Path) -> dict[str, Row]:
     runs: dict[str, Row] = {}
     single: dict[str, Row] = {}
     for place in places:
-        for file in sorted(place.rglob("*.json")) if place.is_dir() else [place]:
+        files = sorted(place.rglob("*.json")) if place.is_dir() else [place]
+        for file in files:
             reports_here = _read_report(file, strict=not place.is_dir())
             if "resolved_ids" in reports_here:
                 runs |= _of_run(reports_here)
             single |= {name: report for name, report in reports_here.items() if _is_report(report)}
-        for log in sorted(place.rglob(_LOG)) if place.is_dir() else ():
+        logs = sorted(place.rglob(_LOG)) if place.is_dir() else ()
+        for log in logs:
             if log.parent.name not in single:
                 single[log.parent.name] = _of_log(log)
     if not runs and not single:
@@ -216,5 +223,6 @@ def _report_score(record: Row, report: Row | None) -> Score:
         return Score(outcome="no_answer", fields={}, grader=_GRADER, why="no patch", cause="model")
     applied = report.get("patch_successfully_applied")
     why = "tests fail" if applied else "the patch cannot be applied"
-    why = "the tests timed out" if report.get("tests_timed_out") else why
+    if report.get("tests_timed_out"):
+        why = "the tests timed out"
     return Score(outcome="wrong", fields={}, grader=_GRADER, why=why, cause="model")

@@ -59,7 +59,8 @@ def main() -> None:
 def _end_with(server: subprocess.Popen[bytes]) -> None:
     code = server.wait()
     signal_group(signal.SIGTERM)
-    os._exit(code if code >= 0 else 128 - code)
+    exit_code = code if code >= 0 else 128 - code
+    os._exit(exit_code)
 
 
 def signal_group(number: int) -> None:

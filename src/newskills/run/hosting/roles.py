@@ -36,7 +36,8 @@ class HostedServers(Struct, frozen=True, kw_only=True):
     more: dict[str, ServeSpec] = {}
 
     def specs(self) -> dict[str, ServeSpec]:
-        return {**({MAIN: self.spec} if self.spec is not None else {}), **self.more}
+        main_spec = {MAIN: self.spec} if self.spec is not None else {}
+        return {**main_spec, **self.more}
 
     def log_of(self, role: str) -> Path:
         if role == MAIN:
@@ -64,7 +65,8 @@ def host_servers(
         running: dict[str, RunningServer] = {}
         for role, spec in specs.items():
             main = role == MAIN or role.startswith(REPLICA)
-            configured_key, _ = key_of(config.server if main else config.models[role], os.environ)
+            role_config = config.server if main else config.models[role]
+            configured_key, _ = key_of(role_config, os.environ)
             key = (
                 configured_key or (running[MAIN].key if role.startswith(REPLICA) else "") or secrets.token_hex(16)
             )

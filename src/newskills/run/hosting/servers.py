@@ -78,12 +78,13 @@ def running_server(
     keys = {command.key_variable: key} if key and command.key_variable else {}
     command = msgspec.structs.replace(command, env={**command.env, **env, **keys})
     process = _start_guarded(command, log_path)
+    server_key = key if command.key_variable else ""
     server = RunningServer(
         base_url=command.base_url,
         model_name=spec.name,
         process=process,
         log_path=log_path,
-        key=key if command.key_variable else "",
+        key=server_key,
     )
     try:
         _await_ready(command, server, timeout)

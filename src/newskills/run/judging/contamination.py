@@ -15,6 +15,5 @@ def contamination_line(output: Path) -> str:
     decided = counts["True"] + counts["False"]
     share = f" ({100 * counts['True'] / decided:.2f}%)" if decided else ""
     unknown = counts.total() - decided
-    return f"{counts['True']} of {decided} contaminated{share}" + (
-        f", {unknown} without a verdict" if unknown else ""
-    )
+    undecided = f", {unknown} without a verdict" if unknown else ""
+    return f"{counts['True']} of {decided} contaminated{share}" + undecided

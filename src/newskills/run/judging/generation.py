@@ -47,11 +47,12 @@ def judge_layer(judge: Judge, rows: Path | None = None) -> Layer:
 
     `rows`: the folder of the benchmark's rows, where official instructions for its judge lie.
     """
+    official = {"official_prompts": str(rows / OFFICIAL)} if rows is not None else {}
     return Layer(
         "judge",
         {
             "prompt_config": judge.prompt,
-            **({"official_prompts": str(rows / OFFICIAL)} if rows is not None else {}),
+            **official,
             "solver": JUDGES.get(judge.kind, judge.kind),
             "generation_key": judge.generation_key,
             "add_generation_stats": False,

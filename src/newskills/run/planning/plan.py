@@ -280,7 +280,10 @@ def _plan_units(
 def _plan_chunks(name: str, seed: int | None, pieces: WorkPieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
     planned = []
     for chunk in pieces.chunks():
-        cut = {} if chunk is None else {"num_chunks": pieces.num_chunks, "chunk_id": chunk}
+        if chunk is not None:
+            cut = {"num_chunks": pieces.num_chunks, "chunk_id": chunk}
+        else:
+            cut = {}
         resolved = resolve_config([Layer("this run", cut), *layers])
         planned.append(PlannedUnit(unit=Unit(name=name, seed=seed, config=resolved.value), resolved=resolved))
     return planned

@@ -54,7 +54,8 @@ class ChunkQueue:
     def paths(self, place: int) -> OutputPaths:
         """Return the output paths of the unit at this place."""
         unit, chunk = self._at(place)
-        return OutputPaths(unit.merged if chunk is None else chunk_path(unit.merged, chunk))
+        output = unit.merged if chunk is None else chunk_path(unit.merged, chunk)
+        return OutputPaths(output)
 
     def files(self) -> list[range]:
         """Return the places of each file that users see in the end."""
@@ -76,7 +77,10 @@ class ChunkQueue:
     def _at(self, place: int) -> tuple[Unit, int | None]:
         number = bisect.bisect_right(self._ends, place)
         unit, begin = self._runs[number]
-        return unit, None if begin is None else begin + place - (self._ends[number - 1] if number else 0)
+        place_in_part = None
+        if begin is not None:
+            place_in_part = begin + place - (self._ends[number - 1] if number else 0)
+        return unit, place_in_part
 
 
 def queue_of(units: Sequence[Unit]) -> tuple[tuple[Unit, ...], tuple[Ranges, ...]]:

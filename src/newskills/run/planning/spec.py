@@ -42,12 +42,16 @@ class Unit(Struct, frozen=True, kw_only=True):
     @property
     def paths(self) -> OutputPaths:
         chunk = self.config.chunk_id
-        return OutputPaths(self.merged if chunk is None else chunk_path(self.merged, chunk))
+        output = self.merged if chunk is None else chunk_path(self.merged, chunk)
+        return OutputPaths(output)
 
     @property
     def label(self) -> str:
         seed = "" if self.seed is None else f"-rs{self.seed}"
-        return f"{self.name}{seed}" + ("" if self.config.chunk_id is None else f" chunk {self.config.chunk_id}")
+        chunk = ""
+        if self.config.chunk_id is not None:
+            chunk = f" chunk {self.config.chunk_id}"
+        return f"{self.name}{seed}" + chunk
 
 
 class RunSpec(Struct, frozen=True, kw_only=True):

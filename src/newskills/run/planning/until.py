@@ -133,7 +133,9 @@ class UntilRecord(Struct, kw_only=True):
         if self.value is None or self.low is None or self.high is None:
             figures = ""
         else:
-            what = f"{self.decision or 'not decided'}, by " if self.rule.startswith("decided") else ""
+            what = ""
+            if self.rule.startswith("decided"):
+                what = f"{self.decision or 'not decided'}, by "
             figures = f": {what}{self.value:.1f} points [{self.low:.1f}, {self.high:.1f}]"
             if self.rule.startswith("ci"):
                 figures += f", ±{(self.high - self.low) / 2:.1f}"

@@ -90,7 +90,8 @@ def _check_same_settings(merged: Path, chunks: Sequence[Path]) -> None:
     first: dict[str, object] = {}
     for chunk in chunks:
         state = load_state(OutputPaths(chunk).state)
-        for name, value in (state.settings if state is not None else {}).items():
+        settings = state.settings if state is not None else {}
+        for name, value in settings.items():
             if name != "chunk_id" and first.setdefault(name, value) != value:
                 raise DataError(
                     f"The chunks of {merged} were made with different settings: {chunk.name} has {name} {value}, "

@@ -205,7 +205,11 @@ def _format_missing(missing: list[tuple[int, str]]) -> str:
     runs = []
     for _, group in groupby(enumerate(missing), key=lambda pair: pair[1][0] - pair[0]):
         numbers = [row for _, (row, _) in group]
-        runs.append(str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}")
+        if len(numbers) == 1:
+            rows_text = str(numbers[0])
+        else:
+            rows_text = f"{numbers[0]}-{numbers[-1]}"
+        runs.append(rows_text)
     more = ", …" if len(runs) > _MAX_SHOWN_IDS else ""
     ids = ", ".join(name for _, name in missing[:_MAX_SHOWN_IDS]) + (
         ", …" if len(missing) > _MAX_SHOWN_IDS else ""

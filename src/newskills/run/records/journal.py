@@ -79,4 +79,5 @@ def _ledger_text(ledger: Ledger) -> str:
         f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} no answer, {ledger.unscored} unscored"
     )
     causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()))
-    return counts + (f" (causes: {causes})" if causes else "")
+    cause_text = f" (causes: {causes})" if causes else ""
+    return counts + cause_text

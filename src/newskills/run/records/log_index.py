@@ -55,7 +55,8 @@ class LogIndex:
         self.done = 0
         self.offsets = array("q", [ABSENT_OFFSET]) * self.rows
         self.sums = array("I", bytes(4)) * self.rows
-        self._grades = array("q", [ABSENT_OFFSET]) * (self.rows if self.graded else 0)
+        grade_rows = self.rows if self.graded else 0
+        self._grades = array("q", [ABSENT_OFFSET]) * grade_rows
         self.settings.clear()
 
     def add(self, position: int, offset: int, line: bytes, *, gradable: bool) -> None:
@@ -109,7 +110,8 @@ class LogIndex:
         Returns what is no verdict. What `kept` tells of is not read again, and what is read is added to it.
         """
         damaged = []
-        for offset, line in log_lines(log, 0 if kept is None else kept.load_into(self, log)):
+        start = 0 if kept is None else kept.load_into(self, log)
+        for offset, line in log_lines(log, start):
             grade = decode_sound_line(_grade_head, line)
             if grade is None:
                 damaged.append(Damage(offset, line))
@@ -194,7 +196,8 @@ class IndexFile:
         """Append the entry of a line that is or will be in the log."""
         if self._file is None:
             return
-        words = array("Q", [position | checksum << 32, offset | (0 if gradable else _OWN_OUTCOME)])
+        own_outcome = 0 if gradable else _OWN_OUTCOME
+        words = array("Q", [position | checksum << 32, offset | own_outcome])
         try:
             self._file.write(words.tobytes())
         except OSError:

@@ -74,7 +74,10 @@ def common_answer(samples: Sequence[Row | None], way: Way) -> Winner:
             totals[groups[at]] = total + worth[at]
     answer = max(totals, key=totals.__getitem__)
     members = [at for at in voting if groups[at] == answer]
-    chosen = members[0] if way == "majority" else max(members, key=worth.__getitem__)
+    if way == "majority":
+        chosen = members[0]
+    else:
+        chosen = max(members, key=worth.__getitem__)
     return Winner(answer=answer, score=totals[answer], groups=groups, chosen=chosen)
 
 

@@ -94,7 +94,9 @@ class SubsetCounts:
     def count_file(self, file: Path, metric: str, options: Row) -> bool:
         """Count the whole of `file`, by several processes; return False where that is not worth it, or does not go:
         nothing is counted then. `metric` with `options` is what the metrics are made of."""
-        parts = _counted_parts(file, metric, options) if self._may_divide(file) else None
+        parts = None
+        if self._may_divide(file):
+            parts = _counted_parts(file, metric, options)
         for part in parts or ():
             self.graders.update(part.graders)
             for subset, counts in part.subsets:

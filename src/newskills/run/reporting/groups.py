@@ -45,7 +45,8 @@ def group_reports(
         if group is None or group.score is None:
             if group is not None and len(members) < len(group.members):
                 notes.append(f"{name} is the mean of {len(members)} of its {len(group.members)} members.")
-            grouped += [_average_report(name, members)] if len(members) > 1 else []
+            if len(members) > 1:
+                grouped += [_average_report(name, members)]
             continue
         by_name = {report.benchmark: report for report in members}
         keyed = {member: by_name.get(f"{name}.{group.short(member)}") for member in group.members}

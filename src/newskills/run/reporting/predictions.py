@@ -84,7 +84,8 @@ def _by_id(rows: Iterator[Row]) -> dict[Key, Row]:
 
 
 def _incomplete_error(problem: str, lacking: Sequence[Path]) -> DataError:
-    names = ", ".join(file.name for file in lacking[:5]) + (", …" if len(lacking) > 5 else "")
+    more = ", …" if len(lacking) > 5 else ""
+    names = ", ".join(file.name for file in lacking[:5]) + more
     return DataError(
         f"Problem {problem} has no prediction in {names} of {lacking[0].parent}; the other files have one.",
         hint="Let the run finish, or move the incomplete files away.",

@@ -57,7 +57,8 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
     if files := output_files(here):
         return [BenchmarkResults(benchmark_name(here), results_dir, files)]
     root = results_dir / RESULTS_FOLDER
-    tops = _sorted_folders(root if root.is_dir() else results_dir)
+    parent = root if root.is_dir() else results_dir
+    tops = _sorted_folders(parent)
     depth = _MAX_DEPTH if root.is_dir() else 1
     return [
         result
@@ -147,7 +148,8 @@ def _unmerged_files(folder: Path) -> Iterator[Path]:
             continue
         chunks, expected = _in_order(output, numbered), expected_rows(output)
         named = not any(_OWN_CHUNK in path.name for path in chunks)
-        if named if expected is None else sum(map(row_count, chunks)) >= expected:
+        is_whole = named if expected is None else sum(map(row_count, chunks)) >= expected
+        if is_whole:
             yield output
 
 

@@ -200,11 +200,13 @@ def _make_robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -
     withheld = lost_share(reports) > accept_lost
     prompts = {prompt: _score_spread([runs_of_prompt], withheld) for prompt, runs_of_prompt in runs.items()}
     means = [spread.avg for spread in prompts.values() if spread.avg is not None]
+    metric = metrics[0] if metrics else ""
+    prompt_sensitivity = pstdev(means) if len(means) > 1 else None
     return Robustness(
         benchmark=name,
-        metric=metrics[0] if metrics else "",
+        metric=metric,
         all_prompts=_score_spread(list(runs.values()), withheld),
-        prompt_sensitivity=pstdev(means) if len(means) > 1 else None,
+        prompt_sensitivity=prompt_sensitivity,
         prompts=prompts,
         num_seeds=max(len(runs_of_prompt.files) for runs_of_prompt in runs.values()),
         unscored=100.0 * lost / total,
@@ -216,14 +218,19 @@ def _score_spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
     scores = [score for run in runs for score in run.scores if score is not None and not withheld]
     missing = [share for run in runs for share in run.missing]
     files = [file for run in runs for file in run.files]
+    avg = fmean(scores) if scores else None
+    std = pstdev(scores) if scores else None
+    avg_interval = _spread_interval(runs[0]) if scores and len(runs) == 1 else None
+    consistency_rate = None if withheld else answer_consistency(files)
+    no_answer = fmean(missing) if missing else None
     return Spread(
         min=min(scores, default=None),
         max=max(scores, default=None),
-        avg=fmean(scores) if scores else None,
-        std=pstdev(scores) if scores else None,
-        avg_interval=_spread_interval(runs[0]) if scores and len(runs) == 1 else None,
-        consistency_rate=None if withheld else answer_consistency(files),
-        no_answer=fmean(missing) if missing else None,
+        avg=avg,
+        std=std,
+        avg_interval=avg_interval,
+        consistency_rate=consistency_rate,
+        no_answer=no_answer,
         num_runs=len(files),
     )
 
@@ -284,7 +291,9 @@ def _answer_label(row: Row) -> Hashable:
 
 def _table_line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:
     interval = spread.avg_interval
-    shown = f"[{interval[0]:.2f}%, {interval[1]:.2f}%]" if interval is not None else ""
+    shown = ""
+    if interval is not None:
+        shown = f"[{interval[0]:.2f}%, {interval[1]:.2f}%]"
     return [f"{prompt}@{spread.num_runs}", *(_table_cell(benchmark, spread, name) for name in _ABOUT_ONE), shown]
 
 

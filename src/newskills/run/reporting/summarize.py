@@ -75,7 +75,8 @@ class _Origin(Struct):
 
     def prompts(self) -> dict[str, str]:
         """Return the sources of the prompts' wording, for metrics.json."""
-        sources = {"prompt": self.prompt_source, "judge_prompt": self.judge.prompt_source if self.judge else ""}
+        judge_prompt = self.judge.prompt_source if self.judge else ""
+        sources = {"prompt": self.prompt_source, "judge_prompt": judge_prompt}
         return {name: source for name, source in sources.items() if source}
 
 
@@ -184,7 +185,8 @@ def own_prompts(folder: Path) -> list[str]:
     """Return the names of prompts that a benchmark's records were made with in the wording of newskills."""
     origin = _read_origin(folder)
     pairs = [(origin.prompt, origin.prompt_source)]
-    pairs += [(origin.judge.prompt, origin.judge.prompt_source)] if origin.judge is not None else []
+    if origin.judge is not None:
+        pairs += [(origin.judge.prompt, origin.judge.prompt_source)]
     return [prompt for prompt, source in pairs if source == NEWSKILLS]
 
 
@@ -261,9 +263,11 @@ def _count_samples(
         and counted.count_file(files[0], metric, kwargs)
     ):
         return
-    problems = read_problems(files, {**(fields_of(how) if how else {}), **counted.fields})
+    judge_fields = fields_of(how) if how else {}
+    problems = read_problems(files, {**judge_fields, **counted.fields})
     limit = options.max_samples if options.max_samples >= 0 else None
-    for predictions in islice(grade_problems(problems, how) if how else problems, limit):
+    graded = grade_problems(problems, how) if how else problems
+    for predictions in islice(graded, limit):
         counted.update(predictions)
 
 
@@ -288,7 +292,11 @@ def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = AC
 
 def extended_path(path: Path) -> Path:
     """Return the path, beside the metrics file `path`, of intervals, ledgers and versions."""
-    return path.with_name(EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}")
+    if path.name == METRICS_FILE:
+        name = EXTENDED_FILE
+    else:
+        name = f"{path.stem}_extended{path.suffix}"
+    return path.with_name(name)
 
 
 def _told_modes(report: Report, *, withheld: bool) -> dict[str, Row]:

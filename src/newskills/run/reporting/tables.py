@@ -29,7 +29,8 @@ def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST, width: i
     blocks = []
     for report in reports:
         below = table_details(report, accept_lost, width)
-        blocks.append(score_table(report, accept_lost, width) + (f"\n{below}" if below else ""))
+        details = f"\n{below}" if below else ""
+        blocks.append(score_table(report, accept_lost, width) + details)
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 
@@ -57,7 +58,10 @@ def score_table(report: Report, accept_lost: float = ACCEPT_LOST, width: int | N
 def table_details(report: Report, accept_lost: float = ACCEPT_LOST, width: int | None = None) -> str:
     """Render what stands below a table: 95 % intervals of its scores, problems left out of a mode, unscored
     samples with their causes, and finish reasons where not all are ordinary."""
-    lines = [] if _withheld_reason(report, accept_lost) else _interval_lines(report, width)
+    if not _withheld_reason(report, accept_lost):
+        lines = _interval_lines(report, width)
+    else:
+        lines = []
     for sentence in (*_left_out(report), *_unscored_lines(report), *_finish_lines(report)):
         lines += wrap_text(sentence, width, hanging="  ")
     return "".join(f"{line}\n" for line in lines)
@@ -93,7 +97,8 @@ def _unscored_lines(report: Report) -> list[str]:
         return []
     causes = _blame_text(report)
     share = f"{ledger.unscored / ledger.total:.2%}"
-    return [f"unscored: {ledger.unscored} of {ledger.total} samples ({share})" + (f": {causes}" if causes else "")]
+    cause_text = f": {causes}" if causes else ""
+    return [f"unscored: {ledger.unscored} of {ledger.total} samples ({share})" + cause_text]
 
 
 def _finish_lines(report: Report) -> list[str]:

@@ -99,7 +99,8 @@ class GymServer:
 
     async def _aggregate(self, body: bytes) -> Row:
         responses = _or_empty(body).get("verify_responses")
-        return aggregate_metrics(responses if isinstance(responses, list) else [])
+        response_list = responses if isinstance(responses, list) else []
+        return aggregate_metrics(response_list)
 
 
 def _or_empty(body: bytes) -> Row:
@@ -136,7 +137,8 @@ async def serve_gym(
         await stop.wait()
         await close_unless_hurried(server.close, GRACE_SECONDS, hurry)
         counts = ", ".join(f"{outcome} {number:,}" for outcome, number in sorted(app.outcomes.items()))
-        say(f"Stopped after {app.outcomes.total():,} answers{f' ({counts})' if counts else ''}.")
+        tally = f" ({counts})" if counts else ""
+        say(f"Stopped after {app.outcomes.total():,} answers{tally}.")
         if app.last_reason:
             say(f"The last one that could not be graded: {app.last_reason}")
         return server.url

@@ -67,7 +67,8 @@ def read_verify(body: Row, asking: QuestionFormat | None) -> RewardItem:
         record = asking.record(row, text, finish_reason)
     usage = response.get("usage")
     tokens = usage.get("output_tokens") if isinstance(usage, dict) else None
-    return RewardItem(record=record, written=text, tokens=tokens if isinstance(tokens, int) else None)
+    token_count = tokens if isinstance(tokens, int) else None
+    return RewardItem(record=record, written=text, tokens=token_count)
 
 
 def _said_and_finish(response: Row, *, whole: bool) -> tuple[str, str]:
@@ -86,14 +87,19 @@ def _said_and_finish(response: Row, *, whole: bool) -> tuple[str, str]:
             texts.clear()
     cut = response.get("incomplete_details")
     reason = cut.get("reason") if isinstance(cut, dict) else None
-    text = join_turns(list(filter(None, texts)), "\n") if whole else "".join(texts)
-    return text, FINISHES.get(str(reason), "length") if reason else "stop"
+    if whole:
+        text = join_turns(list(filter(None, texts)), "\n")
+    else:
+        text = "".join(texts)
+    finish = FINISHES.get(str(reason), "length") if reason else "stop"
+    return text, finish
 
 
 def verdict_of(judged: Judged) -> Row:
     """Return the fields of a verdict; one without a reward does not count."""
     if judged.reward is None:
-        return masked_verdict(judged.why, JUDGE if judged.why.startswith(_judge) else VERIFIER)
+        failure_kind = JUDGE if judged.why.startswith(_judge) else VERIFIER
+        return masked_verdict(judged.why, failure_kind)
     return {
         "reward": judged.reward,
         MASKED_FIELD: False,
@@ -152,11 +158,12 @@ def _failure_kinds(tasks: Any) -> Counter[str]:
 def _reward_spread(rewards: Sequence[float]) -> Row:
     if not rewards:
         return {}
+    deviation = statistics.stdev(rewards) if len(rewards) > 1 else 0.0
     return {
         "mean/reward": statistics.fmean(rewards),
         "max/reward": max(rewards),
         "min/reward": min(rewards),
-        "std/reward": statistics.stdev(rewards) if len(rewards) > 1 else 0.0,
+        "std/reward": deviation,
     }
 
 

@@ -198,7 +198,8 @@ class PolicyModel:
         form = self._batch.form
         decode = form.tokenizer.decode
         ended = bool(sampled.tokens) and sampled.tokens[-1] in set(form.stops)
-        text = decode(sampled.tokens[:-1] if ended else sampled.tokens)
+        text_tokens = sampled.tokens[:-1] if ended else sampled.tokens
+        text = decode(text_tokens)
         at = min(((text.find(stop), stop) for stop in request.stop if stop in text), default=None)
         # What a token adds behind a stop text stays in the sequence, but is no part of the conversation.
         shown = text if at is None else text[: at[0]] + at[1]
@@ -269,7 +270,9 @@ class _Exchange(Struct, frozen=True):
         _, end, tail = own.rpartition(form.end)
         if not whole.startswith(own):
             return None
-        return shown + ("" if self.end else end) + (tail if end else "") + whole[len(own) :]
+        own_end = "" if self.end else end
+        next_turns = tail if end else ""
+        return shown + own_end + next_turns + whole[len(own) :]
 
 
 def split_calls(text: str) -> tuple[str, list[Row]]:

@@ -160,9 +160,15 @@ def reward_of_verdict(
     answer = score.fields.get("predicted_answer")
     shown = None if answer is None else str(answer)
     if score.outcome == "unscored":
-        why = f"{score.cause or 'grader'}: {score.why}" if score.why else score.cause or "grader"
+        if score.why:
+            why = f"{score.cause or 'grader'}: {score.why}"
+        else:
+            why = score.cause or "grader"
         return Judged(None, False, shown, outcome="unscored", why=why)
-    worth = score.value if config.value and score.value is not None else getattr(config, score.outcome)
+    if config.value and score.value is not None:
+        worth = score.value
+    else:
+        worth = getattr(config, score.outcome)
     parts = reward_components(worth, sample, config, measured)
     total = fsum(parts.values())
     if not isfinite(total):

@@ -82,7 +82,8 @@ class RewardModelSource:
         assert self._model is not None
         context = self._model.model.shape.max_position_embeddings
         fitting = [sequence for sequence in sequences if len(sequence) <= context]
-        values = iter(self._model.values(fitting) if fitting else [])
+        scores = self._model.values(fitting) if fitting else []
+        values = iter(scores)
         return [
             _scored_reply(next(values))
             if len(sequence) <= context

@@ -177,7 +177,9 @@ def turn_rewards(fields: Row, turns: int) -> list[float]:
     any_given = False
     for number, step in enumerate(steps):
         reward = step.get("reward") if isinstance(step, dict) else None
-        turn = step.get("turn", number if len(steps) == turns else -1) if isinstance(step, dict) else -1
+        turn = -1
+        if isinstance(step, dict):
+            turn = step.get("turn", number if len(steps) == turns else -1)
         if reward is None or not 0 <= turn < turns:
             continue
         rewards[turn] += reward_of(reward, "The environment")

@@ -217,7 +217,10 @@ async def serve_rewards(
         server = await serve(
             own_names_only(app.answer, listening.host), listening.host, listening.port, limits=limits
         )
-        what = grader.label if grader.label.startswith(MODEL) else f"grader {grader.label}"
+        if grader.label.startswith(MODEL):
+            what = grader.label
+        else:
+            what = f"grader {grader.label}"
         say(f"Reward server at {server.url}, {what}; Ctrl-C stops it.")
         await _report_failures(app, stop, say)
         say("Stopping: requests in progress may finish (again: stop now).")

@@ -82,7 +82,8 @@ def read_slime(body: bytes) -> list[RewardItem]:
     if isinstance(item.prompt, str):
         return [_labelled_item(item.prompt, item.response, item.label)]
     questions = [str(message.get("content")) for message in item.prompt if message.get("role") == "user"]
-    return [_labelled_item(questions[-1] if questions else "", item.response, item.label)]
+    question = questions[-1] if questions else ""
+    return [_labelled_item(question, item.response, item.label)]
 
 
 def items_answer(grader: str, judged: Sequence[Judged]) -> Row:
@@ -127,12 +128,14 @@ def _sampled_item(item: Row, where: str) -> RewardItem:
     if not isinstance(record.get("generation"), str):
         raise DataError(f"{where} has no `generation`; its keys are {', '.join(sorted(record)) or 'none'}.")
     tokens = record.get(TOKENS_FIELD)
-    return RewardItem(record=record, tokens=tokens if isinstance(tokens, int) else None)
+    token_count = tokens if isinstance(tokens, int) else None
+    return RewardItem(record=record, tokens=token_count)
 
 
 def _labelled_item(prompt: str, response: str, label: object) -> RewardItem:
     """Make an item of a label: the expected answer, or an object with all fields of the row that the grader needs."""
-    row = {"problem": prompt, **(label if isinstance(label, dict) else {"expected_answer": label})}
+    label_fields = label if isinstance(label, dict) else {"expected_answer": label}
+    row = {"problem": prompt, **label_fields}
     return RewardItem(record=answered_record(row, without_ending(response), None))
 
 

@@ -110,7 +110,8 @@ def _turn(turn: Row, where: str) -> Row:
         if isinstance(turn.get(name), bool | int):
             raise DataError(f"{where}: the field `{name}` would be lost.", hint="Write it as `weight` (0 or 1).")
     made = {name: value for name, value in turn.items() if name not in ("from", "value")}
-    made |= {"role": ROLES.get(kind, kind) if isinstance(kind, str) else kind, "content": _text(text, where)}
+    role = ROLES.get(kind, kind) if isinstance(kind, str) else kind
+    made |= {"role": role, "content": _text(text, where)}
     if kind == CALL:
         made |= {"content": None, "tool_calls": _written_calls(text, where)}
     else:

@@ -61,7 +61,10 @@ def tokenizer_folder(model: str, made: Path) -> Iterator[Path | None]:
 
     path = Path(model).expanduser()
     if path.is_dir() or made.is_dir():
-        yield path if path.is_dir() else made
+        if path.is_dir():
+            yield path
+        else:
+            yield made
     elif path.is_file() and find_spec("gguf") is not None:
         with TemporaryDirectory() as folder:
             gguf_tokenizer(path, Path(folder))
@@ -124,7 +127,9 @@ def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, 
         elif too_long == "truncate" and any((datum.weights or ())[: limit - 1]):
             fitting_rows.append(_cut(datum, limit - 1))
     longer = [len(datum.tokens) + 1 for datum in examples if len(datum.tokens) >= limit]
-    remedy = "Set ++too_long=drop or ++too_long=truncate." if too_long == "error" else None
+    remedy = None
+    if too_long == "error":
+        remedy = "Set ++too_long=drop or ++too_long=truncate."
     _tell_longer(longer, len(examples), limit, remedy, len(examples) - len(fitting_rows), say)
     return fitting_rows
 
@@ -137,7 +142,9 @@ def fitting_problems(
         return list(problems)
     fitting_ones = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
     longer = [len(problem.prompt) + max_tokens for problem in problems if len(problem.prompt) + max_tokens > limit]
-    remedy = "Lower ++max_tokens, or set ++too_long=drop." if too_long == "error" else None
+    remedy = None
+    if too_long == "error":
+        remedy = "Lower ++max_tokens, or set ++too_long=drop."
     _tell_longer(longer, len(problems), limit, remedy, len(longer), say)
     return fitting_ones
 
@@ -184,7 +191,8 @@ def examples_of(
         place = f"{where}, row {number}"
         made = training_row(row, place)
         try:
-            examples += _examples(made if add_end else {**made, "unfinished": True}, skill, tags)
+            training = made if add_end else {**made, "unfinished": True}
+            examples += _examples(training, skill, tags)
         except (ConfigError, DataError) as error:
             raise type(error)(f"{place}: {error.message}", hint=error.hint) from error
     if count := skill.written_out - written_out:

@@ -87,7 +87,8 @@ def check_overlap(
         say(f"overlap: {len(overlap)} of {len(questions)} questions of {name} are in the training data")
         if overlap and not allowed:
             first = " ".join(overlap[0].split())
-            first = first if len(first) <= SHOWN else f"{first[: SHOWN - 1]}…"
+            if len(first) > SHOWN:
+                first = f"{first[: SHOWN - 1]}…"
             raise DataError(
                 f"{len(overlap)} of {len(questions)} questions of {name} are in the training data and in the "
                 f"evaluation, so the score would measure memorisation. The first: {first}",

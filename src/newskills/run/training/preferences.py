@@ -263,7 +263,10 @@ def as_pair(preference: Preference, skill: Skill) -> Pair:
 def _reply_datum(row: Preference | LabelledText, reply: str | Row, skill: Skill, *, unfinished: bool) -> Datum:
     if isinstance(row.prompt, str):
         return skill.continuation(row.prompt, str(reply), unfinished=unfinished)
-    message = reply if isinstance(reply, dict) else {"role": REPLY, "content": reply}
+    if isinstance(reply, dict):
+        message = reply
+    else:
+        message = {"role": REPLY, "content": reply}
     return skill.turn(row.prompt, message, row.tools, row.chat_template_kwargs)
 
 

@@ -34,7 +34,8 @@ def frame_of(prompts: Sequence[tuple[str, str | None]]) -> PromptFrame:
     heads, tails = [], []
     for prompt, question in prompts:
         at = prompt.rfind(question) if question else -1
-        heads.append(prompt[:at] if at >= 0 else prompt)
+        head = prompt[:at] if at >= 0 else prompt
+        heads.append(head)
         tails.append(prompt[at + len(question or "") :] if at >= 0 else prompt)
     begin = _common_beginning(heads)
     return PromptFrame(begin, _common_beginning([tail[::-1] for tail in tails])[::-1])
@@ -53,9 +54,10 @@ def prompt_difference(examples: Sequence[Datum], problems: Sequence[Problem], de
     first = others[0]
     begins = not first.startswith(frame.begin)
     trained, evaluated = _where_differs(first, frame.begin) if begins else _ends(first, frame.end)
+    place = "begin" if begins else "end"
     return (
         f"{len(others)} of {len(prompts)} training prompts are not asked as {name} asks: they "
-        f"{'begin' if begins else 'end'} with {trained!r}, its prompts with {evaluated!r}. A model answers best to the "
+        f"{place} with {trained!r}, its prompts with {evaluated!r}. A model answers best to the "
         f"prompt that it was trained on. Next: ns prepare_training_data --benchmark={name.partition('=')[2] or 'NAME'}"
     )
 
@@ -70,7 +72,8 @@ def _prompt_of(datum: Datum) -> list[int]:
 def _common_beginning(texts: Sequence[str]) -> str:
     first, last = min(texts), max(texts)
     count = next((at for at in range(min(len(first), len(last))) if first[at] != last[at]), None)
-    return first[: min(len(first), len(last)) if count is None else count]
+    common = min(len(first), len(last)) if count is None else count
+    return first[:common]
 
 
 def _where_differs(text: str, begin: str) -> tuple[str, str]:

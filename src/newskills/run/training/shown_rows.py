@@ -48,8 +48,11 @@ def show_examples(examples: Sequence[Datum], rows: int, decode: Decode) -> None:
         tokens = counted(len(datum.tokens) + 1, "token")
         sys.stdout.write(f"\n── example {number}: {tokens}, {learnt} of them trained on\n")
         for text, is_learnt in pieces_of(datum, decode):
-            shortened = printable(text if is_learnt else _shortened(text))
-            sys.stdout.write(f"{begin}{shortened}{end}" if is_learnt else shortened)
+            if is_learnt:
+                written = f"{begin}{printable(text)}{end}"
+            else:
+                written = printable(_shortened(text))
+            sys.stdout.write(written)
         sys.stdout.write("\n")
     sys.stdout.write("\n")
 

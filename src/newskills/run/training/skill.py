@@ -198,7 +198,8 @@ class Skill:
         fits = whole.startswith(before)
         reasoning = _reasoning(turns[at])
         if reasoning and not (fits and reasoning in whole[len(before) :]):
-            return before, self._written_out(turns[at], before, whole[len(before) :] if fits else "") + end
+            own_text = whole[len(before) :] if fits else ""
+            return before, self._written_out(turns[at], before, own_text) + end
         if not fits:
             raise ConfigError(
                 "The model's chat template does not show a reply where its generation prompt stands.",
@@ -222,7 +223,10 @@ class Skill:
                 hint="Remove `reasoning_content` from these replies, or use another template.",
             )
         self.written_out += 1
-        rest = self._without_end(shown) if turn.tool_calls else str(turn.content or "")
+        if turn.tool_calls:
+            rest = self._without_end(shown)
+        else:
+            rest = str(turn.content or "")
         text = f"{_OPEN}\n{_reasoning(turn)}\n{_CLOSE}\n\n{rest.rpartition(_CLOSE)[2].lstrip()}"
         if before.rstrip().endswith(_OPEN):
             return text.removeprefix(f"{_OPEN}\n")
@@ -256,7 +260,10 @@ class Skill:
             self.ended += 1
         parts = [(before, 0.0), *(outputs_apart(text, tags) if tags is not None else [(text, 1.0)])]
         begin = self.tokenizer.begin
-        tokens = [] if self.tokenizer.encode(before or text)[: len(begin)] == begin else [*begin]
+        if self.tokenizer.encode(before or text)[: len(begin)] != begin:
+            tokens = [*begin]
+        else:
+            tokens = []
         weights = [0.0] * len(tokens)
         for part, weight in parts:
             ids = self.tokenizer.encode(part)

@@ -98,7 +98,10 @@ class _Steps:
         since = f" · {seconds:.0f} s" if seconds >= 1 else ""
         if not self._steps:
             return f"{self._title}: loading the model{since}"
-        words = [self._values] if self._values else [f"step {self._done + 1} has started"]
+        if self._values:
+            words = [self._values]
+        else:
+            words = [f"step {self._done + 1} has started"]
         if since:
             words.append(f"step {self._done + 1} for {seconds:.0f} s")
         bar = ""
@@ -109,7 +112,8 @@ class _Steps:
 
     def _write(self, line: str) -> None:
         """Write a line to stderr; the caller holds the lock."""
-        sys.stderr.write(f"\r\x1b[2K{line}" if self._terminal else f"{line}\n")
+        written = f"\r\x1b[2K{line}" if self._terminal else f"{line}\n"
+        sys.stderr.write(written)
         sys.stderr.flush()
         self._open = self._terminal
         self._last = time.monotonic()

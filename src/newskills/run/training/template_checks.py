@@ -26,7 +26,8 @@ def check_shown(
     if not tools and all(turn is own for turn, own in zip(marked, turns, strict=True)):
         return
     named = [_renamed(tool, f"tool{number}mark") for number, tool in enumerate(tools or ())]
-    variables = {**variables, **({"tools": named} if named else {}), "add_generation_prompt": False}
+    tool_variables = {"tools": named} if named else {}
+    variables = {**variables, **tool_variables, "add_generation_prompt": False}
     shown = tokenizer.render(marked, **variables)
     expected = [
         *((f"tool{number}mark", "the tools that a row offers") for number in range(len(named))),

@@ -149,7 +149,9 @@ def _make_case(
         rows = find_rows(benchmark, sampling.data_dir, sampling.fetch, splits, sampling.settings)
         validation.problems, validation.notes = rows.problems, rows.notes
         config = rows.config
-        grader = make_grader(config.eval_type, config.eval_config) if config.eval_type else None
+        grader = None
+        if config.eval_type:
+            grader = make_grader(config.eval_type, config.eval_config)
         inspected = look_through(rows, sampling.executed if grader and executes(grader) else sampling.graded)
         validation.rows = rows.count
         if grader is None:
@@ -269,7 +271,10 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
         return
     line = f"'{text}' is correct in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
     skewed = benchmark.chance > 0 and share > (1 + chance) / 2
-    (case.found.problems if skewed else case.found.notes).append(line)
+    if skewed:
+        case.found.problems.append(line)
+    else:
+        case.found.notes.append(line)
 
 
 def _add_hedges(

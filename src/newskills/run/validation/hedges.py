@@ -145,7 +145,8 @@ def hedged_replies(rows: Sequence[HedgeRow], *, executes: bool) -> Iterator[tupl
     else:
         golds = [row.gold for row in rows if row.gold]
         lettered = any("A" in row.inspected.row for row in rows) or _are_letters(golds)
-        fixed = {**ALWAYS, **(LETTERS if lettered else NUMBERS), **_of_all_answers(golds)}
+        fixed_replies = LETTERS if lettered else NUMBERS
+        fixed = {**ALWAYS, **fixed_replies, **_of_all_answers(golds)}
         varied = _VARIED
     for name, text in fixed.items():
         for row in rows:

@@ -99,7 +99,8 @@ def look_through(rows: Rows, most: int) -> list[InspectedRow]:
     chosen: list[InspectedRow] = []
     for split, path in rows.files.items():
         default = split == rows.benchmark.split
-        count, kept = _read_split(rows, split, path, most if default else 0)
+        limit = most if default else 0
+        count, kept = _read_split(rows, split, path, limit)
         if default:
             rows.count, chosen = count, kept
     return chosen
@@ -158,8 +159,14 @@ def _count_problems(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     made = split.provenance
     documented_rows = benchmark.items.get(split.split, made.rows)
     partial = any(source.partial for source in benchmark.sources if source.split == split.split)
-    lacking = made.rows > documented_rows if partial else made.rows != documented_rows
-    problems = [f"{split.split}: {made.rows} rows, expected {documented_rows}"] if lacking else []
+    if partial:
+        lacking = made.rows > documented_rows
+    else:
+        lacking = made.rows != documented_rows
+    if lacking:
+        problems = [f"{split.split}: {made.rows} rows, expected {documented_rows}"]
+    else:
+        problems = []
     dropped = sum(made.dropped.values())
     if made.rows + dropped < made.source_rows:
         lost = made.source_rows - made.rows - dropped

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What came from a live source, checked on the machine that prepared it first, against what the benchmark's page says.
 
-Its rows are counted, each gets a prompt, and replies of known worth to a drawn sample are graded, as `ns validate`
+Its rows are counted, each gets a prompt, and replies with known scores to a drawn sample are graded, as `ns validate`
 does. The outcome stands beside the rows: `<split>.jsonl.check.json`, which lists of benchmarks read.
 """
 
@@ -152,5 +152,7 @@ def outcome_lines(check: SourceCheck) -> Sequence[str]:
         return [f"{where} differs from its page: {item.what}. {item.advice}" for item in check.differences]
     if check.left_out:
         return [f"{where} is checked here but for the grades, which need {check.left_out}"]
-    answers = f", {check.correct['gold']} own answers correct" if "gold" in check.correct else ""
+    answers = ""
+    if "gold" in check.correct:
+        answers = f", {check.correct['gold']} own answers correct"
     return [f"{where} is checked here: {check.rows} rows{answers}"]

@@ -127,7 +127,8 @@ def _whole_text(text: str) -> str:
 
 def batches_of(rows: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
     """Return the batches of a reader, or of a table."""
-    return iter(rows.to_batches() if hasattr(rows, "to_batches") else rows)
+    batches = rows.to_batches() if hasattr(rows, "to_batches") else rows
+    return iter(batches)
 
 
 def python_rows(rows: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[list[Any]]:

@@ -43,7 +43,10 @@ def write_tables(
 
     A file appears when it is whole. Raises ConfigError (a package is missing), DataError (no results), StorageError.
     """
-    import_duckdb() if form == "duckdb" else import_pyarrow()
+    if form == "duckdb":
+        import_duckdb()
+    else:
+        import_pyarrow()
     results = find_results(paths)
     notes += results.notes
     try:

@@ -44,7 +44,8 @@ def read_batches(results: ResultFolders, reading: SampleReading, notes: list[str
 def _all_samples(results: ResultFolders, reading: SampleReading, notes: list[str]) -> Iterator[SampleFacts]:
     for run, benchmark in results.benchmarks():
         samples = _of_benchmark(run, benchmark, reading, notes)
-        yield from samples if reading.fits is None else filter(reading.fits, samples)
+        selected = samples if reading.fits is None else filter(reading.fits, samples)
+        yield from selected
 
 
 def _of_benchmark(
@@ -86,10 +87,12 @@ def _judged_rows(
     """Return the rows of the one file of `records`, those whose verdict is a judge's text with what it says."""
     (path,) = records.files
     how = text_verdict(name, path) if metric is not None else None
+    metric_fields = metric.fields if metric is not None else {}
+    judge_fields = fields_of(how) if how else {}
     fields: Mapping[str, Any] = {
         **dict.fromkeys(("id", "outcome", "outcome_cause", *sorted(wanted)), Any),
-        **(metric.fields if metric is not None else {}),
-        **(fields_of(how) if how else {}),
+        **metric_fields,
+        **judge_fields,
     }
     rows = readable_rows(path, decoder_of(fields), records)
     if how is None:
@@ -112,7 +115,8 @@ def _scored_samples(
                 break
         if score is None:
             outcome = "unscored"
-        yield SampleFacts(run.id, name, seed, outcome, cause, None if score is None else float(score), row)
+        score_number = None if score is None else float(score)
+        yield SampleFacts(run.id, name, seed, outcome, cause, score_number, row)
 
 
 def _unjudged_samples(
@@ -121,8 +125,10 @@ def _unjudged_samples(
     """Yield samples of which no metric knows a score; the record may still name an outcome."""
     for row in rows:
         outcome = row.get("outcome")
-        named_outcome = outcome if isinstance(outcome, str) and outcome in OUTCOMES else UNGRADED
+        if isinstance(outcome, str) and outcome in OUTCOMES:
+            named_outcome = outcome
+        else:
+            named_outcome = UNGRADED
         cause = row.get("outcome_cause")
-        yield SampleFacts(
-            run.id, benchmark.name, seed, named_outcome, cause if isinstance(cause, str) else None, None, row
-        )
+        cause_text = cause if isinstance(cause, str) else None
+        yield SampleFacts(run.id, benchmark.name, seed, named_outcome, cause_text, None, row)

@@ -70,13 +70,14 @@ def _run_row(results: ResultFolders, run: Run, benchmark: BenchmarkFiles) -> dic
     versions = table_or_empty(metrics_of(results.folders, benchmark)[1].get("versions"))
     prompt, _, prompt_hash = str(settings.get("prompt") or "").rpartition(" ")
     statuses = [str(state["status"]) for state in states if state.get("status")]
+    last_status = statuses[0] if statuses else None
     return {
         "run": run.id,
         "benchmark": benchmark.name,
         "folder": str(benchmark.folder),
         "system": text_or_none(origin.get("format")) or "newskills",
         "model": text_or_none(settings.get("server.model") or origin.get("model")),
-        "status": next((status for status in statuses if status != "done"), statuses[0] if statuses else None),
+        "status": next((status for status in statuses if status != "done"), last_status),
         "files": len(benchmark.files),
         "rows": _sum_or_none(states, "rows"),
         "newskills": text_or_none(facts.get("newskills") or versions.get("newskills")),

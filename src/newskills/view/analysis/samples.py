@@ -81,7 +81,8 @@ def samples_in(
         fits = filter_predicate(tree, columns_of_filter)
     schema = schema_of(columns)
     is_long = any(column.long for column in columns)
-    reading = SampleReading(frozenset(fields), fits, LONG_BATCH if is_long else BATCH_ROWS)
+    batch_rows = LONG_BATCH if is_long else BATCH_ROWS
+    reading = SampleReading(frozenset(fields), fits, batch_rows)
 
     def batches() -> Iterator[Any]:
         for facts in read_batches(results, reading, notes):

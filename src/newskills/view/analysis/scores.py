@@ -62,10 +62,13 @@ def _score_rows(results: ResultFolders, run: Run, benchmark: BenchmarkFiles, not
     for name, report in tables.items():
         for mode, numbers in table_or_empty(report.get("numbers")).items():
             for score, number in table_or_empty(numbers).items():
+                subset = None
+                if name != benchmark.name:
+                    subset = name.removeprefix(f"{benchmark.name}-")
                 yield {
                     "run": run.id,
                     "benchmark": benchmark.name,
-                    "subset": name.removeprefix(f"{benchmark.name}-") if name != benchmark.name else None,
+                    "subset": subset,
                     "mode": mode,
                     "score": score,
                     **_number_row(table_or_empty(number)),

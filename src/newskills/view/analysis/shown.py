@@ -32,7 +32,10 @@ def as_table(reader: pyarrow.RecordBatchReader, most: int) -> Iterator[str]:
             break
         rows.append([_cell_text(value) for value in row])
     yield from table_lines(rows, [_cell_text(name) for name in reader.schema.names], WIDTH)
-    yield f"the first {counted(most, 'row')}; --rows N shows more" if has_more else counted(len(rows), "row")
+    if has_more:
+        yield f"the first {counted(most, 'row')}; --rows N shows more"
+    else:
+        yield counted(len(rows), "row")
 
 
 def as_json_lines(reader: pyarrow.RecordBatchReader) -> Iterator[bytes]:

@@ -208,7 +208,8 @@ class _Query:
         self.errors.seek(0)
         lines = self.errors.read().splitlines()
         try:
-            fault = msgspec.json.decode(lines[-1] if lines else b"", type=QueryFault)
+            last_line = lines[-1] if lines else b""
+            fault = msgspec.json.decode(last_line, type=QueryFault)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return DataError(f"The query's process ended with code {code}; it may need more memory than there is.")
         return _query_error(fault, self.sql, self.options.memory_limit)

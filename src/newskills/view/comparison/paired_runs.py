@@ -198,7 +198,8 @@ def _compare_benchmark(
     flips = tuple(_flipped_problems(before, after, by_problem, change))
     stories: dict[str, int] = {}
     for flip in flips:
-        key = f"{'gained' if flip.gained else 'lost'}: {STORY_NAMES[flip.story]}"
+        direction = "gained" if flip.gained else "lost"
+        key = f"{direction}: {STORY_NAMES[flip.story]}"
         stories[key] = stories.get(key, 0) + 1
     return BenchmarkComparison(
         benchmark=before.benchmark,

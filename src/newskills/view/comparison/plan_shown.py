@@ -48,14 +48,18 @@ def _plan_lines(plan: EvalPlan) -> Iterator[str]:
 
 
 def _plan_row(row: PlanRow) -> tuple[str, ...]:
+    mark = "*" if row.available is False else ""
+    seconds = "—" if row.seconds is None else short_time(row.seconds)
+    money = "—" if row.money is None else f"{row.money:,.2f}"
+    detectable = "—" if row.detectable is None else f"{row.detectable:.1f}"
     return (
         str(row.samples),
-        f"{row.problems:,}" + ("*" if row.available is False else ""),
+        f"{row.problems:,}" + mark,
         f"{row.problems * row.samples:,}",
         short_number(row.tokens),
-        "—" if row.seconds is None else short_time(row.seconds),
-        "—" if row.money is None else f"{row.money:,.2f}",
-        "—" if row.detectable is None else f"{row.detectable:.1f}",
+        seconds,
+        money,
+        detectable,
     )
 
 

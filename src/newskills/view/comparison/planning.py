@@ -162,7 +162,8 @@ def _problem_count(records: BenchmarkRecords) -> int:
     """Return the number of problems of the benchmark: a probe answers a few of them."""
     data = records.facts.get("data")
     rows = data.get("rows") if isinstance(data, dict) else None
-    return max(rows if isinstance(rows, int) else 0, len(records.samples))
+    row_count = rows if isinstance(rows, int) else 0
+    return max(row_count, len(records.samples))
 
 
 def _scored_values(samples: Sequence[SampleScore | None]) -> list[float]:
@@ -181,11 +182,15 @@ def unit_cost(sides: Sequence[BenchmarkRecords], prices: tuple[float, float] | N
     if prices is not None and read is not None and written is not None:
         money = (prices[0] * read + prices[1] * written) / 1e6
     ends = [state.ended - state.started for state in states if state.ended is not None and state.started]
+    input_tokens = None if read is None else read / rows
+    output_tokens = None if written is None else written / rows
+    seconds = sum(ends) / rows if len(ends) == len(states) else None
+    money_per_row = None if money is None else money / rows
     return UnitCost(
-        input_tokens=None if read is None else read / rows,
-        output_tokens=None if written is None else written / rows,
-        seconds=sum(ends) / rows if len(ends) == len(states) else None,
-        money=None if money is None else money / rows,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        seconds=seconds,
+        money=money_per_row,
     )
 
 
@@ -213,15 +218,22 @@ def _make_plan(
             detectable = detectable_difference(variance, samples, size, options.power)
         total = problems * samples
         token_counts = (cost.input_tokens, cost.output_tokens)
+        available = None if size is None else problems <= size
+        detectable_points = None if detectable is None else 100 * detectable
+        tokens = None
+        if None not in token_counts:
+            tokens = total * sum(value or 0.0 for value in token_counts)
+        seconds = None if cost.seconds is None else total * cost.seconds
+        money = None if cost.money is None else total * cost.money
         rows.append(
             PlanRow(
                 samples=samples,
                 problems=problems,
-                available=None if size is None else problems <= size,
-                detectable=None if detectable is None else 100 * detectable,
-                tokens=None if None in token_counts else total * sum(value or 0.0 for value in token_counts),
-                seconds=None if cost.seconds is None else total * cost.seconds,
-                money=None if cost.money is None else total * cost.money,
+                available=available,
+                detectable=detectable_points,
+                tokens=tokens,
+                seconds=seconds,
+                money=money,
             )
         )
     return EvalPlan(

@@ -168,9 +168,9 @@ def read_run(path: Path, name: str, wanted: Sequence[str] = ()) -> RunRecords:
         else:
             run.benchmarks[item.benchmark] = records
     if not run.benchmarks and not run.left_out:
+        of_wanted = " of " + ", ".join(wanted) if wanted else ""
         raise DataError(
-            f"{path} has no results{' of ' + ', '.join(wanted) if wanted else ''}: neither output*.jsonl, nor "
-            "eval-results/<benchmark>/output*.jsonl."
+            f"{path} has no results{of_wanted}: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
         )
     return run
 
@@ -319,9 +319,10 @@ def _graded_rows(
         yield from grade_rows(rows, grader.name, grader.config, grader.sandbox)
         return
     how = text_verdict(records.metric, file)
+    judge_fields = fields_of(how) if how else {}
     rows = readable_rows(
         file,
-        decoder_of({**RECORD_FIELDS, **metric.fields, **(fields_of(how) if how else {})}),
+        decoder_of({**RECORD_FIELDS, **metric.fields, **judge_fields}),
         records,
         whole=whole,
     )
@@ -384,7 +385,8 @@ def _sample_score(row: Row, values: Mapping[str, float | None], metric: ScoreMet
     if score is None:
         outcome = "unscored"
     story = None if score == 1 else story_of(row, outcome, cause)
-    return SampleScore(outcome, cause, None if score is None else float(score), answer, tokens, story)
+    score_number = None if score is None else float(score)
+    return SampleScore(outcome, cause, score_number, answer, tokens, story)
 
 
 def _record_content(row: Row) -> RecordContent:

@@ -125,7 +125,10 @@ def _grader_choice(records: BenchmarkRecords, options: RegradeOptions) -> Grader
     name, _, version = (options.grader or "").partition("@")
     if not name and recorded is None:
         return None
-    own = recorded.config if recorded is not None and name in ("", recorded.name) else {}
+    if recorded is not None and name in ("", recorded.name):
+        own = recorded.config
+    else:
+        own = {}
     name = name or (recorded.name if recorded is not None else "")
     grader_keys = {key: value for key, value in options.config.items() if not key.startswith(_SANDBOX)}
     elsewhere = {
@@ -170,6 +173,7 @@ def _regraded_benchmark(
         after, _ = read_benchmark(written)
         files = tuple(map(str, written.files))
     flips = tuple(_verdict_flips(before, after))
+    spread = grader_spread(item, choice) if options.spread else {}
     return Regraded(
         benchmark=item.benchmark,
         grader_before=", ".join(sorted(before.graders)) or "not known",
@@ -179,7 +183,7 @@ def _regraded_benchmark(
         samples=sum(1 for samples in after.samples.values() for sample in samples if sample is not None),
         changes=dict(Counter(f"{flip.before} → {flip.after}" for flip in flips).most_common()),
         flips=flips,
-        spread=grader_spread(item, choice) if options.spread else {},
+        spread=spread,
         files=files,
     )
 

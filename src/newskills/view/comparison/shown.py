@@ -74,7 +74,8 @@ def _sentences(item: BenchmarkComparison) -> Iterator[str]:
         yield f"Problems that changed: {item.gained:,} {gain}, {item.lost:,} {loss}."
     for run, ids in ((item.before.run, item.only_before), (item.after.run, item.only_after)):
         if ids:
-            names = ", ".join(ids[:_MAX_SHOWN_IDS]) + (", …" if len(ids) > _MAX_SHOWN_IDS else "")
+            more = ", …" if len(ids) > _MAX_SHOWN_IDS else ""
+            names = ", ".join(ids[:_MAX_SHOWN_IDS]) + more
             yield f"{counted(len(ids), 'problem')} only in {run}, left out: {names}."
     for difference in item.differs:
         yield f"{difference.kind} differs: {difference}"
@@ -100,7 +101,10 @@ def _flip_rows(item: BenchmarkComparison, most: int) -> list[tuple[str, ...]]:
     seeded = any(flip.seed is not None for flip in item.flips)
     rows = [("problem", "changed", "why the wrong one failed", *(("seed of that",) if seeded else ()))]
     for flip in item.flips[:most]:
-        turn = f"{flip.before} → {flip.after}" if item.change == "verdict" else flip.change
+        if item.change == "verdict":
+            turn = f"{flip.before} → {flip.after}"
+        else:
+            turn = flip.change
         seed = ("—" if flip.seed is None else str(flip.seed),) if seeded else ()
         rows.append((flip.id, turn, STORY_NAMES[flip.story], *seed))
     return rows

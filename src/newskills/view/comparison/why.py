@@ -91,14 +91,17 @@ def _explain_benchmark(
     unknown: list[str] = []
     steps = _explanation_steps(before, after, differing, unknown)
     if mixed := [kind for kind in ("prompt", "sampling", "model", "engine") if kind in kinds]:
-        alone = " Only a run that changes one of them alone tells them apart." if len(mixed) > 1 else ""
+        alone = ""
+        if len(mixed) > 1:
+            alone = " Only a run that changes one of them alone tells them apart."
         unknown.append(f"What is left comes from the {' and the '.join(mixed)}.{alone}")
+    prompt_diff = tuple(_prompt_diff(before.facts, after.facts)) if "prompt" in kinds else ()
     return Explanation(
         benchmark=before.benchmark,
         before=names[0],
         after=names[1],
         differs=tuple(differing),
-        prompt_diff=tuple(_prompt_diff(before.facts, after.facts)) if "prompt" in kinds else (),
+        prompt_diff=prompt_diff,
         steps=tuple(steps),
         unknown=tuple(unknown),
         notes=notes,
@@ -154,8 +157,12 @@ def _explanation_step(
         for own, chosen in zip(kept, ids, strict=True)
     ]
     worth = 0.0 if last is None else last.difference - (values[1] - values[0])
-    had = max(map(len, kept)) if last is None or not last.common else last.problems
+    if last is None or not last.common:
+        had = max(map(len, kept))
+    else:
+        had = last.problems
     problems = min(map(len, ids))
+    left_out = had - problems if common else 0
     return ExplanationStep(
         what=what,
         before=values[0],
@@ -163,7 +170,7 @@ def _explanation_step(
         problems=problems,
         worth=worth,
         common=common,
-        left_out=had - problems if common else 0,
+        left_out=left_out,
     )
 
 

@@ -27,7 +27,10 @@ def _explanation_lines(explanation: Explanation) -> Iterator[str]:
     if explanation.prompt_diff:
         yield ""
         for line in explanation.prompt_diff:
-            yield f"    {line}" if len(line) <= _DIFF_LINE else f"    {line[: _DIFF_LINE - 1]}…"
+            if len(line) <= _DIFF_LINE:
+                yield f"    {line}"
+            else:
+                yield f"    {line[: _DIFF_LINE - 1]}…"
     yield ""
     head = ("", "before", "after", "points", "explained", "problems")
     rows = [

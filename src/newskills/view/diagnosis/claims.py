@@ -60,7 +60,8 @@ def checked_claims(reply: str | None, rows: Sequence[SampleRow]) -> tuple[list[C
     answer = last_object(reply, "claims") if reply else None
     listed = answer.get("claims") if answer else None
     if not isinstance(listed, list):
-        dropped["no reply" if not reply else "unreadable reply"] += 1
+        reason = "no reply" if not reply else "unreadable reply"
+        dropped[reason] += 1
         return [], dropped
     transcripts: dict[str, list[Transcript]] = {}
     for row in rows:

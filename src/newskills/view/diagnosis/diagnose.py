@@ -203,6 +203,7 @@ def _diagnose_benchmark(
         ]
         groups.append(_group_share(group, members, examples, problems, len(counted), samples))
     limit = _token_limit(item)
+    loss = None if score is None else 100 - score
     return BenchmarkDiagnosis(
         benchmark=item.benchmark,
         problems=len(problems),
@@ -210,7 +211,7 @@ def _diagnose_benchmark(
         failures=len(failures),
         unscored=unscored,
         score=score,
-        loss=None if score is None else 100 - score,
+        loss=loss,
         groups=tuple(
             replace(share, change=f"{share.change} {limit}".rstrip()) if share.group == "truncation" else share
             for share in sorted(groups, key=lambda share: (-share.points, -share.samples))
@@ -338,13 +339,17 @@ def group_changes(before: RunDiagnosis, after: RunDiagnosis) -> list[GroupChange
             first, second = (side.get(group) for side in shares)
             if first is None and second is None:
                 continue
+            samples_before = first.samples if first else 0
+            samples_after = second.samples if second else 0
+            points_before = first.points if first else 0.0
+            points_after = second.points if second else 0.0
             made.append(
                 GroupChange(
                     benchmark=benchmark.benchmark,
                     group=group,
                     title=text.title,
-                    samples=(first.samples if first else 0, second.samples if second else 0),
-                    points=(first.points if first else 0.0, second.points if second else 0.0),
+                    samples=(samples_before, samples_after),
+                    points=(points_before, points_after),
                 )
             )
     return sorted(made, key=lambda change: (change.benchmark, -abs(change.change)))

@@ -118,7 +118,8 @@ def group_failure(transcript: Transcript) -> GroupedFailure:
     row, cause, outcome = transcript.row, transcript.cause, transcript.outcome
     if cut := truncated(transcript):
         looping = loop(transcript)
-        return _group_by_finding(looping or cut, "truncation", "loops until its end" if looping else cut.label)
+        reason = "loops until its end" if looping else cut.label
+        return _group_by_finding(looping or cut, "truncation", reason)
     if cause == "data" or (not transcript.gold and "expected_answer" in row):
         return GroupedFailure("gold", "no expected answer", "")
     if cause in _GRADER_CAUSES:
@@ -156,7 +157,8 @@ def _instruction_failure(transcript: Transcript) -> GroupedFailure | None:
     if transcript.outcome != "no_answer":
         return None
     lost = format_lost(transcript)
-    return _group_by_finding(lost, "instruction", lost.label if lost else "no answer")
+    reason = lost.label if lost else "no answer"
+    return _group_by_finding(lost, "instruction", reason)
 
 
 def same_but_for_notation(answer: str, gold: str) -> bool:

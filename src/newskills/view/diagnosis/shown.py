@@ -101,7 +101,8 @@ def diagnosis_blocks(
     if other is not None:
         page.append(Heading(f"{diagnosis.run} → {other.run}"))
         nothing = Paragraph("The runs have no failures in common benchmarks.")
-        page.append(Table(_change_rows(changes)) if changes else nothing)
+        block = Table(_change_rows(changes)) if changes else nothing
+        page.append(block)
     for side in (diagnosis, other):
         if side is None:
             continue

@@ -99,7 +99,10 @@ def _run_times(folder: Path) -> Iterator[float]:
     """Yield when its files were begun; without an exit record, when they were last written."""
     for path in folder.rglob("output*.jsonl"):
         state = load_state(OutputPaths(path).state)
-        yield state.started if state is not None and state.started else path.stat().st_mtime
+        if state is not None and state.started:
+            yield state.started
+        else:
+            yield path.stat().st_mtime
 
 
 def contaminated_questions(path: Path) -> dict[str, bool]:
@@ -140,10 +143,16 @@ def _score_blocks(
     for group, run in enumerate(runs):
         for name, records in run.benchmarks.items():
             number = score_of(records)
-            score = [f"{number.value:.2f}", _interval_text(number)] if number.n else ["—", "—"]
+            if number.n:
+                score = [f"{number.value:.2f}", _interval_text(number)]
+            else:
+                score = ["—", "—"]
             rows.append([run.name, name, *score, *_share_cells(records, number)])
             label = f"{name} {run.name}"
-            items.append(Estimate(label, number.value, number.low, number.high, group) if number.n else None)
+            estimate = None
+            if number.n:
+                estimate = Estimate(label, number.value, number.low, number.high, group)
+            items.append(estimate)
     yield Table([head, *rows], interval_pictures(items))
     if contaminated is not None:
         yield from _clean_score_blocks(runs, contaminated)
@@ -188,13 +197,15 @@ def _clean_score_blocks(runs: Sequence[RunRecords], contaminated: Mapping[str, b
             if not checked:
                 continue
             clean = score_of(msgspec.structs.replace(records, samples=kept))
+            score_text = f"{clean.value:.2f}" if clean.n else "—"
+            interval_text = _interval_text(clean) if clean.n else "—"
             rows.append(
                 [
                     run.name,
                     name,
                     f"{score_of(records).value:.2f}",
-                    f"{clean.value:.2f}" if clean.n else "—",
-                    _interval_text(clean) if clean.n else "—",
+                    score_text,
+                    interval_text,
                     f"{len(kept):,}",
                     f"{len(records.samples) - len(kept):,}",
                 ]
@@ -420,9 +431,13 @@ def _cost_cells(records: BenchmarkRecords) -> list[str]:
     for name, form in (("input_tokens", ",.0f"), ("output_tokens", ",.0f"), ("cost", ",.4g")):
         values = [getattr(state, name) for state in states]
         numbers = [value for value in values if value is not None]
-        cells.append(format(sum(numbers), form) if numbers else "—")
+        total = format(sum(numbers), form) if numbers else "—"
+        cells.append(total)
     times = [(state.started, state.ended) for state in states if state.ended]
-    cells.append(f"{max(end for _, end in times) - min(start for start, _ in times):,.0f}" if times else "—")
+    seconds = "—"
+    if times:
+        seconds = f"{max(end for _, end in times) - min(start for start, _ in times):,.0f}"
+    cells.append(seconds)
     return cells
 
 

@@ -81,7 +81,8 @@ def filter_text(tree: Filter) -> str:
     match tree:
         case FilterCondition(name, operator, values):
             listed = ", ".join(map(_value_text, values))
-            return f"{name} {operator} {f'({listed})' if 'in' in operator else listed}"
+            values_text = f"({listed})" if "in" in operator else listed
+            return f"{name} {operator} {values_text}"
         case FilterNot(part):
             return f"not {_within(part)}"
         case FilterAll(parts):
@@ -222,9 +223,11 @@ def _tokens(text: str) -> Sequence[_Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             place = at + len(text[at:]) - len(text[at:].lstrip())
+            fault = "belongs to no sign"
+            if text[place] in _QUOTES:
+                fault = "opens a text that never ends"
             raise ConfigError(
-                f"The filter '{text}' cannot be read: '{text[place]}' at character {place + 1} "
-                f"{'opens a text that never ends' if text[place] in _QUOTES else 'belongs to no sign'}."
+                f"The filter '{text}' cannot be read: '{text[place]}' at character {place + 1} {fault}."
             )
         kind = match.lastgroup
         assert kind is not None

@@ -94,7 +94,8 @@ def by_seed(samples: Samples, seeds: Sequence[int | None]) -> list[Row]:
     made, start = [], 0
     for seed, size in zip(seeds, samples.sizes, strict=True):
         counts = Counter(samples.outcome[start : start + size])
-        made.append(_share_row("greedy" if seed is None else f"seed {seed}", counts))
+        label = "greedy" if seed is None else f"seed {seed}"
+        made.append(_share_row(label, counts))
         start += size
     return made
 

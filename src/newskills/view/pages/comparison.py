@@ -195,7 +195,8 @@ def _file_outcomes(side: ComparedSide, problem: int) -> list[int]:
     outcomes, start = [], 0
     for size in side.samples.sizes:
         number = _find(side.samples, start, size, problem)
-        outcomes.append(0 if number is None else side.samples.outcome[start + number])
+        outcome = 0 if number is None else side.samples.outcome[start + number]
+        outcomes.append(outcome)
         start += size
     return outcomes
 
@@ -247,8 +248,9 @@ def _find(samples: Samples, start: int, size: int, problem: int) -> int | None:
 
 def _flip_row(flip: _Flip, story: Story, sides: Sequence[ComparedSide]) -> Row:
     files = flip.first_sample[0], flip.second_sample[0]
+    direction = "gain" if flip.second > flip.first else "loss"
     return {
-        "direction": "gain" if flip.second > flip.first else "loss",
+        "direction": direction,
         "change": flip.change,
         "seeds": [side.indexed.results.files[file].seed for side, file in zip(sides, files, strict=True)],
         "first": flip.first,

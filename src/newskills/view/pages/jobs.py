@@ -54,13 +54,17 @@ def experiment_page(name: str) -> Row:
     page["jobs"] = []
     for job in experiment.jobs:
         state = state_of.get(job.name)
+        state_name = state.state if state else "unknown"
+        exit_code = state.exit_code if state else None
+        why = state.why if state else ""
+        seconds = state.seconds if state else None
         page["jobs"].append(
             {
                 "name": job.name,
-                "state": state.state if state else "unknown",
-                "exit_code": state.exit_code if state else None,
-                "why": state.why if state else "",
-                "seconds": state.seconds if state else None,
+                "state": state_name,
+                "exit_code": exit_code,
+                "why": why,
+                "seconds": seconds,
                 "waits_for": [*job.depends_on, *job.after],
                 "commands": list(job.commands),
                 "logs": job.logs,

@@ -145,6 +145,7 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
     shown = overview_cell(library, run, results)
     score = table_or_empty(shown["score"])
     settings = {name: value[:LONGEST_VALUE] for name, value in settings_of(library, results).items()}
+    state_shown = WITHHELD if shown["withheld"] else shown["status"]
     summary = CellSummary(
         results.fingerprint,
         str(score.get("metric") or ""),
@@ -155,7 +156,7 @@ def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
         shown["counts"]["unscored"],
         shown["truncated"],
         shown["began"],
-        WITHHELD if shown["withheld"] else shown["status"],
+        state_shown,
         (),
     )
     return Read(summary=summary, settings=settings)
@@ -181,7 +182,9 @@ def _differing_settings(settings: Mapping[str, Mapping[str, str]]) -> list[str]:
 def _run_order(run: Row) -> tuple[float, float, str]:
     """Return the key that sorts earlier runs first, then earlier steps; what is not known comes last."""
     began, step = run["began"], run["step"]
-    return (math.inf if began is None else began, math.inf if step is None else step, run["id"])
+    beginning = math.inf if began is None else began
+    training_step = math.inf if step is None else step
+    return (beginning, training_step, run["id"])
 
 
 def _name_order(name: str) -> list[str | int]:

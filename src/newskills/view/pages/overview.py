@@ -80,6 +80,10 @@ def overview_cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
     if running:
         done, rows = _run_progress(library, run, results, states)
     made_by = str(table_or_empty(extended.get("versions")).get("newskills") or "")
+    seconds = None
+    if began and len(ended) == len(began):
+        seconds = max(ended) - min(began)
+    newer = made_by if is_newer(made_by) else ""
     return {
         "score": score,
         "counts": counts,
@@ -90,12 +94,12 @@ def overview_cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
         "output_tokens": _sum_or_none(states, "output_tokens"),
         "cost": _sum_or_none(states, "cost"),
         "began": min(began, default=None),
-        "seconds": max(ended) - min(began) if began and len(ended) == len(began) else None,
+        "seconds": seconds,
         "status": _run_status(states, running),
         "done": done,
         "rows": rows,
         "withheld": bool(extended.get("withheld")),
-        "newer": made_by if is_newer(made_by) else "",
+        "newer": newer,
         "imported": str(
             table_or_empty(read_description(library.folders, results).get("imported")).get("format") or ""
         ),
@@ -119,7 +123,10 @@ def _run_progress(library: Library, run: Run, results: BenchmarkFiles, states: S
     rows = _sum_whole(states, "rows")
     begun = {file.seed for file in results.files}
     units = read_json(library.folders, run.folder / RUN_FILE).get("units")
-    described_units = [table_or_empty(unit) for unit in units] if isinstance(units, list) else []
+    if isinstance(units, list):
+        described_units = [table_or_empty(unit) for unit in units]
+    else:
+        described_units = []
     planned = {finite_number(unit.get("seed")) for unit in described_units if unit.get("name") == results.name}
     missing = planned - begun
     return done, rows + len(missing) * rows // len(begun)
@@ -164,7 +171,10 @@ def _mode_scores(numbers: Row, metrics: Row) -> list[tuple[str, Row]]:
 
 def _outcome_counts(extended: Row, states: Sequence[Row]) -> dict[str, int]:
     """Count samples by outcome: as the metrics say, else as the runs' records of themselves do."""
-    ledgers = [table_or_empty(extended.get("ledger"))] if table_or_empty(extended.get("ledger")) else []
+    if table_or_empty(extended.get("ledger")):
+        ledgers = [table_or_empty(extended.get("ledger"))]
+    else:
+        ledgers = []
     ledgers = ledgers or [table_or_empty(state.get("ledger")) for state in states]
     return {
         name: sum(int(finite_number(ledger.get(name)) or 0) for ledger in ledgers)

@@ -77,9 +77,11 @@ def _vote_blocks(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) ->
     for sample in samples:
         other = read_record(indexed.indexes[sample["file"]], sample["number"]).row or {}
         answer = other.get("predicted_answer")
-        answers.append(None if answer is None else as_text(answer)[:LONGEST_ANSWER])
+        answer_text = None if answer is None else as_text(answer)[:LONGEST_ANSWER]
+        answers.append(answer_text)
     gold = gold_of(row)
-    return vote_block(answers, gold[1] if gold else None)
+    gold_text = gold[1] if gold else None
+    return vote_block(answers, gold_text)
 
 
 def reply_of(row: Row) -> tuple[str, str]:
@@ -121,13 +123,14 @@ def sibling_samples(indexed: IndexedBenchmark, index: FileIndex, number: int) ->
             except ValueError:
                 continue
         count = tokens[at]
+        token_count = None if count == NO_TOKENS else count
         made.append(
             {
                 "file": place,
                 "number": at,
                 "seed": other.file.seed,
                 "outcome": OUTCOME_NAMES[outcomes[at]],
-                "tokens": None if count == NO_TOKENS else count,
+                "tokens": token_count,
             }
         )
     return made

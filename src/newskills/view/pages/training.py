@@ -122,13 +122,15 @@ def _rollout_row(row: Row, tokens: Sequence[Sequence[Row]] = ()) -> Row:
         if isinstance(response, dict)
     ]
     rewards = [reply["reward"] for reply in replies if reply["reward"] is not None]
+    mean = fmean(rewards) if rewards else None
+    deviation = stdev(rewards) if len(rewards) > 1 else None
     return {
         "problem": as_text(row.get("problem") or row.get("prompt") or row.get("input")),
         "gold": as_text(row.get("ground_truth") or row.get("expected_answer")),
         "benchmark": as_text(row.get("benchmark")),
         "rejected": row.get("rejected") is True,
-        "mean": fmean(rewards) if rewards else None,
-        "deviation": stdev(rewards) if len(rewards) > 1 else None,
+        "mean": mean,
+        "deviation": deviation,
         "without_spread": len(rewards) > 1 and len(set(rewards)) == 1,
         "responses": replies,
     }

@@ -88,7 +88,10 @@ def read_head(folder: Path) -> ScanHead | None:
 
 def scanners_beside(benchmark: Path) -> dict[str, ScanHead]:
     """Return the scanners that have results beside the records of a benchmark's folder, by name."""
-    places = sorted((benchmark / SCANS_FOLDER).iterdir()) if (benchmark / SCANS_FOLDER).is_dir() else []
+    if (benchmark / SCANS_FOLDER).is_dir():
+        places = sorted((benchmark / SCANS_FOLDER).iterdir())
+    else:
+        places = []
     heads = {place.name: read_head(place) for place in places if _NAME.fullmatch(place.name)}
     return {name: head for name, head in heads.items() if head is not None}
 

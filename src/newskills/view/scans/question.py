@@ -130,7 +130,8 @@ def read_reply(question: TranscriptQuestion, reply: str | None, transcript: Tran
     if label is None:
         return f"label: {as_text(answer.get('label'))[:60]!r} is none of the labels"
     quotes = answer.get("quotes", [])
-    quotes = [quotes] if isinstance(quotes, str) else quotes
+    if isinstance(quotes, str):
+        quotes = [quotes]
     if not isinstance(quotes, list):
         return "quotes: expected a list of texts"
     if label == NO_FINDING:
@@ -145,9 +146,8 @@ def combine_verdicts(identity: str, verdicts: Mapping[str, Finding | str]) -> Sc
     """Return the line of a sample: the label that all replies give (asker → what it said), else an invalid one."""
     for asker, verdict in verdicts.items():
         if isinstance(verdict, str):
-            return ScanLine(
-                id=identity, label=None, invalid=verdict if len(verdicts) == 1 else f"{verdict} ({asker})"
-            )
+            invalid = verdict if len(verdicts) == 1 else f"{verdict} ({asker})"
+            return ScanLine(id=identity, label=None, invalid=invalid)
     findings: Sequence[Finding] = [verdict for verdict in verdicts.values() if isinstance(verdict, Finding)]
     if len({finding.label for finding in findings}) > 1:
         views = ", ".join(f"{finding.label} ({asker})" for asker, finding in zip(verdicts, findings, strict=True))

@@ -174,7 +174,8 @@ def not_extracted(transcript: Transcript) -> Finding | None:
     ends_with_gold = not any(map(str.isalnum, closing[place + len(gold) :]))
     if answer and not ends_with_gold and "\\boxed{" + gold + "}" not in closing:
         return None
-    return Finding(label="another extracted" if answer else "none extracted", quotes=(line_at(closing, place),))
+    label = "another extracted" if answer else "none extracted"
+    return Finding(label=label, quotes=(line_at(closing, place),))
 
 
 def format_lost(transcript: Transcript) -> Finding | None:
@@ -194,7 +195,8 @@ def line_at(text: str, place: int) -> str:
     short to be quoted, also what is around it."""
     start = max(text.rfind("\n", 0, place) + 1, place - MAX_QUOTE_CHARS // 2)
     end = text.find("\n", place)
-    line = text[start : min(len(text) if end < 0 else end, start + MAX_QUOTE_CHARS)].strip()
+    line_end = len(text) if end < 0 else end
+    line = text[start : min(line_end, start + MAX_QUOTE_CHARS)].strip()
     if len(line) >= SHORTEST_QUOTE:
         return line
     return text[max(0, place - MAX_QUOTE_CHARS // 2) : place + MAX_QUOTE_CHARS // 2].strip()

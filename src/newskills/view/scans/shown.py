@@ -22,7 +22,10 @@ def as_text(results: Sequence[ScanResult], agreement: Sequence[ScanAgreement], f
     if reported:
         first = reported[0]
         label = next(label for label in first.labels if label != NO_FINDING)
-        where = f'{first.scanner} = "{label}"' if " " in label else f"{first.scanner} = {label}"
+        if " " in label:
+            where = f'{first.scanner} = "{label}"'
+        else:
+            where = f"{first.scanner} = {label}"
         lines += ["", f"next: ns samples {folder} --where '{where}'"]
     return printable("\n".join(lines)) + "\n"
 
@@ -65,7 +68,9 @@ def _short_quote(quote: str) -> str:
 
 
 def _agreement_lines(agreement: ScanAgreement) -> Iterator[str]:
-    kappa = "no sample with both" if agreement.kappa is None else _format_number(agreement.kappa, 2)
+    kappa = "no sample with both"
+    if agreement.kappa is not None:
+        kappa = _format_number(agreement.kappa, 2)
     yield ""
     left = [f"{agreement.invalid:,} without a valid result", f"{agreement.missing:,} not in the results"]
     yield from wrap_text(

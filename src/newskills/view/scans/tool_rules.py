@@ -51,7 +51,8 @@ def empty_tool_output(transcript: Transcript) -> Finding | None:
     if not empty:
         return None
     quote = last_line(empty[0].call)
-    return Finding(label="empty", value=float(len(empty)), quotes=(quote,) if len(quote) > 1 else ())
+    quotes = (quote,) if len(quote) > 1 else ()
+    return Finding(label="empty", value=float(len(empty)), quotes=quotes)
 
 
 def tool_error_ignored(transcript: Transcript) -> Finding | None:

@@ -158,7 +158,8 @@ def _agent_steps(row: Row) -> list[Row]:
 
 def _call_texts(turn: Row) -> Iterator[str]:
     calls = turn.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
+    call_list = calls if isinstance(calls, list) else ()
+    for call in call_list:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
             yield as_text(function.get("arguments"))

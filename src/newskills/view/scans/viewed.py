@@ -110,7 +110,8 @@ def _kept_codes(output: Path, scanner: str, size: int, changed: int) -> tuple[li
     for line in read_labels(output, scanner):
         if 0 <= line.place <= size:  # a line of labels has more than one byte
             codes.extend(bytes(line.place + 1 - len(codes)))
-            codes[line.place] = _label_number(labels, INVALID if line.label is None else line.label)
+            label = INVALID if line.label is None else line.label
+            codes[line.place] = _label_number(labels, label)
     return labels, bytes(codes)
 
 

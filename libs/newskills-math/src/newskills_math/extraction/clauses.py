@@ -150,7 +150,8 @@ def _runs(clause: str, formulas: list[str]) -> Iterator[MaskedSpan]:
     for start, stop in places:
         piece = clause[end:start]
         if _CONTENT.search(piece):
-            begun = end if begun < 0 else begun
+            if begun < 0:
+                begun = end
         elif begun >= 0 and piece.strip(ODD_ENDS):
             yield from _run(clause, begun, end, formulas)
             begun = -1

@@ -146,7 +146,9 @@ def _in_words(sentence: str) -> str | None:
     sentence = main_clause(sentence)
     if (numeral := _NUMERAL.search(sentence)) is not None:
         return str(NUMBER_WORDS[numeral[1].lower()])
-    predicate = None if _ABOUT_THE_REPLY.match(sentence) else PREDICATE.match(sentence)
+    predicate = None
+    if not _ABOUT_THE_REPLY.match(sentence):
+        predicate = PREDICATE.match(sentence)
     if predicate is not None and predicate[1].lower() not in _NO_ANSWERS:
         return predicate[1]
     numerals = {w for w in re.findall(r"[a-z]+", sentence.lower()) if NUMBER_WORDS.get(w, 0) > 1}

@@ -122,10 +122,13 @@ def _regex(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
         if last is None:
             return None
         groups = [g for g in last.groups() if g is not None]
-        answer = (groups[0] if groups else last.group()).strip()
+        matched_text = groups[0] if groups else last.group()
+        answer = matched_text.strip()
         inner = _boxed(answer)
-        answer = answer if "\n" in answer else stated(answer)
-        return ExtractedAnswer(inner.answer if inner is not None and inner.answer else answer or None, "regex")
+        if "\n" not in answer:
+            answer = stated(answer)
+        answer_text = inner.answer if inner is not None and inner.answer else answer or None
+        return ExtractedAnswer(answer_text, "regex")
 
     return step
 
@@ -136,7 +139,8 @@ def _boxed(text: str) -> ExtractedAnswer | None:
         return None
     if boxes.answer is None:
         return ExtractedAnswer(None, "unclosed")
-    return ExtractedAnswer(boxes.answer, "box" if boxes.different == 1 else "boxes")
+    source = "box" if boxes.different == 1 else "boxes"
+    return ExtractedAnswer(boxes.answer, source)
 
 
 def _hashes(text: str) -> ExtractedAnswer | None:
@@ -156,7 +160,9 @@ def _json(text: str) -> ExtractedAnswer | None:
 
 def _headed(text: str) -> ExtractedAnswer | None:
     """Return what stands alone below a heading "Final Answer": a formula, or a line of few words."""
-    rest = below_answer_heading(text) if "nswer" in text or "esult" in text else None
+    rest = None
+    if "nswer" in text or "esult" in text:
+        rest = below_answer_heading(text)
     if rest is None:
         return None
     if (inside := _display(rest)) is not None:

@@ -88,7 +88,8 @@ def json_answers(text: str) -> list[str]:
             continue
         if last and _replaces(text[last : field.start() + 1]):
             values = {"final": [], "": []}
-        values["final" if field["name"].lower().startswith("final") else ""].append(value)
+        group = "final" if field["name"].lower().startswith("final") else ""
+        values[group].append(value)
         last = field.end()
     return list(dict.fromkeys(values["final"] or values[""]))
 
@@ -113,7 +114,8 @@ def _value(text: str, start: int) -> str | None:
 def _scalar(text: str, start: int) -> str | None:
     quoted = _QUOTED.match(text, start)
     if quoted is not None:
-        return _unescaped(quoted[1] if quoted[1] is not None else quoted[2]).strip() or None
+        quoted_text = quoted[1] if quoted[1] is not None else quoted[2]
+        return _unescaped(quoted_text).strip() or None
     bare = _BARE.match(text, start)
     if bare is not None and bare[0] not in ("null", "None"):
         return bare[0]

@@ -209,7 +209,9 @@ def _ended(text: str) -> str:
     if open_at < 0:
         return text
     opening = _THOUGHT.match(text, open_at)
-    closing = _CLOSED_BY.get(opening[0].lower(), "</think>") if opening is not None else ""
+    closing = ""
+    if opening is not None:
+        closing = _CLOSED_BY.get(opening[0].lower(), "</think>")
     return f"{text}{closing}"
 
 
@@ -256,7 +258,8 @@ def _read(text: str) -> _ReplySpan:
         says_something = says_something or bool(text[last : mark.start()].strip())
         last = mark.end()
         if kind in ("open", "open_pair"):
-            open_at = mark.start() if open_at < 0 else open_at
+            if open_at < 0:
+                open_at = mark.start()
         elif kind in _CLOSES:
             whole_pair = kind == "close_pair" and open_at >= 0
             if whole_pair:

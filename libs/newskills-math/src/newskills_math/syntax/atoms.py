@@ -97,7 +97,8 @@ class Atoms(Cursor):
                 amount = self._power()
                 if self._now.kind == "sym" and self._now.text in JOINED_MULTIPLIERS and not self._now.spaced:
                     amount = Node("mul", (amount, number(JOINED_MULTIPLIERS[self._take().text])))
-            return Node("unit", (Node("neg", (amount,)) if sign else amount,), name="dollar")
+            signed_amount = Node("neg", (amount,)) if sign else amount
+            return Node("unit", (signed_amount,), name="dollar")
         if token.kind == "cmd":
             return self._named()
         if token.kind == "text":
@@ -162,7 +163,8 @@ class Atoms(Cursor):
             depth += (token.text in ("(", "[", r"\{")) - (token.text in (")", "]", r"\}"))
             if depth == 0:
                 break
-            parts.append("|" if token.text == r"\mid" else token.text)
+            word = "|" if token.text == r"\mid" else token.text
+            parts.append(word)
             end += 1
         inside = parts[1:]
         if _EVENT_SIGNS.isdisjoint(inside):
@@ -223,7 +225,8 @@ class Atoms(Cursor):
             argument = self._argument()
             if exponent is not None and exponent == Node("neg", (number(1),)) and name in tables.FUNCTIONS:
                 name, exponent = tables.FUNCTIONS.get(f"a{name}", name), None
-            node = Node("fn", (*argument, *base), name="logb" if base and name in ("log", "ln") else name)
+            function_name = "logb" if base and name in ("log", "ln") else name
+            node = Node("fn", (*argument, *base), name=function_name)
             if exponent is not None:
                 return Node("pow", (node, exponent))
             return node
@@ -293,7 +296,8 @@ class Atoms(Cursor):
             radicand = literal(self._take().text)
         else:
             radicand = self._atom()
-        return Node("fn", (radicand, degree) if degree is not None else (radicand,), name="root")
+        root_arguments = (radicand, degree) if degree is not None else (radicand,)
+        return Node("fn", root_arguments, name="root")
 
     def _previous_is_command(self) -> bool:
         return self._tokens[self._at - 1].kind == "cmd"
@@ -323,8 +327,10 @@ class Atoms(Cursor):
         inside = self._list()
         self._expect({r"\lfloor": r"\rfloor", r"\lceil": r"\rceil", r"\langle": r"\rangle"}[name])
         if name == r"\langle":
-            return Node("tuple", inside.args if inside.kind == "list" else (inside,), name="<>")
-        return Node("fn", (inside,), name="floor" if name == r"\lfloor" else "ceil")
+            members = inside.args if inside.kind == "list" else (inside,)
+            return Node("tuple", members, name="<>")
+        rounding = "floor" if name == r"\lfloor" else "ceil"
+        return Node("fn", (inside,), name=rounding)
 
     def _environment(self) -> Node:
         name = self._raw_group()
@@ -398,17 +404,20 @@ class Atoms(Cursor):
             self._expect(r"\}")
             return Node("builder", (inside, condition))
         self._expect(r"\}")
-        return Node("set", inside.args if inside.kind == "list" else (inside,))
+        members = inside.args if inside.kind == "list" else (inside,)
+        return Node("set", members)
 
     def _absolute(self) -> Node:
         with self._nested():
             self._bars = 1
             inside = self._sum()
             self._expect("|")
-        return Node("fn", (inside,), name="det" if inside.kind == "matrix" else "abs")
+        name = "det" if inside.kind == "matrix" else "abs"
+        return Node("fn", (inside,), name=name)
 
 
 def primed(node: Node) -> Node:
     if node.kind not in ("sym", "app", "const"):
         raise Unreadable("a prime on a value")
-    return Node(node.kind if node.kind != "const" else "sym", node.args, name=f"{node.name}'")
+    kind = node.kind if node.kind != "const" else "sym"
+    return Node(kind, node.args, name=f"{node.name}'")

@@ -255,7 +255,8 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
         and len(body) == 1
         and body.isalpha()
     ):
-        return [Token("sym", body if command != "mathbf" else f"vec {body}", spaced)]
+        symbol = body if command != "mathbf" else f"vec {body}"
+        return [Token("sym", symbol, spaced)]
     if command.startswith("math") and len(body) == 1 and body in "eidxyCPAB":
         return [Token("sym", body, spaced)]
     if command.startswith("math") and (body.isdigit() or "\\" in body):
@@ -284,7 +285,8 @@ def _command(raw: str, spaced: bool) -> list[Token]:
     if raw == r"\$":
         return [Token("cur", "$", spaced)]
     if not raw.startswith("\\"):
-        return [Token("sym" if raw in "ℝℤℕℚℂ" else "op", raw, spaced)]
+        kind = "sym" if raw in "ℝℤℕℚℂ" else "op"
+        return [Token(kind, raw, spaced)]
     if name in tables.GREEK:
         return [Token("sym", {"varepsilon": "epsilon", "varphi": "phi"}.get(name, name), spaced)]
     if name in tables.FUNCTIONS:
@@ -292,7 +294,8 @@ def _command(raw: str, spaced: bool) -> list[Token]:
     if name == "Pr":
         return [Token("sym", "P", spaced)]
     if name in ("top", "intercal", "dagger"):
-        return [Token("sym", "dagger" if name == "dagger" else "T", spaced)]
+        symbol = "dagger" if name == "dagger" else "T"
+        return [Token("sym", symbol, spaced)]
     if name == "lor":
         return [Token("text", "or", spaced)]
     if name == "land":

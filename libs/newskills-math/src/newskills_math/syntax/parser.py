@@ -143,12 +143,14 @@ class _Parser(Atoms):
         if with_sign == "-":
             node = Node("neg", (node,))
         elif with_sign in (r"\pm", r"\mp"):
-            node = Node("pm", (number(0), node), name="±" if with_sign == r"\pm" else "∓")
+            sign_name = "±" if with_sign == r"\pm" else "∓"
+            node = Node("pm", (number(0), node), name=sign_name)
         while True:
             if self._is("+", "-"):
                 sign = self._take().text
                 term = self._signed_term()
-                node = Node("add", (node, term if sign == "+" else Node("neg", (term,))))
+                signed_term = term if sign == "+" else Node("neg", (term,))
+                node = Node("add", (node, signed_term))
             elif self._is(r"\pm", r"\mp"):
                 name = "±" if self._take().text == r"\pm" else "∓"
                 node = Node("pm", (node, self._signed_term()), name=name)
@@ -207,7 +209,8 @@ class _Parser(Atoms):
 
     @staticmethod
     def _repeated(node: Node, digits: str) -> Node:
-        if node != number(int(digits) if digits.isdecimal() else -1):
+        spelled = int(digits) if digits.isdecimal() else -1
+        if node != number(spelled):
             raise Unreadable("a number and another number in words")
         return node
 
@@ -282,7 +285,8 @@ class _Parser(Atoms):
             raise Unreadable("a value that is hedged")
         if self._accept("^"):
             exponent = self._script()
-            word += f"^{exponent.value}" if exponent.kind == "num" else ""
+            if exponent.kind == "num":
+                word += f"^{exponent.value}"
         if self._is("(") and self._ahead().kind == "text" and self._ahead(2).text == ")":
             self._at += 3
         if node.kind == "unit":

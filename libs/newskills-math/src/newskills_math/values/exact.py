@@ -42,7 +42,8 @@ def plain(text: str) -> PlainNumber | None:
         bottom = int(match["b"] or match["b1"] or match["d"])
         if bottom == 0:
             return None
-        return PlainNumber(Fraction(-top if match["sign"] == "-" else top, bottom))
+        signed_top = -top if match["sign"] == "-" else top
+        return PlainNumber(Fraction(signed_top, bottom))
     return None
 
 
@@ -52,9 +53,11 @@ def _decimal(match: re.Match[str]) -> PlainNumber:
     power = int(match["exp"] or match["ten"] or match["ten1"] or 0)
     value = Fraction(int(whole + digits)) * Fraction(10) ** (power - len(digits))
     exact = not digits and power >= 0
+    signed_value = -value if match["sign"] == "-" else value
+    places = -1 if exact else max(len(digits) - power, 0)
     return PlainNumber(
-        -value if match["sign"] == "-" else value,
-        -1 if exact else max(len(digits) - power, 0),
+        signed_value,
+        places,
         bool(match["percent"]),
     )
 

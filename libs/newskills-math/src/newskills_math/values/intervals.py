@@ -256,7 +256,10 @@ def _listed(node: Node) -> RealSet:
 
 def _built(node: Node) -> RealSet:
     element, condition = node.args
-    variable = element.args[0] if element.kind == "rel" and element.name == "∈" else element
+    if element.kind == "rel" and element.name == "∈":
+        variable = element.args[0]
+    else:
+        variable = element
     if variable.kind != "sym":
         raise NoRealSet("elements that are no plain variable")
     if element.kind == "rel" and not (element.args[1].kind == "const" and element.args[1].name == "ℝ"):

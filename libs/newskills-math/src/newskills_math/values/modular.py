@@ -85,11 +85,8 @@ class _Remainders:
         match node.kind:
             case "num":
                 value = node.value
-                return (
-                    value.numerator
-                    * (pow(value.denominator, -1, modulus) if value.denominator > 1 else 1)
-                    % modulus
-                )
+                inverse = pow(value.denominator, -1, modulus) if value.denominator > 1 else 1
+                return value.numerator * inverse % modulus
             case "neg":
                 return -self.of(node.args[0], modulus) % modulus
             case "fn":
@@ -99,7 +96,8 @@ class _Remainders:
         a, b = (self.of(arg, modulus) for arg in node.args)
         if node.kind == "add":
             return (a + b) % modulus
-        return a * (b if node.kind == "mul" else pow(b, -1, modulus)) % modulus
+        multiplier = b if node.kind == "mul" else pow(b, -1, modulus)
+        return a * multiplier % modulus
 
     def _power(self, node: Node, modulus: int) -> int:
         base, exponent = node.args

@@ -89,7 +89,10 @@ def _arguments(tree: Node) -> Iterator[Node]:
             yield from (Node("add", (a, Node("neg", (b,)))) for a, b in combinations(node.args[:4], 2))
         elif _is_broken(node) and symbols(node):
             argument = node.args[0]
-            yield argument.args[0] if argument.kind == "pow" else argument
+            if argument.kind == "pow":
+                yield argument.args[0]
+            else:
+                yield argument
 
 
 def _is_broken(node: Node) -> bool:

@@ -68,7 +68,8 @@ def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
     if (_row(pred) is None) != (_row(gold) is None):
         return False, "numbers side by side"
     if _too_big(pred) or _too_big(gold):
-        return None if _too_big(gold) else False, _TOO_BIG
+        verdict = None if _too_big(gold) else False
+        return verdict, _TOO_BIG
     if for_free(library) is None:
         return None, f"undecided; {HINT}"
     with step("math-verify"):

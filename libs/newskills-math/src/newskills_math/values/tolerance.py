@@ -37,7 +37,8 @@ def near(pred: str, gold: str, share: float, off: float, *, strict: bool = True)
         if base_a != base_b:
             return False
         a, b = a * factor_a, b * factor_b
-    allowed = max(_fraction(share) * abs(b), min(_fraction(off), _MOST * abs(b)) if strict else _fraction(off))
+    offset = min(_fraction(off), _MOST * abs(b)) if strict else _fraction(off)
+    allowed = max(_fraction(share) * abs(b), offset)
     return abs(a - b) <= allowed
 
 
@@ -50,7 +51,8 @@ def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
     """Read (value, factor of its unit, powers of base units)."""
     text = _ABOUT.sub("", _NAME.sub("", tidy(text), count=1), count=1)
     measured = measure(text)
-    value = _value(measured.value if measured else text)
+    value_text = measured.value if measured else text
+    value = _value(value_text)
     if value is None:
         return None
     if measured:

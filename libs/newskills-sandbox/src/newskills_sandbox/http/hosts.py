@@ -28,7 +28,10 @@ def is_own_name(header: str, host: str) -> bool:
     pass; so does no header at all, which no browser sends.
     """
     name = header.strip().lower()
-    name = name[1 : name.find("]")] if name.startswith("[") else name.rpartition(":")[0] or name
+    if name.startswith("["):
+        name = name[1 : name.find("]")]
+    else:
+        name = name.rpartition(":")[0] or name
     if name in ("", LOCAL, host.lower(), socket.gethostname().lower()) or name.endswith(f".{LOCAL}"):
         return True
     try:

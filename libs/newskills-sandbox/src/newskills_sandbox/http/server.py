@@ -59,7 +59,8 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
 
     async def start(self, port: int) -> None:
         """Listen. Raises SandboxError where that is not possible."""
@@ -230,7 +231,8 @@ class _Connection(asyncio.Protocol):
         ]
         lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}", "Content-Type: application/json"]
         head = "\r\n".join([*lines, *(f"{name}: {value}" for name, value in fields)])
-        self._transport.write(f"{head}\r\n\r\n".encode("latin-1") + (b"" if bodiless else reply.body))
+        body = b"" if bodiless else reply.body
+        self._transport.write(f"{head}\r\n\r\n".encode("latin-1") + body)
         async with asyncio.timeout(RECEIVE_SECONDS):
             await self._writable.wait()
 

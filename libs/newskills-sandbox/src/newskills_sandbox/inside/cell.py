@@ -193,7 +193,8 @@ def _frame(trace: TracebackType, *, verbose: bool) -> list[str]:
     for line in range(max(1, number - CONTEXT_LINES), number + CONTEXT_LINES + 1):
         text = linecache.getline(file, line)
         if text:
-            pieces.append(f"{'->' if line == number else '  '} {line:4d} {text.rstrip()}\n")
+            pointer = "->" if line == number else "  "
+            pieces.append(f"{pointer} {line:4d} {text.rstrip()}\n")
     if verbose:
         for name, value in frame.f_locals.items():
             if not name.startswith("__"):

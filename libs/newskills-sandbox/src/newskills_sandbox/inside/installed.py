@@ -119,4 +119,5 @@ def _entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:
         if top not in ("..", "/", "__pycache__") and not top.endswith(".pth") and os.path.exists(f"{site}/{top}")
     }
     modules = {top for top in names_of_modules if not top.endswith((".dist-info", ".egg-info"))}
-    return site, names_of_modules if modules else set()
+    module_names = names_of_modules if modules else set()
+    return site, module_names

@@ -81,9 +81,9 @@ def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed
     """
     version = abi()
     handled = _file_rights(version)
-    denied = struct.pack(
-        "=QQQ", handled, 0 if network or version < 4 else _TCP, _SCOPES if version >= _SCOPED_SINCE else 0
-    )
+    tcp_rights = 0 if network or version < 4 else _TCP
+    scopes = _SCOPES if version >= _SCOPED_SINCE else 0
+    denied = struct.pack("=QQQ", handled, tcp_rights, scopes)
     ruleset = linux.syscall(_NR_CREATE_RULESET, denied, len(denied), 0)
     try:
         for path in read:

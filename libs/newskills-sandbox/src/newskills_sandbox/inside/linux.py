@@ -87,12 +87,14 @@ def syscall(number: int, *args: int | bytes) -> int:
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
     """Call mount(2); an empty `kind` or `data` is passed as NULL."""
+    kind_bytes = kind.encode() if kind else None
+    data_bytes = os.fsencode(data) if data else None
     if _libc.mount(
         os.fsencode(source),
         os.fsencode(target),
-        kind.encode() if kind else None,
+        kind_bytes,
         ctypes.c_ulong(flags),
-        os.fsencode(data) if data else None,
+        data_bytes,
     ):
         raise _failed(f"mount {kind or source} on {target}")
 

@@ -64,7 +64,8 @@ def _print_rows(cursor: sqlite3.Cursor) -> None:
     while rows := cursor.fetchmany(BATCH):
         write(separator + json.dumps([[_value(each) for each in row] for row in rows])[1:-1])
         separator = ", "
-    write("[]\n" if separator == "[" else "]\n")
+    ending = "[]\n" if separator == "[" else "]\n"
+    write(ending)
 
 
 def _value(value: Any) -> Any:

@@ -129,7 +129,8 @@ def _bind(source: str, target: str) -> None:
 
 
 def _mount_point(path: str, *, folder: bool) -> None:
-    os.makedirs(path if folder else os.path.dirname(path), exist_ok=True)
+    made_folder = path if folder else os.path.dirname(path)
+    os.makedirs(made_folder, exist_ok=True)
     if not folder:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
 

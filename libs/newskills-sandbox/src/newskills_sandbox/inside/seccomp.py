@@ -236,6 +236,7 @@ def _socket_checks(network: bool, namespaced: bool) -> dict[str, tuple[Check, ..
     own_network = namespaced and not network
     families = (AF_INET, AF_INET6) if namespaced or network else ()
     types = (_STREAM, _DGRAM, _SEQPACKET)
+    socket_types = types if own_network else (_STREAM, _SEQPACKET)
     return {
         "socket": (
             _only(0, (*families, *((AF_UNIX,) if own_network else ())), error=errno.EAFNOSUPPORT),
@@ -244,7 +245,7 @@ def _socket_checks(network: bool, namespaced: bool) -> dict[str, tuple[Check, ..
         ),
         "socketpair": (
             _only(0, (AF_UNIX,), error=errno.EAFNOSUPPORT),
-            _only(1, types if own_network else (_STREAM, _SEQPACKET), _TYPE_MASK),
+            _only(1, socket_types, _TYPE_MASK),
         ),
     }
 

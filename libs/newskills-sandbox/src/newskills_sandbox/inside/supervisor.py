@@ -72,7 +72,8 @@ def _settle(settings: dict[str, Any]) -> None:
         linux.mount("tmpfs", "/.private", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
         for name, place in root.PRIVATE.items():
             os.mkdir(f"/.private/{name}")
-            os.chmod(f"/.private/{name}", 0o700 if place == root.HOME else 0o1777)
+            mode = 0o700 if place == root.HOME else 0o1777
+            os.chmod(f"/.private/{name}", mode)
             linux.mount(f"/.private/{name}", place, flags=linux.MS_BIND)
         root.private_zeros("/.private")
         linux.umount("/.private", linux.MNT_DETACH)
@@ -203,7 +204,8 @@ class Supervisor:
         settings = settings | {"environment": {**os.environ, **message["environment"]}}
         for step, argv in enumerate(message["steps"]):
             last = step == len(message["steps"]) - 1
-            stdin = sealed_file(message["stdin"] if last else "")
+            text = message["stdin"] if last else ""
+            stdin = sealed_file(text)
 
             words = folder.argv(argv)
             failure, failure_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -268,7 +270,8 @@ class Supervisor:
             readers[process.control.fileno()] = lambda: self._talk(watch, poll)
             with contextlib.suppress(OSError):  # the worker is gone, as will be seen below
                 watch.send(process.control)
-            poll.register(process.control, select.POLLIN | (select.POLLOUT if watch.unsent else 0))
+            writable = select.POLLOUT if watch.unsent else 0
+            poll.register(process.control, select.POLLIN | writable)
             processes.send(process.pid, signal.SIGCONT)  # after the request, so that it wakes only once
         while not watch.over:
             self._keep_limits(watch)

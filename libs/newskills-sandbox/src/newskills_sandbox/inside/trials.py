@@ -213,7 +213,8 @@ def _landlock() -> str:
         os.listdir("/")
     except PermissionError:
         missing = [what for since, what in _LANDLOCK_ADDED if version < since]
-        return f"version {version}" + (f", without {', '.join(missing)}" if missing else "")
+        without = f", without {', '.join(missing)}" if missing else ""
+        return f"version {version}" + without
     raise Refused("it does not hide /")
 
 
@@ -239,7 +240,11 @@ def _python() -> str:
     places = [os.path.realpath(sys.executable), sys.prefix, *(path for path in sys.path if os.path.exists(path))]
     become_nobody()
     for place in places:
-        if not os.access(place, os.R_OK | os.X_OK if os.path.isdir(place) or place == places[0] else os.R_OK):
+        if os.path.isdir(place) or place == places[0]:
+            needed_rights = os.R_OK | os.X_OK
+        else:
+            needed_rights = os.R_OK
+        if not os.access(place, needed_rights):
             parts = place.split("/")
             folders = ["/".join(parts[:end]) or "/" for end in range(1, len(parts) + 1)]
             closed = next((each for each in folders if not os.access(each, os.X_OK)), place)

@@ -36,7 +36,8 @@ def become(
     os.setsid()
     for group in settings["groups"]:
         os.write(group, b"0")
-    stdin = stdin if stdin >= 0 else os.open("/dev/null", os.O_RDONLY)
+    if stdin < 0:
+        stdin = os.open("/dev/null", os.O_RDONLY)
     for source, target in ((stdin, 0), (out, 1), (err, 2), (control, CONTROL)):
         if source >= 0:
             os.dup2(source, target, inheritable=target < 3)

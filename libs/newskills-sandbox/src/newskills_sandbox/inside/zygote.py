@@ -58,7 +58,8 @@ def _enter_namespaces(settings: dict[str, Any]) -> None:
     """Continue as process 1 of new name spaces; the caller stays behind and ends when that process ends."""
     user, group = os.geteuid(), os.getegid()
     privileged = user == 0
-    child = linux.clone(NAMESPACES if privileged else NAMESPACES | linux.CLONE_NEWUSER)
+    flags = NAMESPACES if privileged else NAMESPACES | linux.CLONE_NEWUSER
+    child = linux.clone(flags)
     if child:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

@@ -34,7 +34,8 @@ def judge_unit(task: dict[str, Any], link: Link) -> dict[str, Any]:
     if link.unfit:
         verdict = {"kind": "unfit", "text": link.unfit}
     elif link.gone is not None and "passed" not in verdict:
-        verdict = {"kind": "timeout" if link.gone.kind == "timeout" else "ended", "text": link.gone.text}
+        kind = "timeout" if link.gone.kind == "timeout" else "ended"
+        verdict = {"kind": kind, "text": link.gone.text}
     return {"ran": unit.ran, "passed": {}, "notes": [], **verdict}
 
 

@@ -124,7 +124,8 @@ class Link:
         for before, after in zip(arguments, reply[1], strict=False):
             if isinstance(before, _CHANGEABLE) and type(before) is type(after) and before != after:
                 before.clear()
-                getattr(before, "update" if isinstance(before, dict | set) else "extend")(after)
+                method = "update" if isinstance(before, dict | set) else "extend"
+                getattr(before, method)(after)
         return reply[0]
 
     def _number(self, value: Any) -> int:
@@ -147,9 +148,8 @@ class Link:
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and usage.ru_utime + usage.ru_stime > self._cpu_seconds / 2:
             self.gone = CandidateGone("timeout", f"more than {self._cpu_seconds} s of CPU time")
         else:
-            self.gone = CandidateGone(
-                "crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}"
-            )
+            how_ended = f"ended by signal {-code}" if code < 0 else f"exited with code {code}"
+            self.gone = CandidateGone("crashed", how_ended)
         return self.gone
 
 

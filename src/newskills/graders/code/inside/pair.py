@@ -84,7 +84,8 @@ class _Child:
         if self.report is None:
             if late:
                 self.kill()
-            pid, status, usage = os.wait4(self._process.pid, 0 if late else os.WNOHANG)
+            wait_flags = 0 if late else os.WNOHANG
+            pid, status, usage = os.wait4(self._process.pid, wait_flags)
             if pid:
                 self._note(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, late)
         return self.report is not None

@@ -124,7 +124,10 @@ class World:
         self, name: str, space: Any = None, local: Any = None, wanted: Any = (), level: int = 0
     ) -> types.ModuleType:
         """Import as Python does, but `unittest` from the private copy. Raises ImportError."""
-        full = importlib.util.resolve_name("." * level + name, space["__package__"]) if level else name
+        if level:
+            full = importlib.util.resolve_name("." * level + name, space["__package__"])
+        else:
+            full = name
         root = full.partition(".")[0]
         if root not in _COPIED and root not in self._modules:
             if self.loaded:
@@ -144,7 +147,8 @@ class World:
             return self._modules[full]
         package, _, name = full.rpartition(".")
         parent = self.load(package) if package else None
-        spec = importlib.machinery.PathFinder.find_spec(full, parent.__path__ if parent else None)
+        search_path = parent.__path__ if parent else None
+        spec = importlib.machinery.PathFinder.find_spec(full, search_path)
         if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             raise ImportError(f"No module named {full!r}")
         module = self._modules[full] = importlib.util.module_from_spec(spec)
@@ -380,7 +384,8 @@ def _forget_ctypes() -> None:
     for name in ("ctypes", "_ctypes"):
         hidden_module = sys.modules.get(name)
         for module in list(sys.modules.values()):
-            for key, value in list(vars(module).items()) if isinstance(module, types.ModuleType) else ():
+            variables = list(vars(module).items()) if isinstance(module, types.ModuleType) else ()
+            for key, value in variables:
                 if value is hidden_module and module.__name__.partition(".")[0] != "ctypes":
                     vars(module)[key] = None
 

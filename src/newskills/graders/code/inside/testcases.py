@@ -68,7 +68,8 @@ class TestRunner:
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         bad = [name for name in classes if not passed[name]]
-        return {"kind": "failed" if bad else "passed", "text": ", ".join(bad)[:_MESSAGE], "passed": passed}
+        kind = "failed" if bad else "passed"
+        return {"kind": kind, "text": ", ".join(bad)[:_MESSAGE], "passed": passed}
 
     def _passed(self, name: str) -> None:
         self._tell(name)
@@ -141,9 +142,12 @@ def tell_error(error: BaseException) -> str:
     except BaseException:  # noqa: BLE001 - this is the answer's code, too
         text = ""
     kind = type(error)
-    home = "" if kind.__module__ in ("builtins", "__test__") else f"{kind.__module__}."
+    home = ""
+    if kind.__module__ not in ("builtins", "__test__"):
+        home = f"{kind.__module__}."
     lines = text.strip().splitlines()
-    return f"{home}{kind.__qualname__}: {lines[-1] if lines else ''}".removesuffix(": ")
+    last_line = lines[-1] if lines else ""
+    return f"{home}{kind.__qualname__}: {last_line}".removesuffix(": ")
 
 
 def error_verdict(kind: str, error: BaseException) -> dict[str, Any]:

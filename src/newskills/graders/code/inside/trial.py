@@ -104,10 +104,12 @@ class _Trial:
     def _prepare(self, names: list[str], tree: ast.AST) -> None:
         """Import what the tests use, before the answer could change it, and remember it."""
         names += [module for _, module in imports(tree)]
-        names += _PYTEST if self.task["collect"] else ()
+        if self.task["collect"]:
+            names += _PYTEST
         for name in dict.fromkeys(names):
             own = name.partition(".")[0] == "unittest"
-            _attempt(self.world.load if own else importlib.import_module, name)
+            load = self.world.load if own else importlib.import_module
+            _attempt(load, name)
         for name, module in imports(tree):
             _load_parts(name, sys.modules.get(module), tree)
         for text in (self.task["code"], self.task["tests"]):  # some need ctypes, which is not here later
@@ -154,7 +156,8 @@ class _Trial:
 
     def exec_(self, source: Any, space: Any = None, *rest: Any) -> None:
         """Run the answer for tests that do so themselves, with Python's builtins and not the tests'."""
-        space = {} if space is None else space
+        if space is None:
+            space = {}
         space["__builtins__"] = builtins.__dict__
         if isinstance(source, str):
             program = compile(source, ANSWER_FILE, "exec", dont_inherit=True)
@@ -184,7 +187,8 @@ class _Trial:
         pytest.main(options, plugins=[counter])
         if counter.unfit:
             return counter.unfit
-        return {"kind": "failed" if counter.bad else "passed", "text": counter.bad[:_MESSAGE]}
+        kind = "failed" if counter.bad else "passed"
+        return {"kind": kind, "text": counter.bad[:_MESSAGE]}
 
 
 class _Counter:

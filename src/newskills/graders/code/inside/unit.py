@@ -97,7 +97,8 @@ def _ended(pid: int, cpu: int) -> dict[str, Any]:
     spent = usage.ru_utime + usage.ru_stime
     if code in (-signal.SIGKILL, -signal.SIGXCPU) and spent > cpu / 2:
         return {"kind": "timeout", "text": ""}
-    return {"kind": "ended", "text": f"signal {-code}" if code < 0 else f"exit code {code}"}
+    text = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return {"kind": "ended", "text": text}
 
 
 def _missing(task: dict[str, Any]) -> list[str]:

@@ -81,7 +81,8 @@ def _write(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
 def _write_rarer(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
     module, name = type(value).__module__, type(value).__qualname__
     if isinstance(value, (bytes, bytearray)):
-        _write_bytes(b"b" if isinstance(value, bytes) else b"a", bytes(value), out)
+        tag = b"b" if isinstance(value, bytes) else b"a"
+        _write_bytes(tag, bytes(value), out)
     elif isinstance(value, complex):
         _write_items(b"c", (value.real, value.imag), out, refer)
     elif isinstance(value, range):
@@ -127,7 +128,8 @@ def _read(data: bytes, at: int, resolve: Callable[[int], Any]) -> tuple[Any, int
     if letter in _NUMBERS:
         end = data.index(b";", at)
         number = _NUMBERS[letter](data[at + 1 : end].decode())
-        return (resolve(number) if letter == b"R" else number), end + 1
+        value = resolve(number) if letter == b"R" else number
+        return value, end + 1
     start = data.index(b":", at) + 1
     size = int(data[at + 1 : start - 1])
     if letter in _TEXTS:

@@ -30,7 +30,8 @@ def separate_go(answer: Answer, cpu: float) -> PairTask | None:
         return None
     parameters = split_parameters(head[1])
     names = [parameter.split()[0] for parameter in parameters]
-    results = split_parameters(head[2][1:-1] if head[2].startswith("(") else head[2])
+    result_text = head[2][1:-1] if head[2].startswith("(") else head[2]
+    results = split_parameters(result_text)
     types = [word for parameter in parameters for word in parameter.split()[1:]]
     if not all(_TYPES.fullmatch(word) for word in (*types, *results)):
         return None

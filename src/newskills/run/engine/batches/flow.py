@@ -178,7 +178,8 @@ class BatchFlow:
 
     def _submits_at(self) -> float:
         whole = len(self._queue) >= self._most_rows or self._queued_bytes >= self._most_bytes
-        return max(self._hold_until, 0.0 if whole else self._last_arrival + QUIET_SECONDS)
+        quiet_until = 0.0 if whole else self._last_arrival + QUIET_SECONDS
+        return max(self._hold_until, quiet_until)
 
     async def _submit(self) -> None:
         """Submit what waits, as one batch or several."""
@@ -371,10 +372,10 @@ class BatchFlow:
         if not self._live:
             pause = FULL_PAUSE
             self._most_rows = max(1, min(self._most_rows, (len(keys) + 1) // 2))
-        self._say(
-            f"The provider has no room for {len(keys):,} more requests now; they are submitted "
-            + ("when another batch has ended." if self._live else f"{self._most_rows:,} at a time.")
-        )
+        when = "when another batch has ended."
+        if not self._live:
+            when = f"{self._most_rows:,} at a time."
+        self._say(f"The provider has no room for {len(keys):,} more requests now; they are submitted " + when)
         self._requeue(keys)
         self._hold_until = time.monotonic() + pause
 

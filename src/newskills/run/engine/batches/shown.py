@@ -77,4 +77,5 @@ def _record_state(record: BatchRecord) -> str:
     )
     if not record.ended:
         return record.state or "being submitted"
-    return f"{record.state}, collected" + (f" ({left})" if left else "")
+    remark = f" ({left})" if left else ""
+    return f"{record.state}, collected" + remark
