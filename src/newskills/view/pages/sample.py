@@ -11,6 +11,7 @@ from newskills.base.errors import DataError
 from newskills.base.reading.reply_text import split_thinking
 from newskills.base.records import Row
 from newskills.view.faces import face_of, vote_block
+from newskills.view.files import finite_number
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
@@ -62,7 +63,7 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "media": [item.summary() for item in media_in(sent.messages, row)],
         "verdict": shorten_texts(verdict_of(row, reply[:LONGEST_TEXT])),
         "face": shorten_texts([*face_of(row), *_vote_blocks(indexed, page["siblings"], row)]),
-        "tokens": row.get("num_generated_tokens"),
+        "tokens": finite_number(row.get("num_generated_tokens")),
         "finish": row.get("finish_reason"),
         "scans": shorten_texts(marks_of(library.folders, indexed, file, number)),
         "record": shorten_texts(without_media(row), LONGEST_FIELD),
