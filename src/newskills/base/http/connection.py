@@ -128,8 +128,8 @@ class StreamedResponse:
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield the data of each server-sent event (WHATWG HTML, section 9.2); other fields, comments and events without
-        data, which keep a connection alive, are skipped."""
+        """Yield the data of each server-sent event (WHATWG HTML, section 9.2); other fields, comments and events
+        without data, which keep a connection alive, are skipped."""
         data: list[bytes] = []
         async for line in self._lines():
             if line.startswith(b"data:"):
