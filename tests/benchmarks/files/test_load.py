@@ -21,6 +21,7 @@ from newskills.benchmarks.files.kinds import KINDS, ROLES
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.files.words import TableWords
 from newskills.graders import make_grader
+from newskills.graders.math.grader import MathGrader
 
 QUESTIONS = 'q,a\n"Add 2 and 2.",4\n"Add 19 and 23.",42\n'
 
@@ -315,6 +316,7 @@ def test_numbers_with_a_decimal_comma(tmp_path: Path) -> None:
     rows = list(read_rows(ready_rows(benchmark, "", tmp_path / "data")))
     assert [row["expected_answer"] for row in rows] == ["1234.5", "2"]
     grader = make_grader("math", {})
+    assert isinstance(grader, MathGrader)
     replies = ("1234.5", "1234,5", "1.234,5", "12345")
     verdicts = [grader.grade({**rows[0], "generation": f"\\boxed{{{reply}}}"}).outcome for reply in replies]
     assert verdicts == ["correct", "correct", "correct", "wrong"]
