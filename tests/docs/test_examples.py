@@ -85,8 +85,10 @@ FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents\n",
     "grading": "ns grade",
+    "grading-code": "ns grade",
     "models": "ns generate --dry_run",
     "slurm": "ns prepare_data gsm8k",
+    "trust": "ns grade",
 }
 """Page → beginning of the example that is run."""
 
