@@ -114,7 +114,7 @@ def test_the_viewer_of_inspect_shows_our_log(ours: Path, tmp_path: Path) -> None
             browser.wait("document.body?.innerText.includes('Add 0 and 0.')")
             shown = browser.text()
             assert ("gsm8k" in shown, "asked-model" in shown, "0.8" in shown) == (True, True, True), shown
-            browser.send("Page.navigate", url=f"{place}/samples/sample/0/1/")
+            browser.send("Page.navigate", url=f"{place}/samples/sample/s0/1/")
             browser.wait("document.body?.innerText.includes('Let me see.')")
             assert "boxed" in browser.text()
         finally:
