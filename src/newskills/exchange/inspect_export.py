@@ -227,7 +227,7 @@ def _chat_messages(conversation: Any) -> list[Row]:
             message |= {"tool_call_id": identity, "function": called.get(identity)}
         elif role == "assistant":
             message["source"] = "generate"
-            calls = [
+            calls: list[Row] = [
                 {"id": str(call.get("id")), "function": name_of(call), "arguments": arguments_of(call)}
                 for call in raw.get("tool_calls") or ()
             ]
