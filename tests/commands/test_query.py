@@ -65,7 +65,7 @@ def test_json_and_csv_have_everything(results: Path) -> None:
 
 
 def test_a_table_for_a_paper(results: Path) -> None:
-    sql = r"""SELECT 'a_b & 5% \\ ^ {x}' AS "x_y", NULL AS z, 1.5 AS n"""
+    sql = r"""SELECT 'a_b & 5% \ ^ {x}' AS "x_y", NULL AS z, 1.5 AS n"""
     shown = ns("ns query", sql, "base", "--latex", cwd=results).stdout
     assert shown.splitlines() == [
         r"\begin{tabular}{llr}",
