@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.graders.plain import plain_grader
 
 from newskills.base.records import Score
-from newskills.graders.grid import grids
+from newskills.graders.grid import read_grids
 from newskills.graders.reading.overlap import (
     anls,
     best_pairing,
@@ -292,7 +292,7 @@ def test_several_grids_and_attempts() -> None:
 
 def test_hostile_grids() -> None:
     for text in ("[" * 200_000, "[]" * 100_000, "[[1]," * 50_000, "1 \n" * 100_000, "[[" + "1," * 100_000 + "1]]"):
-        assert grids(text, 1) == [] or len(grids(text, 1)[0]) <= 64
+        assert read_grids(text, 1) == [] or len(read_grids(text, 1)[0]) <= 64
 
 
 def test_the_article_of_arabic_is_taken_off_in_arabic_only() -> None:
