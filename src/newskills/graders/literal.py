@@ -10,7 +10,7 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
-from newskills.graders.reading.tables import block
+from newskills.graders.reading.tables import last_block
 
 _TAGGED = re.compile(r"\[ANSWER\](.*?)(?:\[/ANSWER\]|\Z)", re.DOTALL)
 _LABEL = re.compile(r"^[\s*_#>]*+(?:final\s++)?answer[\s*_]*+:([^\n]+)", re.IGNORECASE | re.MULTILINE)
@@ -59,7 +59,7 @@ def _answer_text(text: str) -> str:
     if tagged := _TAGGED.findall(text):
         return str(tagged[-1]).strip()
     if text.count("```") > 1:
-        return block(text)
+        return last_block(text)
     labelled = _LABEL.findall(text)
     last_answer = labelled[-1] if labelled else text.rsplit("\n", 1)[-1]
     answer = last_answer.strip().removeprefix("**").removesuffix("**")

@@ -21,7 +21,7 @@ from newskills.graders.audio.errors import (
 )
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
-from newskills.graders.translation import bleu, bleu_counts
+from newskills.graders.translation import bleu_counter, bleu_counts
 
 Counts = dict[str, tuple[float, float]]
 """Measure → (what is counted, out of how many); scores of a corpus are quotients of sums."""
@@ -171,7 +171,7 @@ class AudioGrader:
     def _grade_translation(self, record: Row, right: str, heard: str) -> Score:
         tokenizer = _TOKENIZERS.get(_language_code(record, "target_language"), "13a")
         counted = bleu_counts(heard, right, tokenizer)
-        score = bleu(tokenizer).sentence_score(heard, [right]).score / 100
+        score = bleu_counter(tokenizer).sentence_score(heard, [right]).score / 100
         fields: Row = {"bleu_counts": counted, "sentence_bleu": score}
         return self._decide_score(record, heard, score >= _HALF, fields, {}, score)
 

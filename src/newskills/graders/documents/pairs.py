@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from newskills.graders.reading.overlap import edit_distance, pairing
+from newskills.graders.reading.overlap import assign_columns, edit_distance
 
 _SURE = 0.25
 """Parts at a smaller distance are left as they are."""
@@ -42,7 +42,7 @@ def nearest_parts(golds: Sequence[str], replies: Sequence[str]) -> list[int | No
     """Return, for each part of the page, its own part of the reply, so that the sum of distances is least."""
     if not golds or not replies:
         return [None] * len(golds)
-    columns = pairing([[-edit_share(gold, reply) for reply in replies] for gold in golds])
+    columns = assign_columns([[-edit_share(gold, reply) for reply in replies] for gold in golds])
     return [columns.get(row) for row in range(len(golds))]
 
 
@@ -89,7 +89,7 @@ def _complete_pairs(
     if not golds_left:
         return [*result, ([], replies_left)]
     worth = [[-float(_count_edits(golds[gold], replies[at])) for at in replies_left] for gold in golds_left]
-    columns = pairing(worth)
+    columns = assign_columns(worth)
     result += [([golds_left[row]], [replies_left[column]]) for row, column in sorted(columns.items())]
     return result + [([gold], []) for row, gold in enumerate(golds_left) if row not in columns]
 

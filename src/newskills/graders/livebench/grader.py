@@ -188,7 +188,7 @@ def _plain_letters(text: str) -> str:
 
 def _score_table_join(text: str, gold: str, record: Row) -> float | None:
     """Return the F1 of the pairs of columns."""
-    wanted, columns = tables.mapping(gold), tables.mapping(text)
+    wanted, columns = tables.read_mapping(gold), tables.read_mapping(text)
     if columns is None or wanted is None:
         return None
     right = sum(wanted.get(column) == other for column, other in columns.items())
@@ -207,7 +207,7 @@ def _score_contest(text: str, gold: str, record: Row) -> float | None:
         return float(gold in text[-_TAIL:] and len(numbers) <= _MOST_NUMBERS)
     if letters := _REPEATED.findall(text):
         return float(letters[-1] == gold)
-    tag, box, last = tables.tagged(text), _last_box(text), _last_line(text)
+    tag, box, last = tables.last_solution(text), _last_box(text), _last_line(text)
     written = [_without_fonts(box or ""), last.strip().replace("*", "")]
     if tag and len(set(tag)) == 1:
         written += [tag[:1]]
@@ -300,7 +300,7 @@ def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
     bold = [word.lower().strip(".,") for part in _BOLD_LINE.findall(text) for word in part.split()]
     answers = ", ".join([word for word in bold if word in _TRUTHS][-3:])
     box = _last_box(text.replace("\\textbf{", "\\boxed{"))
-    marked = tables.tagged(text) or answers or box
+    marked = tables.last_solution(text) or answers or box
     if marked is None:
         lists = _LISTS.findall(text.lower())
         marked = lists[-1] if lists else None
@@ -322,7 +322,7 @@ def _score_zebra(text: str, gold: str, record: Row) -> float | None:
             return float(gold.lower() in (answer, _NAMES.get(answer), f"{answer} movies"))
         return None
     golds = gold.split(",")
-    tags, box = tables.tags(text), _last_box(text)
+    tags, box = tables.all_solutions(text), _last_box(text)
     solutions = tags or ([] if box is None else [_without_fonts(box)])
     if not solutions and (last := _last_line(text)).count(",") == len(golds) - 1:
         solutions = [last]
@@ -355,11 +355,11 @@ def _score_reformat(text: str, gold: str, record: Row) -> float | None:
     form = re.search(r"format to (\w{2,10}) format", str(record.get("question")))
     if form is None:
         raise ConfigError("The question does not say the format of the table.")
-    wanted = tables.read(form[1].lower(), gold)
+    wanted = tables.read_table(form[1].lower(), gold)
     if wanted is None:
         raise ConfigError("The right table cannot be read.")
-    rows = tables.read(form[1].lower(), text, list(wanted[0]))
-    return float(rows is not None and tables.same(rows, wanted))
+    rows = tables.read_table(form[1].lower(), text, list(wanted[0]))
+    return float(rows is not None and tables.are_same_tables(rows, wanted))
 
 
 SCORERS: Mapping[str, Scorer] = {

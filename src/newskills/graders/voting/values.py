@@ -25,14 +25,14 @@ def same_answer(left: str, right: str) -> bool:
         return True
     if max(len(left), len(right)) > _LONGEST:
         return False
-    a, b = _number(left), _number(right)
+    a, b = _read_number(left), _read_number(right)
     if a is not None and b is not None:
         return a.value == b.value or close(a.value, b.value, a.places, b.places, _OPTIONS.digits)
     return equal(left, right, _OPTIONS)[0] is True and equal(right, left, _OPTIONS)[0] is True
 
 
 @lru_cache(maxsize=1 << 14)
-def _number(text: str) -> PlainNumber | None:
+def _read_number(text: str) -> PlainNumber | None:
     number = plain(tidy(text))
     if number is None or not number.percent:
         return number
