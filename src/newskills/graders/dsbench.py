@@ -16,8 +16,8 @@ from newskills.graders.math.config import MathConfig
 from newskills.graders.math.extraction import extract
 from newskills.graders.math.grader import MathGrader, policy_of
 from newskills.graders.reading.replies import decided, unanswered, unscored
-from newskills_math.normalise import stripped, tidy
-from newskills_math.values.exact import plain
+from newskills_math.normalise import strip_around, tidy_answer
+from newskills_math.values.exact import plain_number
 
 _LETTER = re.compile(r"[A-N]", re.IGNORECASE)
 _AMOUNT = re.compile(
@@ -142,7 +142,7 @@ class DSBenchGrader:
         if ", " in gold:
             parts = gold.split(", ")
             return self._are_same_parts(list(parts), _answer_parts(answer, len(parts)))
-        if plain(tidy(gold)) is None and "%" not in gold and _fold_text(gold) == _fold_text(answer):
+        if plain_number(tidy_answer(gold)) is None and "%" not in gold and _fold_text(gold) == _fold_text(answer):
             return True
         score = self._math.grade({"expected_answer": gold, "predicted_answer": answer})
         if score.outcome == "unscored":
@@ -169,7 +169,7 @@ def _score_fields(answer: str | None, correct: bool | None) -> Row:
 
 def _bare_text(text: str) -> str:
     bare = _DRESS.sub(r"\1", text).replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
-    return stripped(bare, " .$\n")
+    return strip_around(bare, " .$\n")
 
 
 def _fold_text(text: str) -> str:

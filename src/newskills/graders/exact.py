@@ -15,7 +15,7 @@ from newskills.base.records import Row, Score
 from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills_math.extraction.run_on import without_next_question
-from newskills_math.normalise import stripped
+from newskills_math.normalise import strip_around
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
 _BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")
@@ -215,7 +215,7 @@ def _strip_decoration(text: str, ignore_case: bool) -> str:
     text = _normalise_text(text.translate(_QUOTES), ignore_case)
     for _ in range(_LAYERS):
         before = text
-        text = stripped(text, " .;,!?:") if re.search(r"\w", text) else text.strip()
+        text = strip_around(text, " .;,!?:") if re.search(r"\w", text) else text.strip()
         if wrapped := _WRAPPED.match(text):
             text = wrapped[1]
         for left, right in _WRAPPERS:

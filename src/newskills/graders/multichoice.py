@@ -35,7 +35,7 @@ from newskills.graders.reading.letters import (
 )
 from newskills.graders.reading.statements import letter_stated
 from newskills_math.extraction.run_on import without_next_question
-from newskills_math.normalise import stripped
+from newskills_math.normalise import strip_around
 
 _DRESS = " .,;:!?()[]{}*_`'\"“”„«»「」。，；：！？$"
 _BEHIND_LABEL = " :：\n"
@@ -233,7 +233,7 @@ def _fold_text(text: str) -> str:
     plain = unwrapped.casefold()
     if not plain.isascii():
         plain = plain_text(plain.replace(_DOTTED, "i"))
-    return " ".join((stripped(plain, _DRESS) or plain.strip(_QUOTED)).split())
+    return " ".join((strip_around(plain, _DRESS) or plain.strip(_QUOTED)).split())
 
 
 def _meant_option(candidate: str, count: int, names: Mapping[str, str]) -> str | None:

@@ -15,7 +15,7 @@ from newskills.graders.math.extraction import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import count_choices
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
-from newskills_math.values.tolerance import near
+from newskills_math.values.tolerance import is_near
 
 _ANSWER_LINE = re.compile(
     r"(?i:answers?|答案)\W{0,8}(?i:is|are|是|为)?\W{0,8}"
@@ -121,7 +121,7 @@ class JEEBenchGrader:
         if (
             score.outcome == "wrong"
             and isinstance(grader, MathGrader)
-            and near(answer, gold, 0, 0.01, strict=False)
+            and is_near(answer, gold, 0, 0.01, strict=False)
         ):
             return decided(score.grader, True, _score_fields(answer, True), "within 0.01")
         return score

@@ -10,12 +10,12 @@ from newskills.graders.math.config import MathConfig
 from newskills.graders.math.extraction import ExtractedAnswer, ExtractionPolicy, extract
 from newskills.graders.math.restated import restates_problem
 from newskills.graders.voting.values import same_answer
-from newskills_math.normalise import tidy
-from newskills_math.spellings import spellings
+from newskills_math.normalise import tidy_answer
+from newskills_math.spellings import answer_spellings
 from newskills_math.values import symbolic
 from newskills_math.values.equal import Options
-from newskills_math.values.exact import plain
-from newskills_math.values.tolerance import near
+from newskills_math.values.exact import plain_number
+from newskills_math.values.tolerance import is_near
 from newskills_math.verdict import Verdict, equal, in_time
 
 VERSION = "14"
@@ -58,7 +58,7 @@ class MathGrader:
     def same_replies(self, record: Row) -> list[str]:
         """Return replies with the gold answer spelt otherwise."""
         gold = as_text(record.get("expected_answer"))
-        replies = [self._reply_with(spelling) for spelling in spellings(gold)] if gold else []
+        replies = [self._reply_with(spelling) for spelling in answer_spellings(gold)] if gold else []
         return [text for text in replies if text]
 
     def _reply_with(self, answer: str | None) -> str | None:
@@ -140,11 +140,11 @@ class MathGrader:
 
     def _is_near(self, pred: str, gold: str) -> bool:
         share, off = self.config.relative_tolerance, self.config.absolute_tolerance
-        return bool(share or off) and near(pred, gold, share, off)
+        return bool(share or off) and is_near(pred, gold, share, off)
 
     @staticmethod
     def _same_remainder(pred: str, gold: str, modulo: int) -> bool:
-        a, b = plain(tidy(pred)), plain(tidy(gold))
+        a, b = plain_number(tidy_answer(pred)), plain_number(tidy_answer(gold))
         if a is None or b is None or a.value.denominator != 1 or b.value.denominator != 1:
             return False
         return int(a.value) % modulo == int(b.value) % modulo

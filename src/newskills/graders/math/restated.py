@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from newskills.base.records import Row
-from newskills_math.normalise import key, tidy
+from newskills_math.normalise import comparison_key, tidy_answer
 
 _DRESS = re.compile(r"\\(?:left|right|displaystyle|[,;:!]|q?quad)(?![a-zA-Z])|[\s${}()~.]+|\\\(|\\\)|\\\[|\\\]")
 _SIZED = re.compile(r"\\[dt](?=frac|binom)")
@@ -42,7 +42,9 @@ def _is_copied(answer: str, golds: Sequence[str], problem: str) -> bool:
     else:
         last_side = piece.rpartition("=")[2]
         is_work = _WORK.search(piece) is not None and _VALUE.fullmatch(last_side) is None
-    return is_work and key(tidy(answer)) not in {key(tidy(gold)) for gold in golds}
+    return is_work and comparison_key(tidy_answer(answer)) not in {
+        comparison_key(tidy_answer(gold)) for gold in golds
+    }
 
 
 def _bare_formula(text: str) -> str:

@@ -21,7 +21,7 @@ from newskills.graders.reading.languages import (
     labels_by_language,
     present_words,
 )
-from newskills_math.normalise import stripped
+from newskills_math.normalise import strip_around
 
 SEVERAL = ""
 """In place of a letter: the text offers a choice between letters, which is no answer."""
@@ -265,7 +265,7 @@ def begins_with(line: str, count: int, meant: Mapping[str, str]) -> tuple[str | 
 
 def bare_option(text: str) -> str:
     """Return the text of an option as the keys of `meant` have it: small letters, single spaces, no marks around it."""
-    return " ".join(stripped(text.casefold(), _DRESS).split())
+    return " ".join(strip_around(text.casefold(), _DRESS).split())
 
 
 def _read_lead(window: str, words: Grammar, *, start: int = 0, nouns: bool = False) -> tuple[int, bool]:

@@ -297,8 +297,8 @@ StepWork = Callable[[TerminalTask], Awaitable[Row]]
 async def work_in_steps(
     environment: AgentEnvironment, task: TerminalTask, environments: AgentEnvironments, work: StepWork
 ) -> Row:
-    """Work on the steps of a task, one after the other, each judged before the next; return a report as `judge_task`, with
-    that of each step. The task's phases have begun. Raises what `work` raises, EnvironmentFailedError.
+    """Work on the steps of a task, one after the other, each judged before the next; return a report as `judge_task`,
+    with that of each step. The task's phases have begun. Raises what `work` raises, EnvironmentFailedError.
 
     As Harbor does it (`trial/multi_step.py`): a step whose setup fails, that gets no verdict, or whose reward is too
     low is the last one; the reward is the mean over steps with a verdict by name, or the last step's.

@@ -218,8 +218,8 @@ class DeclaredAgent:
                 "person, or its file does not set the address that it asks."
             )
         return (
-            f"ended before it asked the gateway ({format_ending(ran)}). If it did its work all the same, its file does not set "
-            "the address that it asks."
+            f"ended before it asked the gateway ({format_ending(ran)}). If it did its work all the same, its file does "
+            "not set the address that it asks."
         )
 
     def _end(self, ran: ExecutedCommand, session: GatewayTask) -> str:
