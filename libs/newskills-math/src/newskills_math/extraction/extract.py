@@ -202,8 +202,8 @@ def _phrase_answer(text: str) -> ExtractedAnswer | None:
 
 
 def _stated_phrase(text: str) -> ExtractedAnswer | None:
-    """Find a phrase as `_phrase_answer` does, reduced to its statement; none of prose without a number, as in "the answer
-    is easy to check"."""
+    """Find a phrase as `_phrase_answer` does, reduced to its statement; none of prose without a number, as in "the
+    answer is easy to check"."""
     rest = _behind_phrase(text)
     answer = answer_statement(rest) if rest is not None else ""
     if not answer or (_FORMULA.search(answer) is None and len(answer.split()) > _MOST_WORDS):
