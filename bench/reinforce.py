@@ -35,6 +35,7 @@ from bench.reinforce_tasks import (
     ENOUGH,
     FIXED,
     ROUNDS,
+    SEEDS,
     TASKS,
     TOO_MUCH,
     TUNE_RATE,
@@ -249,7 +250,7 @@ def between_markers(page: Path, text: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench reinforce", description=__doc__)
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(FIXED))
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(SEEDS))
     parser.add_argument("--backends", nargs="*", choices=["cpu", "trl"], default=["cpu", "trl"])
     parser.add_argument("--threads", type=int, default=0, help="0 = one a core")
     parser.add_argument("--out", type=Path, default=ROOT / "bench/results/reinforce")

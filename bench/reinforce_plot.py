@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from bench.reinforce_tasks import ADDED_SEEDS, ADDED_TO, SEEDS
 from newskills.base.paired import PairedDifference, paired_difference
 from newskills.base.records import Row
 from newskills.base.stats import Z95, t_critical
@@ -124,6 +125,19 @@ def mean_lift(some: Sequence[Cell], state: State = "kept") -> tuple[float, float
 
 
 def tabled(folder: Path) -> str:
+    """A table of the seeds that were fixed first; where there are more, one of all seeds of the tasks that have
+    them."""
+    every = cells(folder)
+    tables = [_table([cell for cell in every if cell.seed in SEEDS])]
+    if any(cell.seed in ADDED_SEEDS for cell in every):
+        tables += [
+            f"With seeds {' and '.join(map(str, ADDED_SEEDS))}, which were added later:",
+            _table([cell for cell in every if cell.backend == "cpu" and cell.task in ADDED_TO]),
+        ]
+    return "\n\n".join(tables)
+
+
+def _table(every: Sequence[Cell]) -> str:
     """A line for each task and trainer: the mean lift of what was kept with its interval, each seed's with its p-value,
     and the same of the last states."""
     lines = [
@@ -131,7 +145,7 @@ def tabled(folder: Path) -> str:
         "last states | signal | samples |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for some in grouped(cells(folder)):
+    for some in grouped(every):
         first = some[0]
         lift, low, high = mean_lift(some)
         start, kept = 100 * fmean(first.before), 100 * fmean(fmean(cell.kept) for cell in some)
@@ -154,26 +168,35 @@ def _each(some: Sequence[Cell], state: State) -> str:
 
 
 def judged(folder: Path, tasks: Sequence[str]) -> str:
-    """A sentence on what was run, and on how many tasks ours lifts and harms."""
-    by_key = {(some[0].task, some[0].backend): some for some in grouped(cells(folder))}
+    """What was run, and on how many tasks ours lifts and harms: of the seeds that were fixed first, then of all."""
+    every = cells(folder)
+    fixed = [cell for cell in every if cell.seed in SEEDS]
+    by_key = {(some[0].task, some[0].backend): some for some in grouped(fixed)}
     ours = {task: by_key[task, "cpu"] for task in tasks if (task, "cpu") in by_key}
-    # One seed does not show how much seeds differ.
-    lifted = [task for task, some in ours.items() if len(some) > 1 and mean_lift(some)[1] > 0]
-    better = [task for task, some in ours.items() if len(some) > 1 and all(map(_is_better, some))]
     missing = [task for task in tasks if task not in ours]
-    text = (
-        f"Of {len(tasks)} tasks, {len(ours)} were run ({sum(map(len, ours.values()))} runs); mean lift above 0 with "
-        f"95 %: {len(lifted)} ({', '.join(lifted) or 'none'}). Every seed significantly better (p < {SIGNIFICANT}): "
-        f"{len(better)} ({', '.join(better) or 'none'}). Significantly worse: "
-        f"{_harmed(ours.values(), 'kept')}; last states: {_harmed(ours.values(), 'last')}."
-    )
+    text = f"Of {len(tasks)} tasks, {len(ours)} were run ({sum(map(len, ours.values()))} runs); {_counted(ours)}"
     if missing:
         text += f" Not run yet: {', '.join(missing)}."
+    if added := [f"{cell.task} {cell.seed}" for cell in every if cell.seed in ADDED_SEEDS]:
+        more = {task: [cell for cell in every if (cell.task, cell.backend) == (task, "cpu")] for task in ours}
+        text += f" With the seeds added later ({', '.join(added)}): {_counted(more)}"
     beside = {task: by_key[task, "trl"] for task in ours if (task, "trl") in by_key}
     if not beside:
         return f"{text} Not run yet: TRL."
     harmed = _harmed(beside.values(), "last")
     return f"{text} Beside TRL: {', '.join(beside)}; TRL is significantly worse than the start in: {harmed}."
+
+
+def _counted(ours: Mapping[str, Sequence[Cell]]) -> str:
+    """The tasks whose mean lift is above 0, those whose seeds all are better, and the seeds that are worse."""
+    # One seed does not show how much seeds differ.
+    lifted = [task for task, some in ours.items() if len(some) > 1 and mean_lift(some)[1] > 0]
+    better = [task for task, some in ours.items() if len(some) > 1 and all(map(_is_better, some))]
+    return (
+        f"mean lift above 0 with 95 %: {len(lifted)} ({', '.join(lifted) or 'none'}). Every seed significantly better "
+        f"(p < {SIGNIFICANT}): {len(better)} ({', '.join(better) or 'none'}). Significantly worse: "
+        f"{_harmed(ours.values(), 'kept')}; last states: {_harmed(ours.values(), 'last')}."
+    )
 
 
 def _is_better(cell: Cell) -> bool:

@@ -83,13 +83,13 @@ WRONG = {
 }
 
 
-def checked(text: str, folder: Path) -> list[str]:
-    """What a user reads of `mypy --strict`, the lines of errors."""
-    (folder / "mine.py").write_text(text, encoding="utf-8")
-    command = ["--strict", "--config-file=", "--no-error-summary", "--cache-dir", str(folder / "cache")]
-    output, problems, _ = mypy.run([*command, str(folder / "mine.py")])
-    assert problems == ""
-    return [line for line in output.splitlines() if ": error: " in line]
+SCRIPTS = {
+    "right": RIGHT,
+    "example_that_runs": EXAMPLE.read_text(encoding="utf-8"),
+    **{f"page_{n}": text for n, text in enumerate(FENCE.findall(PAGE.read_text(encoding="utf-8")))},
+    "wrong": "\n".join(["import newskills", *WRONG]),
+}
+"""Name → a script of a user. One call of mypy checks all of them, since reading newskills is what takes long."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,34 +98,35 @@ def _made() -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("user")
+def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What users read of `mypy --strict`: script → the lines of errors."""
+    folder = tmp_path_factory.mktemp("user")
+    for name, text in SCRIPTS.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    command = ["--strict", "--config-file=", "--no-error-summary", "--cache-dir", str(folder / "cache")]
+    output, problems, _ = mypy.run([*command, *(str(folder / f"{name}.py") for name in SCRIPTS)])
+    assert problems == ""
+    lines = [line for line in output.splitlines() if ": error: " in line]
+    found = {name: [line for line in lines if f"/{name}.py:" in line] for name in SCRIPTS}
+    assert sum(map(len, found.values())) == len(lines), lines
+    return found
 
 
 @pytest.mark.slow
-def test_mypy_passes_what_is_right(folder: Path) -> None:
-    assert checked(RIGHT, folder) == []
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "wrong"])
+def test_mypy_passes_what_is_right(name: str, errors: dict[str, list[str]]) -> None:
+    assert errors[name] == []
+
+
+def test_the_page_has_examples() -> None:
+    assert "page_1" in SCRIPTS
 
 
 @pytest.mark.slow
-def test_mypy_passes_the_examples_of_the_page(folder: Path) -> None:
-    examples = FENCE.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(examples) >= 2
-    for example in examples:
-        assert checked(example, folder) == []
-
-
-@pytest.mark.slow
-def test_mypy_passes_the_example_that_runs(folder: Path) -> None:
-    assert checked(EXAMPLE.read_text(encoding="utf-8"), folder) == []
-
-
-@pytest.mark.slow
-def test_mypy_finds_what_is_wrong(folder: Path) -> None:
-    errors = checked("\n".join(["import newskills", *WRONG]), folder)
-    assert len(errors) == len(WRONG)
+def test_mypy_finds_what_is_wrong(errors: dict[str, list[str]]) -> None:
+    assert len(errors["wrong"]) == len(WRONG)
     for number, (line, expected) in enumerate(WRONG.items(), start=2):
-        (error,) = (text for text in errors if f"mine.py:{number}: " in text)
+        (error,) = (text for text in errors["wrong"] if f"wrong.py:{number}: " in text)
         assert expected in error, line
 
 

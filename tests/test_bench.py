@@ -268,6 +268,19 @@ def test_what_runs_keep_becomes_a_table_and_a_picture(tmp_path: Path) -> None:
     assert drawn(tmp_path).count("<circle") == 3
 
 
+def test_seeds_that_were_added_are_judged_apart(tmp_path: Path) -> None:
+    """What three seeds say stays as it is, beside what all five say."""
+    for seed, right in enumerate((45, 65, 70, 66, 64)):
+        write_json(tmp_path / f"dates-cpu-{seed}.json", cell("cpu", seed, right, right, task="dates"))
+    first, between, added = tabled(tmp_path).split("\n\n")
+    assert "| ns grpo | 3 | 40.0 % | 60.0 % | +20.0 [" in first
+    assert between == "With seeds 3 and 4, which were added later:"
+    assert "| ns grpo | 5 | 40.0 % | 62.0 % | +22.0 [" in added
+    sentence = judged(tmp_path, ["dates"])
+    assert "Of 1 tasks, 1 were run (3 runs); mean lift above 0 with 95 %: 0 (none)." in sentence
+    assert "With the seeds added later (dates 3, dates 4): mean lift above 0 with 95 %: 1 (dates)." in sentence
+
+
 def test_runs_that_harm_ended_are_marked(tmp_path: Path) -> None:
     write_json(tmp_path / "sums-cpu-0.json", cell("cpu", 0, 40, 20, done=1))
     assert f"({mcnemar(20, 0):.1g})* |" in tabled(tmp_path)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from newskills import __version__
+from tests.night import NIGHTLY
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = {
@@ -42,11 +43,16 @@ def run(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distributions of newskills and its libraries, and the wheels that are built from them."""
+    """The source distributions of newskills and its libraries, and the wheels that are built from them; at night, as
+    for a release, with nothing but what each says that its build needs."""
     pytest.importorskip("build", reason="no build here: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("dist")
+    words = ["--outdir", str(folder)]
+    if not NIGHTLY:
+        pytest.importorskip("hatchling", reason="no hatchling here: pip install -e '.[dev]'")
+        words.append("--no-isolation")
     for place in (ROOT, *ROOT.glob("libs/*"), *ROOT.glob("apps/*")):
-        run(sys.executable, "-m", "build", "--outdir", folder, place)
+        run(sys.executable, "-m", "build", *words, place)
     return folder
 
 

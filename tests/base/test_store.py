@@ -20,6 +20,7 @@ from newskills.base.store import (
     encode_line,
     hold_lock,
     open_for_reading,
+    private_folder,
     read_rows,
     waiting_lock,
     write_json,
@@ -229,3 +230,17 @@ def test_a_missing_file_names_what_its_folder_has_or_how_many_more(tmp_path: Pat
         open_for_reading(tmp_path / "none.jsonl")
     shown = ", ".join(f"{number:02}.jsonl" for number in range(min(files, 12)))
     assert str(caught.value).endswith(f"That folder has: {shown}{' and 2 more' if files > 12 else ''}.")
+
+
+def test_a_folder_in_a_place_of_all_users_is_this_user_s_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir(mode=0o755)
+    assert private_folder(folder, "notes").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(StorageError, match="link belongs to another user"):
+        private_folder(tmp_path / "link", "notes")
+    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(StorageError, match="notes belongs to another user"):
+        private_folder(folder, "notes")

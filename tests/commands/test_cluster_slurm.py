@@ -28,32 +28,33 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-def test_three_seeds_of_four_chunks(place: Place) -> None:
+@pytest.mark.parametrize(("seeds", "chunks"), [(2, 2), pytest.param(3, 4, marks=pytest.mark.nightly)])
+def test_seeds_in_chunks(place: Place, seeds: int, chunks: int) -> None:
     with reachable_server(answers()) as server:
         line = (
-            f"ns eval --cluster=real --benchmarks=./sums.py:3 --num_chunks=4 --server_type=vllm --model=fake "
-            f"--server_address={server.url} --output_dir=out --expname=grid"
+            f"ns eval --cluster=real --benchmarks=./sums.py:{seeds} --num_chunks={chunks} --server_type=vllm "
+            f"--model=fake --server_address={server.url} --output_dir=out --expname=grid"
         )
         done = place.ns(line)
         assert done.returncode == 0, done.stderr
         states = place.ended("grid")
-        assert len(states) == 13
+        assert len(states) == seeds * chunks + 1
         assert set(states.values()) == {"completed"}, (states, place.logs("grid"))
         folder = place.folder / "out/eval-results/own-sums"
-        for seed in range(3):
+        for seed in range(seeds):
             assert [row["id"] for row in rows_of(folder / f"output-rs{seed}.jsonl")] == [row["id"] for row in SUMS]
         assert not list(folder.glob("*_chunk_?.jsonl"))
         metrics = json.loads((place.folder / "out/metrics.json").read_text())["own-sums"]
-        assert metrics["pass@1[avg-of-3]"]["symbolic_correct"] == 100.0
+        assert metrics[f"pass@1[avg-of-{seeds}]"]["symbolic_correct"] == 100.0
         assert (folder / "benchmark.json").is_file()
-        assert len(server.records) == 30
+        assert len(server.records) == seeds * len(SUMS)
         again = place.ns(line)
         assert again.returncode == 0, again.stderr
         assert "nothing to do" in again.stderr
         (folder / "output-rs1.jsonl.done").unlink()
-        (folder / "output-rs1_chunk_2.jsonl.done").unlink()
+        (folder / "output-rs1_chunk_1.jsonl.done").unlink()
         shown = place.ns(line, "--dry_run").stdout
-        assert "4 to do of 12" in shown, shown
+        assert f"{chunks} to do of {seeds * chunks}" in shown, shown
         assert len(place.experiments("grid")) == 1
 
 

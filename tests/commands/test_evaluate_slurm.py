@@ -100,6 +100,7 @@ def test_batch_returns_and_its_id_is_known_to_all_commands(place: Evaluations) -
     assert "own-sums" in (place.folder / f"exported/{invocation}/processed_results.json").read_text()
 
 
+@pytest.mark.nightly
 def test_what_waits_or_runs_is_cancelled(place: Evaluations) -> None:
     slow = {"execution.auto_export.destinations": "[]", "deployment.command": "'sleep 600'"}
     said = evaluate(place, "--batch", "far", *(f"{key}={text}" for key, text in slow.items()))

@@ -429,6 +429,7 @@ def test_both_spellings_of_every_option(tmp_path: Path, dash: str) -> None:
         assert "++server.model=own" in done.stdout
         assert "++max_concurrent_requests=9 ++max_samples=2" in done.stdout
         assert "secret" not in done.stdout
+        assert " " * 30 not in done.stdout
     assert not (tmp_path / "root").exists()
 
 

@@ -8,16 +8,19 @@ import ipaddress
 import os
 import socket
 import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from tests.environments.images import ENGINE, own_containers
 from tests.environments.test_services import places
 
 from newskills.base.environment import AllowedHosts, EnvironmentSpec, ServiceGroup, TaskService
-from newskills.environments.allowed_hosts import HostRules, server_name
+from newskills.environments.allowed_hosts import TLS, HostRules, server_name
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.containers import ContainerPool
 
@@ -26,6 +29,11 @@ GET = (
     'python3 -c \'import urllib.request as u; print(u.urlopen("{}", timeout=20).read().decode(), end="")\' '
     "2>&1 | tail -1"
 )
+OTHER_NAME = (
+    'python3 -c \'import socket, ssl; s = socket.create_connection(("a.test", 443), 20); '
+    'ssl.create_default_context().wrap_socket(s, server_hostname="c.test")\' 2>&1 | tail -1'
+)
+"""Connects as to an allowed host, and names another one in TLS."""
 
 
 @pytest.mark.parametrize(
@@ -71,28 +79,34 @@ class Page(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None: ...
 
 
-@pytest.fixture
-def page() -> Iterator[tuple[str, int]]:
-    """A server of this machine at an address that is no loopback's."""
+@contextmanager
+def page_at(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, int]]:
+    """A server of this machine at an address that is no loopback's, which all names that end in `.test` mean."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))
         place = probe.getsockname()[0]
-    with ThreadingHTTPServer((place, 0), Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield place, server.server_port
-        server.shutdown()
-
-
-def test_only_allowed_hosts_are_reached(
-    agent_image: str, page: tuple[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place, port = page
     real = socket.getaddrinfo
 
     def resolve(host: object, *words: object, **more: object) -> object:
         return real(place if str(host).endswith(".test") else host, *words, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with ThreadingHTTPServer((place, port), Page) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", resolve)
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield place, server.server_port
+        server.shutdown()
+
+
+@pytest.fixture
+def page() -> Iterator[tuple[str, int]]:
+    with page_at() as server:
+        yield server
+
+
+def test_only_allowed_hosts_are_reached(agent_image: str, page: tuple[str, int]) -> None:
+    place, port = page
     group = ServiceGroup(services=[TaskService(name="main", image=agent_image)])
     spec = EnvironmentSpec(image=agent_image, group=group, allowed=AllowedHosts(named=["a.test"], first=[]))
 
@@ -125,3 +139,57 @@ def test_only_allowed_hosts_are_reached(
         assert (own_containers(), places()) == ([], [])
 
     asyncio.run(work())
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may listen at port 443")
+def test_tls_reaches_allowed_hosts_from_end_to_end(agent_image: str, tmp_path: Path) -> None:
+    """By CONNECT, and by the name in TLS alone; the certificate that the container sees is the host's own."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    names = ["-subj", "/CN=a.test", "-addext", "subjectAltName=DNS:a.test,DNS:c.test", "-days", "2"]
+    words = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
+    subprocess.run([*words, *names], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    group = ServiceGroup(services=[TaskService(name="main", image=agent_image)])
+    spec = EnvironmentSpec(
+        image=agent_image, group=group, allowed=AllowedHosts(named=["a.test"], first=["a.test"])
+    )
+
+    async def work(port: int) -> None:
+        containers = ContainerPool(EnvironmentConfig(engine=ENGINE, memory_mb=512, network=True), os.environ)
+        try:
+            environment = await containers.start(spec)
+            await environment.execute("cat > /tmp/c.pem", timeout=SOON, stdin=certificate.read_bytes())
+
+            async def read(address: str, before: str = "") -> str:
+                line = f"{before}export SSL_CERT_FILE=/tmp/c.pem; {GET.format(address)}"
+                return (await environment.execute(line, timeout=SOON)).output.decode()
+
+            assert await read(f"https://a.test:{port}/x") == f"a.test:{port} /x"
+            assert "403" in await read(f"https://c.test:{port}/"), "the proxy does not connect"
+            await environment.set_phase(user="", online=False, hosts=["*.test"])
+            assert await read(f"https://c.test:{port}/") == f"c.test:{port} /"
+            assert "Hostname mismatch" in await read(f"https://b.test:{port}/"), "it is checked in the container"
+            await environment.set_phase(user="", online=False, hosts=["a.test"])
+            direct = "unset http_proxy HTTP_PROXY https_proxy HTTPS_PROXY; "
+            assert await read("https://a.test/y", direct) == "a.test /y", "by the name in TLS"
+            other = await environment.execute(OTHER_NAME, timeout=SOON)
+            assert b"EOF" in other.output or b"reset" in other.output, other.output
+        finally:
+            await containers.close()
+        assert (own_containers(), places()) == ([], [])
+
+    with page_at(TLS, tls) as (_, port):
+        asyncio.run(work(port))

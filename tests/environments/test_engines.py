@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from newskills.base.environment import EnvironmentSpec, GroupNetwork, ImageBuild, ServiceGroup, TaskService
-from newskills.base.errors import ConfigError, EnvironmentFailedError
+from newskills.base.errors import ConfigError, EnvironmentFailedError, StorageError
 from newskills.environments import owners
 from newskills.environments.config import EnvironmentConfig
 from newskills.environments.container import Container
@@ -18,6 +19,7 @@ from newskills.environments.containers import ContainerPool, remove_left_over
 from newskills.environments.disk import Storage
 from newskills.environments.engines import ENGINES, find_engine
 from newskills.environments.engines.engine import START_AND_STAY, EngineProgram
+from newskills.environments.images import build_lock, images_in_use, note_image
 from newskills.environments.programs import BoundedOutput
 
 SPEC = EnvironmentSpec(image="docker://org/image:1", workdir="/testbed", variables={"A": "b c"})
@@ -180,6 +182,21 @@ def test_a_container_that_is_just_ending_is_removed_too(tmp_path: Path) -> None:
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     assert asyncio.run(remove_left_over(engine("podman"), environ)) == [name] * 3
     assert (tmp_path / "calls").read_text().split() == ["ps", "rm", "rm", "network", "volume", "network", "volume"]
+
+
+def test_notes_of_images_are_not_written_where_another_user_has_made_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hostile user of the machine could lock the builds of others, or have their images removed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    note_image("mine")
+    (folder,) = tmp_path.iterdir()
+    assert (folder.stat().st_mode & 0o777, images_in_use()) == (0o700, {"mine"})
+    folder.rename(tmp_path / "theirs")
+    folder.symlink_to(tmp_path / "theirs")
+    for use in (images_in_use, build_lock):
+        with pytest.raises(StorageError, match="belongs to another user"):
+            use()
 
 
 @pytest.mark.parametrize("pieces", [[b"0123456789"], [b"0", b"12", b"3456789"], [b"0123", b"4567", b"89"]])

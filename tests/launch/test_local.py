@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -206,9 +207,22 @@ raise SystemExit(5)
     until(lambda: here(handle), "the client")
     executor.cancel([handle])
     until(lambda: "told 1" in log(Path(handle), "m"), "the first signal")
+    os.kill(_job(handle), signal.SIGURG)  # nothing, where TERM came
+    time.sleep(0.2)
+    assert "told 2" not in log(Path(handle), "m")
     executor.cancel([handle])
     assert executor.wait([handle]) == {handle: "cancelled"}
     assert (log(Path(handle), "m"), Path(handle, "m.exit").read_text()) == ("here\ntold 1\ntold 2\n", "5\n")
+
+
+def test_a_job_that_missed_term_stops_at_urg(tmp_path: Path) -> None:
+    """Which a cancellation on Slurm sends as well."""
+    executor = local(tmp_path)
+    handle = executor.submit(job("a", client("m", STAY)))
+    until(lambda: here(handle), "the client")
+    os.kill(_job(handle), signal.SIGURG)
+    assert executor.wait([handle]) == {handle: "cancelled"}
+    assert Path(handle, "m.exit").read_text() == "143\n"
 
 
 def test_a_job_has_ended_when_its_containers_are_removed(tmp_path: Path) -> None:

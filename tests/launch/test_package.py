@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.launch.repositories import commit, git, repository, write
 from tests.launch.sshd import remote, sshd
+from tests.night import by_day
 
 import newskills
 from newskills.base.callbacks import PrintLine
@@ -211,7 +212,7 @@ def test_changed_data_that_is_committed_counts_as_code(repo: Path, tmp_path: Pat
         packed(tmp_path / "jobs", repo)
 
 
-@pytest.mark.parametrize("package_name", OURS[1:])
+@pytest.mark.parametrize("package_name", by_day(OURS[1:], [*LIBRARIES][:1] + [*APPLICATIONS][:1]))
 def test_a_repository_that_has_newskills(tmp_path: Path, package_name: str) -> None:
     own = {"src/newskills/__init__.py": "MINE = 1\n", "src/newskills/cli.py": "", "README": ""}
     library = library_source(package_name)

@@ -209,6 +209,15 @@ def test_what_runs_may_save_its_work_when_cancelled(tmp_path: Path) -> None:
     executor.cancel(list(handles.values()))
 
 
+def test_a_job_that_missed_term_stops_at_what_a_cancellation_sends_next(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    handle = executor.submit(job("missed", bash("main", STAY)))
+    until(lambda: (tmp_path / "missed/job.started").exists(), "the job")
+    subprocess.run(["scancel", "--batch", "--signal=URG", handle], check=True)
+    assert ended(executor, [handle]) == {handle: "cancelled"}
+    assert (tmp_path / "missed/job.exit").read_text() == "143 cancelled received SIGTERM\n"
+
+
 def test_parts_of_a_heterogeneous_job_are_cancelled_together(tmp_path: Path) -> None:
     executor = slurm(tmp_path)
     work = grouped(

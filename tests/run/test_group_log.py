@@ -306,6 +306,23 @@ def test_a_full_disk_is_asked_each_half_second_and_no_line_is_lost(watch: Watch)
     ]
 
 
+@pytest.mark.timeout(20)
+def test_lines_whose_write_was_cancelled_are_written_by_who_waits_for_them(watch: Watch) -> None:
+    """As where a run is stopped while its disk is full."""
+
+    async def main(log: GroupLog) -> None:
+        watch.faults = [FULL] * 2
+        log.append(LINE)
+        await asyncio.sleep(0.2)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await log.await_written()
+        assert watch.lines == 1
+
+    watch.run(main)
+    assert watch.errors == []
+
+
 def test_a_disk_that_is_full_for_two_minutes_stops_the_run_and_tells_what_is_lost(watch: Watch) -> None:
     async def main(log: GroupLog) -> None:
         watch.faults = [FULL] * 1000

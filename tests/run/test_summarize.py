@@ -290,6 +290,10 @@ def test_a_partial_look_does_not_replace_the_metrics_of_the_run(tmp_path: Path) 
     assert json.loads((tmp_path / "metrics.json").read_text())["a"]["pass@1"]["num_entries"] == 10
     assert json.loads(elsewhere.read_text())["a"]["pass@1"] == metrics
     assert (tmp_path / "look_extended.json").is_file()
+    assert look.notes == []
+    (note,) = summarize(tmp_path, known, SummaryOptions(max_samples=6)).notes
+    assert note.startswith("metrics.json has the figures of this part now ")
+    assert json.loads((tmp_path / "metrics.json").read_text())["a"]["pass@1"]["num_entries"] == 6
 
 
 def test_unscored_samples_are_incorrect_on_request_and_metrics_say_so(tmp_path: Path) -> None:

@@ -174,10 +174,10 @@ def test_judges_show_both_orders() -> None:
     row = {"judgement-gen-base": "[[A>B]]", "judgement-base-gen": "[[B>A]]", "arena_games": ["A>B", "B>A"]}
     judged = block(row, "judgements")
     assert [(one["title"], one["text"]) for one in judged["items"]] == [
-        ("gen base", "[[A>B]]"),
-        ("base gen", "[[B>A]]"),
+        ("First order: A is this model, B the baseline", "[[A>B]]"),
+        ("Second order: A is the baseline, B this model", "[[B>A]]"),
     ]
-    assert judged["note"] == 'arena games: ["A>B","B>A"]'
+    assert judged["note"] == "arena games: A>B, B>A"
 
 
 def test_votes_are_counted() -> None:

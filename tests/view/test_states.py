@@ -148,8 +148,10 @@ def test_pages_fit_and_can_be_read(
             }
         places |= {f"rich-{n}": f"sample?run=model-0&benchmark=rich&file=0&number={n}" for n in range(1, 10)}
         places |= {"trainings": "training", "load": "load", "jobs": "jobs"}
+        if runs > 2:
+            places |= {"curves": "?curves=open", "pinned": "?baseline=qwen3-1b/step-0&group=model"}
         if runs == 2:
-            places["compare"] = "compare?a=model-0&b=model-1"
+            places["compare"] = "compare?first=model-0&second=model-1&benchmark=aime25"
     faults = []
     browser.forget()  # the page of a viewer that has ended
     with serve_viewer(ViewOptions(folders=(root,))) as address:

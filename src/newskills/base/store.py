@@ -17,6 +17,7 @@ import math
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -276,6 +277,22 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         raise storage_error(error, path) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def private_folder(path: Path, purpose: str, hint: str = "") -> Path:
+    """Return the folder, which this user alone may enter; make it where it is missing. It stands where every user of
+    the machine may write, as in /tmp. Raises StorageError where it cannot be made, is a link or belongs to another
+    user."""
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        status = path.lstat()
+    except OSError as error:
+        raise StorageError(f"Cannot create the folder {path} for {purpose}: {error.strerror}.") from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise StorageError(f"{path} belongs to another user.", hint=hint)
+    if stat.S_IMODE(status.st_mode) != 0o700:
+        path.chmod(0o700)
+    return path
 
 
 def write_json(path: Path, value: Any) -> None:

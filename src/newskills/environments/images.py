@@ -15,7 +15,7 @@ from msgspec import structs
 
 from newskills.base.environment import EnvironmentSpec, ImageBuild
 from newskills.base.errors import DataError, EnvironmentFailedError, LockedError, StorageError
-from newskills.base.store import hold_lock
+from newskills.base.store import hold_lock, private_folder
 from newskills.environments.engines.engine import EngineProgram
 from newskills.environments.owners import PREFIX, is_left_over, new_name
 from newskills.environments.programs import run_program
@@ -79,9 +79,8 @@ class ImageBuilder:
 
 
 def note_image(image: str) -> None:
-    """Note that this process works with an image, so that nobody removes it meanwhile."""
+    """Note that this process works with an image, so that nobody removes it meanwhile. Raises StorageError."""
     file = _place() / new_name().rpartition(".")[0]
-    file.parent.mkdir(mode=0o700, exist_ok=True)
     with file.open("a") as notes:
         notes.write(f"{image}\n")
 
@@ -103,8 +102,10 @@ def build_lock() -> Path:
 
 
 def _place() -> Path:
-    """Return the folder of this machine and user in which runs note what they do, whatever caches they have."""
-    return Path(tempfile.gettempdir(), f"newskills-environments-{os.getuid()}")
+    """Return the folder of this machine and user in which runs note what they do, whatever caches they have. Raises
+    StorageError where another user has made it."""
+    folder = Path(tempfile.gettempdir(), f"newskills-environments-{os.getuid()}")
+    return private_folder(folder, "notes of images", "Set TMPDIR to a folder that you own.")
 
 
 @asynccontextmanager
@@ -112,7 +113,6 @@ async def hold_build_lock() -> AsyncIterator[None]:
     """Let no other run of this machine and user build an image meanwhile; wait until none does, in a way that a
     cancelled run can leave."""
     path = build_lock()
-    path.parent.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as stack:
         while True:
             try:

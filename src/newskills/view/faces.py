@@ -23,6 +23,10 @@ LONGEST_PART = 2_000
 _OPTION = re.compile(r"^\s*\(?([A-Z])[.):]\s+(\S.*)$", re.MULTILINE)
 _OPTION_FIELDS = ("options", "choices", "problem", "question")
 _REPORTS = ("swe-bench-metrics", "task-tests")
+_JUDGED_ORDERS = {
+    "judgement-gen-base": "First order: A is this model, B the baseline",
+    "judgement-base-gen": "Second order: A is the baseline, B this model",
+}
 _HUNK = re.compile(r"^(?:diff --git |--- |\+\+\+ |@@ )", re.MULTILINE)
 
 
@@ -70,12 +74,14 @@ def _failed_test(row: Row) -> Iterator[Row]:
     if isinstance(failed, dict):
         names = ("input", "expected", "actual", "error")
         parts = [{"name": name, "text": as_text(failed[name])} for name in names if failed.get(name) is not None]
-        number, total = failed.get("number"), failed.get("total")
+        number, total, seconds = failed.get("number"), failed.get("total"), failed.get("seconds")
+        why = as_text(failed.get("why"))
+        time = f"{seconds:.2f} s" if isinstance(seconds, (int, float)) else ""
         yield {
             "kind": "test",
             "title": f"Test {number} of {total} failed",
             "parts": parts,
-            "note": as_text(failed.get("why")),
+            "note": " · ".join(part for part in (why, time) if part),
         }
 
 
@@ -194,7 +200,7 @@ def _judgement_blocks(row: Row) -> Iterator[Row]:
     texts = {name: row[name] for name in row if name == "judgement" or name.startswith("judgement-")}
     items = [
         {
-            "title": name.removeprefix("judgement").removeprefix("-").replace("-", " "),
+            "title": _JUDGED_ORDERS.get(name, name.removeprefix("judgement").removeprefix("-").replace("-", " ")),
             "text": text[:LONGEST_OUTPUT],
         }
         for name, text in texts.items()
@@ -235,7 +241,9 @@ def _read_verdict(row: Row) -> str:
     """Return how the judges' texts were read, where the record says so."""
     for name in ("judge_correct", "rubric_score", "arena_games", "ratings", "verdict", "rating", "score"):
         if row.get(name) is not None:
-            return f"{name.replace('_', ' ')}: {as_text(row[name])}"
+            verdict = row[name]
+            text = ", ".join(as_text(item) for item in verdict) if isinstance(verdict, list) else as_text(verdict)
+            return f"{name.replace('_', ' ')}: {text}"
     return ""
 
 

@@ -8,6 +8,7 @@ from tests.recipes.improve.words import COUNT, spec_for, words_benchmark, write_
 
 from newskills.base.errors import ConfigError, DataError, LockedError
 from newskills.base.store import hold_lock, read_rows, write_rows
+from newskills.benchmarks.data import NotPreparedError
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.improve.loop import improve
 from newskills.recipes.improve.problems import decontaminate_rows, draw_problems, load_problems
@@ -115,3 +116,8 @@ def test_a_guard_is_another_benchmark(spec: ImproveSpec, tmp_path: Path) -> None
     own = spec_for(tmp_path, Path("smollm2"), spec.benchmark, guards=(spec.benchmark,))
     with pytest.raises(ConfigError, match="--guard: words is evaluated already"):
         load_problems(own, print)
+    load_problems(spec, print)
+    guard = words_benchmark(tmp_path, "guard", "Thing", "yes")
+    with pytest.raises(NotPreparedError) as caught:
+        load_problems(spec_for(tmp_path, Path("smollm2"), spec.benchmark, guards=(guard,)), print, writes=False)
+    assert caught.value.hint == f"Run: ns prepare_data {guard} --data_dir={tmp_path / 'data'}"

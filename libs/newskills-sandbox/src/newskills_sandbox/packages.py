@@ -48,7 +48,7 @@ class Interpreter(NamedTuple):
 
 
 async def examine(settings: SandboxSettings) -> Interpreter:
-    """Examine the interpreter of `settings`. Raises SandboxError where it does not start, SettingsError for packages it
+    """Check the interpreter of `settings`. Raises SandboxError where it does not start, SettingsError for packages it
     does not have."""
     python = settings.python or sys.executable
     answer = await _ask(python, settings)

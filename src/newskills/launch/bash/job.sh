@@ -4,7 +4,8 @@
 # - A server that ends while a client still runs fails the job at once, whatever its own code.
 # - TERM, INT and USR1 (the time limit is near) are passed on to the clients as TERM, so that they save what
 #   they have; then the servers are stopped. Exit code: 143, 130, or 75 for USR1 (go on later from there). A client
-#   that ends with 75 by itself means the same.
+#   that ends with 75 by itself means the same. URG means a TERM that this script may have missed: bash ignores a signal
+#   for the instant in which its trap is set.
 # - Each command leaves its exit code in <command>.exit (128 + n after signal n), and the job leaves
 #   "<code> completed|failed|cancelled|time <why>" in job.exit.
 
@@ -20,6 +21,7 @@ job_clients=0          # how many were started
 job_signal=""          # the signal that interrupted the job
 job_starting=""        # "yes" while a command is started that pid_of does not know yet
 job_early=""           # the signal that came meanwhile
+job_told=""            # "yes" once any of these signals has come
 job_broken=""          # the server that ended early
 job_code=0             # the job's exit code so far
 job_why=""             # in words
@@ -94,6 +96,7 @@ overdue() {
 
 # The second signal reaches the clients again: `ns` then gives up requests in flight instead of waiting for them.
 interrupted() {
+    job_told=yes
     if [[ -n $job_starting ]]; then # there is nobody yet whom the signal could be passed on to
         job_early=${job_early:-$1}
         return
@@ -165,7 +168,7 @@ server_ended() {
 # Writes job.exit and ends. Also reached when this script itself fails: nothing must outlive it.
 finish() {
     local code=$job_code state=completed name
-    trap '' TERM INT USR1
+    trap '' TERM INT USR1 URG
     trap - EXIT
     for name in "${job_names[@]}"; do send KILL "$name"; done
     [[ ${#job_alarms[@]} -eq 0 ]] || kill "${job_alarms[@]}" 2>/dev/null
@@ -185,6 +188,7 @@ finish() {
 main() {
     exec {job_never}<> <(:) # never has anything to read: a sleep without a process
     trap 'interrupted TERM' TERM
+    trap '[[ -n $job_told ]] || interrupted TERM' URG
     trap 'interrupted INT' INT
     trap 'interrupted USR1' USR1
     trap overdue ALRM

@@ -182,8 +182,9 @@ class Slurm(SlurmPlace):
         yield from ran.out.splitlines()
 
     def cancel(self, handles: Sequence[str]) -> None:
-        """Remove waiting jobs and tell running jobs to stop, which may save their work (job.sh gets TERM). Returns at
-        once.
+        """Remove waiting jobs and tell running jobs to stop, which may save their work. Returns at once.
+
+        The batch script gets TERM, then URG, which counts where a job that just begins missed the first.
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
         """
@@ -194,11 +195,12 @@ class Slurm(SlurmPlace):
         # Of an array with no task of its own record, `--state=PENDING` removes all tasks whichever is named; what is
         # held has one.
         hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
-        *_, waiting, running = self._shell.run_all(
+        *_, waiting, running, _ = self._shell.run_all(
             [
                 *([ShellCall(argv=("scontrol",), stdin=hold)] if tasks else []),
                 ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
                 ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
+                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=URG", *ids)),
             ]
         )
         for ran in (waiting, running):

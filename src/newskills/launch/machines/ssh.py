@@ -15,7 +15,6 @@ import re
 import shlex
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
-from newskills.base.store import waiting_lock
+from newskills.base.store import private_folder, waiting_lock
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.clusters.names import is_variable
 from newskills.launch.machines.remote_bash import LOOP, RemoteBash, RemoteBashEnded
@@ -482,15 +481,5 @@ def _socket_path(options: Sequence[str], host: str) -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     usable = runtime and len(runtime) < 40 and os.access(runtime, os.W_OK)
     folder = Path(runtime) / "newskills" if usable else Path(f"/tmp/newskills-{os.getuid()}")  # noqa: S108 - checked
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError as error:
-        raise StorageError(f"Cannot create the folder {folder} for ssh's socket: {error.strerror}.") from error
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise StorageError(
-            f"{folder} belongs to another user.", hint="Set XDG_RUNTIME_DIR to a folder that you own."
-        )
-    if stat.S_IMODE(status.st_mode) != 0o700:
-        folder.chmod(0o700)
-    return folder / name
+    hint = "Set XDG_RUNTIME_DIR to a folder that you own."
+    return private_folder(folder, "ssh's socket", hint) / name

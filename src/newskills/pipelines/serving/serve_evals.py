@@ -193,7 +193,7 @@ def result(parsed: Parsed[ServeEvalsOptions]) -> EndedService | None:
     if options.dry_run or parsed.explain:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
         steps = [("listens", f"{options.host}:{options.port or 'a free port'}", who(place.token))]
-        show_dry_run([*steps, ("for each benchmark", shlex.join(["ns", "eval", *example]), "")])
+        show_dry_run([*steps, ("for each benchmark", "", shlex.join(["ns", "eval", *example]))])
         return None
     journal = Journal(str(folder))
     limits = JobLimits(requests=options.max_concurrent_requests, attach_seconds=options.attach_seconds)

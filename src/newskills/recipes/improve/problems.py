@@ -74,7 +74,7 @@ def load_problems(spec: ImproveSpec, say: PrintLine, *, writes: bool = True) -> 
     held-out problems among those to train on, none left).
     """
     benchmark = get_benchmark(spec.benchmark)
-    evaluated = [_run(get_benchmark(name), spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
+    evaluated = [_run(name, spec, writes=writes) for name in (spec.benchmark, *spec.guards)]
     names = [run.name for run in evaluated]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"--guard: {twice[0]} is evaluated already; name other benchmarks, each once.")
@@ -109,7 +109,7 @@ def _training_pool(
             hint="Leave it out, or use --method=sft.",
         )
     if stage.asks:
-        source = stage.training_data or _data_path(benchmark, spec.split, spec.data_dir, writes=writes)
+        source = stage.training_data or _data_path(spec.benchmark, spec.split, spec.data_dir, writes=writes)
         rows = _with_ids(list(read_rows(source)), source)
     else:
         source, rows = stage.examples[0], list[Row]()
@@ -196,9 +196,9 @@ def _read_examples(path: Path) -> list[Row]:
     return rows
 
 
-def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
+def _run(asked_name: str, spec: ImproveSpec, *, writes: bool) -> BenchmarkRun:
     """Plan one greedy answer to each problem of the benchmark."""
-    keys = spec.keys
+    keys, benchmark = spec.keys, get_benchmark(asked_name)
     settings = {
         "max_samples": keys.held_out or -1,
         "inference.tokens_to_generate": spec.tested_tokens,
@@ -209,15 +209,16 @@ def _run(benchmark: Benchmark, spec: ImproveSpec, *, writes: bool) -> BenchmarkR
         benchmark=msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings}),
         samples=0,
         split=benchmark.split,
-        input_file=_data_path(benchmark, benchmark.split, spec.data_dir, writes=writes),
+        input_file=_data_path(asked_name, benchmark.split, spec.data_dir, writes=writes),
     )
 
 
-def _data_path(benchmark: Benchmark, split: str, data_dir: Path | None, *, writes: bool) -> Path:
+def _data_path(asked_name: str, split: str, data_dir: Path | None, *, writes: bool) -> Path:
     """Return the path of the prepared data; data that is made here, without a download, is made if `writes`. Raises
     DataError."""
+    benchmark = get_benchmark(asked_name)
     try:
-        return load_rows(benchmark, split, data_dir)
+        return load_rows(benchmark, split, data_dir, asked_name=asked_name)
     except NotPreparedError:
         if benchmark.generate_rows is None or not writes:
             raise

@@ -174,7 +174,7 @@ class GroupLog:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._write is not None or self._broken or not self._lines:
+        if self._write is not None or self._broken or not (self._lines or self._log.waiting):
             return
         lines, self._lines = self._lines, []
         for line in lines:
@@ -248,6 +248,8 @@ class GroupLog:
             self._sync_timer = asyncio.get_running_loop().call_later(FSYNC_EVERY, self._start_sync)
 
     def _failed(self, done: asyncio.Future[None]) -> bool:
+        if done.cancelled():  # the run is ending; what waits in memory is written by the next attempt
+            return True
         error = done.exception()
         if isinstance(error, StorageError) and not self._broken:
             self._broken = True

@@ -160,7 +160,12 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     everything = groups + [report for reports in by_benchmark.values() for report in reports]
     path = options.save_metrics_path or results_dir / METRICS_FILE
     write_metrics(path, everything, options.accept_lost)
-    if not options.partial:
+    if options.partial and options.save_metrics_path is None:
+        notes.append(
+            f"{METRICS_FILE} has the figures of this part now (elsewhere: --save_metrics_path=FILE). Without "
+            "--max_samples and --max_seq_len, the same command writes those of the whole run again."
+        )
+    elif not options.partial:
         notes += _write_beside_outputs(by_benchmark, folders, groups, options.accept_lost)
     failures = {name: str(error) for name, error in failed.items()}
     return Summary(reports=everything, notes=notes, path=path, failed=failures)

@@ -188,8 +188,8 @@ class TrainingMonitor:
             return False
         if not isinstance(self._folder, KeptStateLog):
             return False
+        self._returns += 1  # before: whoever keeps a rate of its own asks for the share
         client.go_back(self._folder.kept_state())
-        self._returns += 1
         return True
 
     def _measured(self, client: SamplingClient, done: int) -> Measured | None:

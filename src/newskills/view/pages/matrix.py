@@ -51,7 +51,7 @@ def score_matrix(library: Library) -> Row:
 
     summaries = library.summaries(reader)
     summaries.ask(catalog, library.patience)
-    names = sorted({name for run in catalog.runs.values() for name in run.benchmarks})
+    names = sorted({name for run in catalog.runs.values() for name in run.benchmarks}, key=_name_order)
     places = {name: place for place, name in enumerate(names)}
     by_run = {run.id: _summaries_of(summaries, run) for run in catalog.runs.values()}
     settings = {run: summaries.common_settings(list(each.values())) for run, each in by_run.items()}
@@ -185,6 +185,12 @@ def _run_order(run: Row) -> tuple[float, float, str]:
     beginning = math.inf if began is None else began
     training_step = math.inf if step is None else step
     return (beginning, training_step, run["id"])
+
+
+def _name_order(name: str) -> list[str | int]:
+    """Return the key that sorts the numbers within names by their size."""
+    parts = re.split(r"(\d+)", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def _matrix_cell(place: int, summary: CellSummary | None) -> list[float | str | None]:

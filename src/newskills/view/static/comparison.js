@@ -119,7 +119,7 @@ async function fill(list, at, filter, words, flips) {
       flip.change === words[flip.direction] ? null : h("span", { class: "quiet right" }, flip.change)),
     h("span", { class: "question" }, visible(left[place].question || "")),
     h("span", { class: "answers" }, h("code", {}, visible(left[place].answer || "no answer")), " → ", h("code", {}, visible(right[place].answer || "no answer")),
-      left[place].gold ? h("span", {}, h("span", { class: "quiet" }, " right "), h("code", {}, visible(left[place].gold))) : null)))));
+      left[place].gold ? h("span", {}, h("span", { class: "quiet" }, " expected "), h("code", {}, visible(left[place].gold))) : null)))));
 }
 
 function pager(at, filter, page, pages) {
@@ -148,7 +148,7 @@ async function side(context, at, words, flip, around) {
       around.next ? h("a", { class: "button plain", href: around.next }, "Next (j)") : h("span", { class: "button plain off" }, "Next (j)"),
       h("button", { type: "button", "aria-pressed": String(Boolean(context.whole)), on: { click: () => context.toggleWhole() } }, context.whole ? "Show differences" : "Rendered")),
     h("p", { class: "tagline" }, h("span", { class: "tag" }, STORY_WORDS[flip.story])),
-    left.record ? h("details", { class: "card", open: true }, h("summary", {}, "Prompt"), left.prompt.messages.length ? left.prompt.messages.map((one) => rich(typeof one.content === "string" ? one.content : JSON.stringify(one.content), { raw: context.raw })) : rich(String(left.record.problem || left.record.question || ""), { raw: context.raw })) : null,
+    left.record ? h("details", { class: "card", open: true }, h("summary", {}, "Prompt"), left.prompt.messages.length ? left.prompt.messages.map((one) => rich(typeof one.content === "string" ? one.content : JSON.stringify(one.content), { raw: true })) : rich(String(left.record.problem || left.record.question || ""), { raw: true })) : null,
     h("div", { class: "two sides" }, column(left, at.first, "gone", flip.seeds[0]), column(right, at.second, "come", flip.seeds[1])),
     h("div", { class: "two sides" }, left.verdict ? why(left.verdict, context) : h("div", {}), right.verdict ? why(right.verdict, context) : h("div", {})),
   ];

@@ -74,7 +74,7 @@ function options(block, context) {
 function calls(block) {
   return block.rows.map((row) => h("div", { class: "scroll" }, h("table", {},
     h("caption", { class: "quiet" }, row.expected === null ? `not expected: ${visible(row.actual)}` : row.actual === null ? `${visible(row.expected)} was not called` : row.actual === row.expected ? visible(row.expected) : `expected ${visible(row.expected)}, called ${visible(row.actual)}`),
-    h("thead", {}, h("tr", {}, ["argument", "expected", "actual"].map((words) => h("th", { scope: "col" }, words)))),
+    row.arguments.length ? h("thead", {}, h("tr", {}, ["argument", "expected", "actual"].map((words) => h("th", { scope: "col" }, words)))) : null,
     h("tbody", {}, row.arguments.map((one) => h("tr", {}, h("td", {}, h("code", {}, visible(one.name))), h("td", { class: "wrapped" }, one.expected === "" ? h("i", {}, "not expected") : visible(one.expected)), h("td", { class: "wrapped" }, one.actual === null ? h("i", {}, "not given") : visible(one.actual))))))));
 }
 

@@ -3,12 +3,15 @@
 import { exported, get } from "./api.js";
 import { h, put, replace } from "./dom.js";
 import { lines } from "./plot.js";
-import { count, day, link, middle, percent, plural, share, signed, trimmed } from "./words.js";
+import { breakable, count, day, link, middle, percent, plural, share, signed, trimmed } from "./words.js";
 
 const ROW = 46;
 const MORE = 8;
 const CURVES = 4;
+const SERIES = 8;
 const TURN = 250;
+// What the name of a run tells of its place on an axis: the rest names the curve.
+const PLACES = { step: /(^|[/_.-])(?:global_?)?(?:step|checkpoint|ckpt|iter)[_=-]?\d+/gi, size: /(^|[^a-z\d.])\d+(?:\.\d+)?\s?[bm](?![a-z\d])/gi };
 const AXES = { step: "training step", began: "date", size: "billions of weights" };
 // Where the reader was, which a new look at the folders must not change.
 let scroll = { left: 0, top: 0 };
@@ -148,7 +151,7 @@ function head(view) {
     view.parameters.also ? h("div", { class: "malso", role: "columnheader", "aria-sort": sorted("also") }, button("also", middle(view.parameters.also.replace("=", ""), 14), view.parameters.also.replace("=", ""), "up")) : null,
     view.columns.map((place) => {
       const { name, metric } = view.page.benchmarks[place];
-      return h("div", { class: "mcell", role: "columnheader", "aria-sort": sorted(`b:${name}`) }, button(`b:${name}`, middle(name, 22), name, "down"),
+      return h("div", { class: "mcell", role: "columnheader", "aria-sort": sorted(`b:${name}`) }, button(`b:${name}`, breakable(middle(name, 22)), name, "down"),
         h("a", { class: "more", href: link("scores", { benchmark: name }), title: `All figures of ${name}${metric ? ` (${metric})` : ""}` }, "all figures"));
     }),
   ];
@@ -174,7 +177,7 @@ function runRow(view, run, number) {
   const pinned = view.parameters.baseline === run.id;
   const pin = h("button", { type: "button", class: "pin", title: pinned ? "No baseline" : "Show how the others differ from this run", "aria-pressed": String(pinned), on: { click: () => pinRun(view, pinned ? "" : run.id) } }, pinned ? "★" : "☆");
   return placed(h("div", { class: pinned ? "mrow pinned" : "mrow", role: "row" },
-    h("div", { class: "mname", role: "rowheader" }, pin, h("a", { href: link("scores", { run: run.id }), title: `${run.id}${run.model ? `\n${run.model}` : ""}` }, middle(run.id, view.context.narrow() ? 26 : 56))),
+    h("div", { class: "mname", role: "rowheader" }, pin, h("a", { href: link("scores", { run: run.id }), title: `${run.id}${run.model ? `\n${run.model}` : ""}` }, breakable(middle(run.id, view.context.narrow() ? 26 : 56)))),
     view.parameters.also ? h("div", { class: "malso", role: "cell", title: fact(view, run, view.parameters.also) }, middle(fact(view, run, view.parameters.also), 16)) : null,
     view.columns.map((place) => scoreCell(view, run, byPlace(run).get(place)))), number);
 }
@@ -273,14 +276,15 @@ function curve(view, runs, axis, place) {
   for (const run of runs) {
     const cell = byPlace(run).get(place);
     if (run[axis] === null || !cell || cell[1] === null) continue;
-    const group = fact(view, run, view.parameters.group);
+    const group = view.parameters.group ? fact(view, run, view.parameters.group) : PLACES[axis] ? run.id.replace(PLACES[axis], "") : run.model;
     if (!series.has(group)) series.set(group, []);
     series.get(group).push([run[axis], ...cell.slice(1, 4)]);
   }
-  const drawn = [...series].slice(0, 8).map(([name, points]) => {
+  const drawn = [...series].slice(0, SERIES).map(([name, points]) => {
     points.sort((a, b) => a[0] - b[0]);
-    return { name: name || "score", points: points.map(([x, y]) => [x, y]), band: points.filter((point) => point[2] !== null).map(([x, , low, high]) => [x, low, high]) };
+    return { name: series.size > 1 ? name || "(no name)" : "score", points: points.map(([x, y]) => [x, y]), band: points.filter((point) => point[2] !== null).map(([x, , low, high]) => [x, low, high]) };
   });
   const options = { width: view.context.width(2), x: AXES[axis], ...(axis === "began" ? { xText: day } : {}) };
-  return h("div", { class: "card" }, lines(view.page.benchmarks[place].name, drawn, options));
+  return h("div", { class: "card" }, lines(view.page.benchmarks[place].name, drawn, options),
+    series.size > SERIES ? h("p", { class: "quiet" }, `${SERIES} of ${count(series.size)} curves: filter the runs above for others.`) : null);
 }

@@ -114,8 +114,14 @@ function compareBox(runs) {
 function differences(page) {
   if (!page.differences.length) return null;
   const runs = page.runs.map((run) => run.id).slice(0, 12);
-  const rows = page.differences.slice(0, 200).map((one) => [
-    one.benchmark, h("code", {}, one.setting), ...runs.map((run) => h("td", { class: "wrapped" }, one.values[run] === undefined ? "–" : one.values[run] || "unset")),
+  const groups = new Map();
+  for (const one of page.differences) {
+    const key = JSON.stringify([one.setting, runs.map((run) => one.values[run] ?? null)]);
+    if (!groups.has(key)) groups.set(key, { ...one, benchmarks: [] });
+    groups.get(key).benchmarks.push(one.benchmark);
+  }
+  const rows = [...groups.values()].slice(0, 200).map((one) => [
+    one.benchmarks.length < 4 ? one.benchmarks.join(", ") : h("span", { title: one.benchmarks.join("\n") }, plural(one.benchmarks.length, "benchmark")), h("code", {}, one.setting), ...runs.map((run) => h("td", { class: "wrapped" }, one.values[run] === undefined ? "–" : one.values[run] || "unset")),
   ]);
   return h("section", { class: "card" }, h("h2", {}, "What differs between the runs"),
     table("Settings that are not the same in all runs of a benchmark", ["benchmark", "setting", ...runs], rows));

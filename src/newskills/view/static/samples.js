@@ -29,8 +29,8 @@ export async function samplesPage(context, parameters) {
   view.names = exported ? [] : await get("filter_names", at);
   view.filters = h("div", {}, filterForm(view));
   view.choices = choices(view.made);
-  await show(view);
   for (const name of Object.keys(LOOKS)) if (parameters[name]) look(view, name);
+  await show(view);
   context.refresh = async () => {
     view.made = await columns(run, benchmark, true);
     const now = choices(view.made);

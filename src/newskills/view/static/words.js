@@ -81,6 +81,11 @@ export function middle(text, most) {
   return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}`;
 }
 
+// A name that lines may break behind its signs, not within its words.
+export function breakable(text) {
+  return String(text).split(/(?<=[/_.=-])/).flatMap((part, place) => (place ? [h("wbr", {}), part] : [part]));
+}
+
 // The last part of a path or name: what readers tell runs apart by.
 export function lastPart(text) {
   return String(text).split("/").filter(Boolean).pop() || String(text);

@@ -15,7 +15,9 @@ import msgspec
 import torch
 from accelerate import PartialState
 from datasets import Dataset, load_from_disk
+from peft import set_peft_model_state_dict
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 
@@ -36,11 +38,12 @@ PARTIAL = ".unfinished"
 
 
 class TrlTrainerMixin:
-    """Put before SFTTrainer, DPOTrainer and GRPOTrainer. `loop_config` and `updates_a_step` are set before training
-    begins.
+    """Put before SFTTrainer, DPOTrainer and GRPOTrainer. `loop_config`, `monitor` and `updates_a_step` are set before
+    training begins.
     """
 
     loop_config: Steps
+    monitor: TrainingMonitor
     updates_a_step: int = 1
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
@@ -57,7 +60,8 @@ class TrlTrainerMixin:
 
             def share(update: int) -> float:
                 step = min(update // self.updates_a_step, config.steps - 1)
-                return rate_at(step, config.steps, 1.0, config.schedule, config.warmup_steps)
+                rate = rate_at(step, config.steps, 1.0, config.schedule, config.warmup_steps)
+                return self.monitor.rate_share * rate
 
             this.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or this.optimizer, share)
             this._created_lr_scheduler = True
@@ -184,6 +188,35 @@ class TrlLearner:
         return self.sampler.sample(prompts, num_samples, params)
 
 
+class ReturningLearner(TrlLearner):
+    """LoRA pairs that one process trains: they can go back to what they were."""
+
+    def go_back(self, state: str) -> None:
+        """Load pairs and moments of a checkpoint; empty: the pairs add nothing again, without moments. The learning
+        rate is what the schedule and the monitor's share give now.
+
+        Raises DataError for a checkpoint that cannot be read.
+        """
+        trainer, optimizer, schedule = self.trainer, self.trainer.optimizer, self.trainer.lr_scheduler
+        if state:
+            check_readable(Path(state))
+            set_peft_model_state_dict(trainer.model, load_file(Path(state) / "adapter_model.safetensors"))
+            moments = torch.load(Path(state) / "optimizer.pt", map_location=trainer.args.device, weights_only=True)
+            optimizer.load_state_dict(moments)
+        else:
+            for name, value in trainer.model.named_parameters():
+                if ".lora_B" in name:
+                    value.data.zero_()
+            optimizer.state.clear()
+        rates = [
+            base * share(schedule.last_epoch)
+            for base, share in zip(schedule.base_lrs, schedule.lr_lambdas, strict=True)
+        ]
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+        schedule._last_lr = rates
+
+
 def own_part(tensor: torch.Tensor) -> torch.Tensor:
     """Return what this process has of a tensor that may be divided (FSDP, ZeRO-3)."""
     if isinstance(tensor, DTensor):
@@ -281,8 +314,10 @@ def train(
     trainer.loop_config = config
     if task.settings.weights == "lora":
         seed_pairs(trainer.model, task.settings.lora)
-    learner = TrlLearner(trainer, sampler or TrlSampler(trainer, pad))
-    monitor = TrainingMonitor(config, folder, together(hooks))
+    # A server of its own would have to be sent what the run went back to.
+    returns = task.settings.weights == "lora" and sampler is None and processes() == 1
+    learner = (ReturningLearner if returns else TrlLearner)(trainer, sampler or TrlSampler(trainer, pad))
+    trainer.monitor = monitor = TrainingMonitor(config, folder, together(hooks))
     records = StepRecords(monitor, learner, hooks.on_start, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
