@@ -71,7 +71,8 @@ def bare(definition: AgentDefinition, folder: Path, steps: int) -> float:
         for path, content in definition.files.items():
             file = Path(filled(path, values).replace("~", str(home), 1))
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content if isinstance(content, str) else json.dumps(filled(content, values)))
+            settings = filled(content, values)
+            file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
         environ = {"PATH": os.environ["PATH"], "HOME": str(home), **filled(definition.variables, values)}
         began = time.perf_counter()
         words = filled(list(definition.command), values)

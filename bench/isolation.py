@@ -222,7 +222,7 @@ def _peers(stack: ExitStack) -> Iterator[Tool]:
     if nsjail := shutil.which("nsjail"):
         shown = [word for place in SHOWN if os.path.exists(place) for word in ("-R", place)]
         limits = ["--rlimit_as", "512", "--rlimit_nproc", "48", "--rlimit_fsize", "64", "-t", str(int(SECONDS))]
-        tree = ["-T", "/tmp", "-u", str(USER), "-g", str(USER)]
+        tree = ["-T", "/tmp", "-u", f"{USER}:{USER}", "-g", f"{USER}:{USER}"]
         yield Tool("nsjail", _command([nsjail, "-Mo", "--really_quiet", *limits, *tree, *shown, "--", python]))
     if podman := shutil.which("podman"):
         root = stack.enter_context(_RootFolder())
@@ -267,6 +267,7 @@ def _command(argv: list[str]) -> Runs:
             stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
+            cwd="/tmp",  # where podman leaves its notes
         ) as process:
             try:
                 output, _ = process.communicate(code, timeout=SECONDS + 2)

@@ -318,7 +318,9 @@ def test_a_registry_that_gets_a_row_is_in_the_file_beside_its_name(what: str) ->
         assert hasattr(module, registry), (registry, file)
 
 
-PLACE = re.compile(r"\b(?:one (?:file|YAML)|a (?:file|folder|room|row|name)|its (?:name|address)|the struct)\b")
+PLACE = re.compile(
+    r"\b(?:one (?:file|YAML)|a (?:file|folder|room|row|line|name)|its (?:name|address)|the struct)\b"
+)
 """How the table says that something is written or changed somewhere."""
 
 

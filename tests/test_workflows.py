@@ -35,8 +35,11 @@ def test_a_workflow_may_only_read_and_uses_versions(file: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     for step in steps(workflow):
         assert ("run" in step) != ("uses" in step), step
+        assert "${{ github." not in step.get("run", ""), "a shell would run what the name of a branch holds"
         if "uses" in step:
             assert _VERSIONED.fullmatch(step["uses"]), step
+        if str(step.get("uses")).startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False, step
     assert "secrets." not in file.read_text()
 
 

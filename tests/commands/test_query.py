@@ -64,6 +64,20 @@ def test_json_and_csv_have_everything(results: Path) -> None:
     assert table[0]["cause"] == ""
 
 
+def test_a_table_for_a_paper(results: Path) -> None:
+    sql = r"""SELECT 'a_b & 5% \ ^ {x}' AS "x_y", NULL AS z, 1.5 AS n"""
+    shown = ns("ns query", sql, "base", "--latex", cwd=results).stdout
+    assert shown.splitlines() == [
+        r"\begin{tabular}{llr}",
+        r"\toprule",
+        r"x\_y & z & n \\",
+        r"\midrule",
+        r"a\_b \& 5\% \textbackslash{} \textasciicircum{} \{x\} & -- & 1.5 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
 def test_long_results_are_cut_where_a_person_reads(results: Path) -> None:
     shown = ns("ns query 'SELECT range AS n FROM range(100000)' base --rows 3", cwd=results).stdout
     assert shown.splitlines() == ["n", "0", "1", "2", "the first 3 rows; --rows N shows more"]
@@ -83,6 +97,7 @@ def test_long_results_are_cut_where_a_person_reads(results: Path) -> None:
             "error: The query took more than 0.5 seconds",
         ),
         ("'SELECT 1' . --json --csv", "error: --json and --csv cannot be used together."),
+        ("'SELECT 1' . --csv --latex", "error: --csv and --latex cannot be used together."),
         ("'SELECT 1' nowhere", "error:"),
         ("'SELECT 1'", "error: ns query: RESULTS is missing"),
     ],

@@ -85,8 +85,10 @@ FIRST_COMMANDS = {
     "add-a-benchmark": "ns validate ./sums.py",
     "agents": "ns agents\n",
     "grading": "ns grade",
+    "grading-code": "ns grade",
     "models": "ns generate --dry_run",
     "slurm": "ns prepare_data gsm8k",
+    "trust": "ns grade",
 }
 """Page → beginning of the example that is run."""
 
@@ -139,6 +141,7 @@ def test_every_command_has_three_examples_with_outputs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200 if NIGHTLY else 600)
 def test_pages_of_commands_show_what_they_print(
     folder: Path, mirror: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -148,7 +151,11 @@ def test_pages_of_commands_show_what_they_print(
     wrong = {}
     for example in examples():
         if NIGHTLY or not example.is_nightly:
-            texts = printed_by(example.commands, folder, str(mirror), run_line)
+            try:
+                texts = printed_by(example.commands, folder, str(mirror), run_line)
+            except AssertionError as failure:
+                wrong[example.commands] = [str(failure)]
+                continue
             missing = [missing_line(example.output, text) for text in texts]
             if "" not in missing:
                 wrong[example.commands] = missing

@@ -12,7 +12,13 @@ from typing import Any
 
 from tests.environments.tasks import texts_of
 
-SHELLS = {"Bash": "command", "exec_command": "cmd", "bash": "command", "run_shell_command": "command"}
+SHELLS = {
+    "Bash": "command",
+    "Shell": "command",
+    "exec_command": "cmd",
+    "bash": "command",
+    "run_shell_command": "command",
+}
 """Shell tools of programs → the argument that takes the command line."""
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 Turn = str | Callable[[str], str]

@@ -28,7 +28,7 @@ from newskills.agents.definition import library, read_definition
 from newskills.agents.installing import find_installed
 
 FOLDER = os.environ.get("NEWSKILLS_AGENT_PROGRAMS", "")
-NAMES = ("claude-code", "codex", "gemini-cli", "opencode", "qwen-code")
+NAMES = ("claude-code", "codex", "gemini-cli", "kimi-code", "opencode", "qwen-code")
 SERVER = '''
 import hashlib, sys
 sys.path.insert(0, "/opt/packages")

@@ -46,24 +46,76 @@ def ours(tmp_path: Path) -> Path:
     return tmp_path / "ours"
 
 
+AGENT_STEPS = [
+    {"role": "system", "content": "You work in a shell."},
+    {"role": "user", "content": [{"type": "text", "text": "Repair add.sh."}]},
+    {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "First I look.",
+        "tool_calls": [{"id": "c1", "function": {"name": "bash", "arguments": '{"command": "cat add.sh"}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "echo $(($1 + $2 + 1))"},
+    {"role": "assistant", "content": "It adds one too many."},
+]
+
+
+@pytest.fixture
+def three(ours: Path) -> Path:
+    """Beside the sums: an agent's task with its conversation, and a question with choices."""
+    agent = {"id": "repair", "problem": "Repair add.sh.", "conversation": AGENT_STEPS, "is_resolved": True}
+    agent |= {"generation": "It adds one too many.", "outcome": "correct", "model_patch": "--- a/add.sh"}
+    write(ours / "eval-results/three/output.jsonl", [agent])
+    choice = {"id": "q", "question": "Which is even?\n\nA. 1\nB. 2", "expected_answer": "B", "outcome": "correct"}
+    choice |= {"generation": "B", "predicted_answer": "B", "symbolic_correct": True}
+    write(ours / "eval-results/mmlu/output.jsonl", [choice])
+    return ours
+
+
+def test_a_log_has_the_whole_conversation_of_an_agent(three: Path, tmp_path: Path) -> None:
+    place = next(path for path in export(three, tmp_path / "logs") if "three" in path.name)
+    with zipfile.ZipFile(place) as log:
+        sample = json.loads(log.read("samples/repair_epoch_1.json"))
+    roles = [message["role"] for message in sample["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant"]
+    call = {"id": "c1", "function": "bash", "arguments": {"command": "cat add.sh"}, "type": "function"}
+    assert sample["messages"][2]["tool_calls"] == [call]
+    assert sample["messages"][2]["content"][0] == {"type": "reasoning", "reasoning": "First I look."}
+    assert (sample["messages"][3]["tool_call_id"], sample["messages"][3]["function"]) == ("c1", "bash")
+    (event,) = sample["events"]
+    assert event["input"] == sample["messages"][:4]
+    assert event["output"]["choices"][0]["message"] == sample["messages"][4]
+    assert "conversation" not in sample["metadata"]
+
+
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-def test_data_frames_of_inspect_and_scout_read_our_log(ours: Path, tmp_path: Path) -> None:
+def test_data_frames_of_inspect_and_scout_read_our_logs(three: Path, tmp_path: Path) -> None:
     """Scout reads transcripts by their messages, which have identities of their own."""
     analysis = pytest.importorskip("inspect_ai.analysis", reason="no inspect_ai here: pip install inspect_ai")
     pytest.importorskip("pandas", reason="no pandas here: pip install pandas")
     assert ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path).returncode == 0
     logs = str(tmp_path / "logs")
-    assert len(analysis.samples_df(logs)) == 12
+    assert len(analysis.evals_df(logs)) == 3
+    assert len(analysis.samples_df(logs)) == 14
     messages = analysis.messages_df(logs)
-    assert (len(messages), messages["message_id"].nunique()) == (24, 24)
+    assert (len(messages), messages["message_id"].nunique()) == (31, 31)
+    assert messages["tool_calls"].dropna().str.contains("cat add.sh").sum() == 1
+    assert len(analysis.events_df(logs)) == 14
     scout = pytest.importorskip("inspect_scout", reason="no inspect_scout here: pip install inspect_scout")
 
-    async def read() -> list[Any]:
+    async def read() -> list[tuple[Any, Any]]:
         async with scout.transcripts_from(logs).reader() as reader:
-            return [transcript async for transcript in reader.index()]
+            content = scout.TranscriptContent(messages="all", events="all")
+            return [(found, await reader.read(found, content)) async for found in reader.index()]
 
-    assert {(found.task_set, found.model) for found in asyncio.run(read())} == {("gsm8k", "asked-model")}
+    found = asyncio.run(read())
+    assert {(info.task_set, info.model) for info, _ in found if info.task_set == "gsm8k"} == {
+        ("gsm8k", "asked-model")
+    }
+    (agent,) = [transcript for info, transcript in found if info.task_set == "three"]
+    assert [message.role for message in agent.messages] == ["system", "user", "assistant", "tool", "assistant"]
+    assert agent.messages[2].tool_calls[0].arguments == {"command": "cat add.sh"}
 
 
 @pytest.mark.nightly
@@ -99,24 +151,34 @@ def test_inspect_s_own_library_reads_our_log(ours: Path, tmp_path: Path) -> None
 
 @pytest.mark.nightly
 @pytest.mark.skipif(chromium() is None, reason="no browser here: apt-get install chromium")
-def test_the_viewer_of_inspect_shows_our_log(ours: Path, tmp_path: Path) -> None:
-    """`inspect view` in a browser: the table of samples, and one of them with its conversation."""
+def test_the_viewer_of_inspect_shows_our_logs(three: Path, tmp_path: Path) -> None:
+    """`inspect view` in a browser: the tables of samples, and some of them with their conversation."""
     pytest.importorskip("inspect_ai", reason="no inspect_ai here: pip install inspect_ai")
     done = ns("ns export ours --format inspect --output_dir logs", cwd=tmp_path)
+    logs = {
+        name: next(line for line in done.stdout.split() if name in line) for name in ("gsm8k", "mmlu", "three")
+    }
     port = free_port()
     words = [sys.executable, "-m", "inspect_ai", "view", "start", "--log-dir=logs", f"--port={port}"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         browser = Browser()
         try:
             _until_it_answers(port)
-            place = f"http://127.0.0.1:{port}/#/logs/{Path(done.stdout.strip()).name}"
+            place = f"http://127.0.0.1:{port}/#/logs/{Path(logs['gsm8k']).name}"
             browser.send("Page.navigate", url=place)
             browser.wait("document.body?.innerText.includes('Add 0 and 0.')")
             shown = browser.text()
             assert ("gsm8k" in shown, "asked-model" in shown, "0.8" in shown) == (True, True, True), shown
-            browser.send("Page.navigate", url=f"{place}/samples/sample/0/1/")
+            browser.send("Page.navigate", url=f"{place}/samples/sample/s0/1/")
             browser.wait("document.body?.innerText.includes('Let me see.')")
             assert "boxed" in browser.text()
+            for name, sample, text in (("mmlu", "q", "Which is even?"), ("three", "repair", "cat add.sh")):
+                place = (
+                    f"http://127.0.0.1:{port}/#/logs/{Path(logs[name]).name}/samples/sample/{sample}/1/messages"
+                )
+                browser.send("Page.navigate", url=place)
+                browser.wait(f"document.body?.innerText.includes({text!r})")
+            assert "It adds one too many." in browser.text()
         finally:
             browser.close()
             server.terminate()

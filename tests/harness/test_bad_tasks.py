@@ -93,6 +93,9 @@ def test_what_is_not_here_is_named(tmp_path: Path) -> None:
         ConfigError, match=r"needs the package nosuch_package\. Install it: pip install nosuch_package"
     ):
         load_harness("lm-eval:./needy.yaml")
+    (tmp_path / "nosuch_package.py").touch()
+    with pytest.raises(ConfigError, match=r"lies beside its file.* Run with PYTHONPATH="):
+        load_harness("lm-eval:./needy.yaml")
 
 
 def test_tasks_that_run_programs_or_show_images_are_refused() -> None:

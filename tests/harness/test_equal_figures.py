@@ -218,18 +218,19 @@ def test_a_group_and_the_groups_in_it(tmp_path: Path) -> None:
     assert number["low"] < row["acc"] < number["high"]
 
 
-def test_what_is_done_is_not_asked_again(tmp_path: Path) -> None:
-    files = [write_task(tmp_path, "arc_easy")]
-    make_tokenizer(tmp_path / "tokenizer")
-    model = ScriptedModel(tmp_path / "tokenizer", CANDIDATES)
+def test_what_is_done_is_not_asked_again(completions: BothFigures) -> None:
+    folder = completions.folder
+    rows = rows_of(folder / "out/eval-results/lm-eval-arc_easy/output.jsonl")
+    assert len([body for body in completions.bodies[completions.asked[0] :] if "prompt" in body]) > 4 * len(rows)
+    model = ScriptedModel(folder / "tokenizer", CANDIDATES, solved=solved)
     with ScriptedEndpoint(model) as endpoint:
-        for _ in range(2):
-            done = ns(
-                f"ns eval --server_type=generic --server_address={endpoint.url} --model=scripted --output_dir=out",
-                f"--benchmarks=lm-eval:{files[0]}",
-                cwd=tmp_path,
-                env={**os.environ, "NEWSKILLS_DATA_DIR": str(tmp_path / "data")},
-            )
-            assert done.returncode == 0, done.stderr
-            count = len([body for body in model.bodies if "prompt" in body])
-    assert count == 1 + 4 * len(rows_of(tmp_path / "out/eval-results/lm-eval-arc_easy/output.jsonl"))
+        done = ns(
+            f"ns eval --server_type=generic --server_address={endpoint.url} --model=scripted --output_dir=out",
+            f"--benchmarks=lm-eval:{folder / 'arc_easy.yaml'} ++tokenizer={folder / 'tokenizer'}",
+            "++solver_config.max_length=2048",
+            cwd=folder,
+            env={"NEWSKILLS_DATA_DIR": str(folder / "data"), "HF_HOME": str(folder / "hub")},
+        )
+    assert done.returncode == 0, done.stderr
+    assert "nothing to do" in done.stderr
+    assert [body for body in model.bodies if "prompt" in body] == []

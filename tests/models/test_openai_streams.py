@@ -53,6 +53,18 @@ def test_a_streamed_chat_is_put_together() -> None:
     assert reply.logprobs.tokens == ["he"]
 
 
+def test_thoughts_that_come_as_parts_of_the_content() -> None:
+    """Mistral's models stream lists of parts while they think, then texts; keep-alive events have no data."""
+    thoughts = [
+        delta(content=[{"type": "thinking", "thinking": [{"type": "text", "text": word}]}])
+        for word in ("hm, ", "four")
+    ]
+    answer = (delta(content=[{"type": "text", "text": "It is "}]), delta(content="4."))
+    stream = events(*thoughts, b"", *answer, b"\r", b"[DONE] ", done=False)
+    reply, _ = run(ask(always(stream), chat(stream=True)))
+    assert (reply.text, reply.reasoning) == ("It is 4.", "hm, four")
+
+
 def test_whole_calls_without_an_index_are_told_apart() -> None:
     def named(identity: str) -> Row:
         return {"id": identity, "function": {"name": "f", "arguments": "{}"}}

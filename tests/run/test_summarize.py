@@ -357,3 +357,10 @@ def test_the_worst_benchmark_decides_what_was_lost() -> None:
     bad = Report(benchmark="b", modes={}, ledger=Ledger(correct=8, unscored=2, causes={"provider": 2}))
     assert lost_share([fine, bad, Report(benchmark="c", modes={})]) == 0.2
     assert lost_share([]) == 0.0
+
+
+def test_a_folder_of_runs_is_told_by_their_names(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        write(tmp_path / "team" / name / "eval-results" / "gsm8k", [row(0, True)], names=["output.jsonl"])
+    with pytest.raises(DataError, match=r"has no results: Name a run in it: \S+/team/a, \S+/team/b\.$"):
+        summarize(tmp_path, known, OPTIONS)

@@ -20,6 +20,7 @@ from newskills.base.records import Row
 from newskills.graders.instructions.grader import IFEvalGrader
 from newskills.graders.multichoice import MultichoiceGrader
 from newskills.graders.tool_calls.grader import ToolCallGrader
+from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.view.faces import face_of, vote_block
 from newskills.view.server import ViewOptions, serve_viewer
 
@@ -221,3 +222,24 @@ def test_a_page_has_the_face_and_the_votes(tmp_path: Path, shown: Callable[..., 
     patiently(client, "benchmark", run="base", benchmark="agents")
     page = client.get("sample", run="base", benchmark="agents", file=0, number=0)
     assert [each["kind"] for each in page["face"]] == ["checks", "output", "diff", "steps"]
+
+
+def test_the_prompt_of_a_judge_is_rendered_again(tmp_path: Path, shown: Callable[..., Client]) -> None:
+    prompt = load_prompt("judge/math", PromptOverrides())
+    row = record(1, outcome="wrong") | {
+        "judgement": "Judgement: No",
+        "judge_correct": False,
+        "judge_model": "judge-model",
+        "judge_prompt": f"{prompt.name} {prompt.hash}",
+    }
+    rows = [row, row | {"judge_prompt": "judge/math 0"}, row | {"judge_prompt": "no/such x"}]
+    benchmark(tmp_path / "run", "judged", [rows])
+    client = shown(tmp_path / "run")
+    patiently(client, "benchmark", run="run", benchmark="judged")
+    pages = [client.get("sample", run="run", benchmark="judged", file=0, number=number) for number in range(3)]
+    faces = [{block["kind"]: block for block in page["face"]} for page in pages]
+    assert faces[0]["judgements"]["note"] == f"judge correct: false · judge-model · {prompt.name} {prompt.hash}"
+    assert "What is 1 times one?" in faces[0]["question"]["items"][-1]["text"]
+    assert faces[0]["question"]["note"] == f"Rendered again with prompt {prompt.name} {prompt.hash}."
+    assert "but the judge had judge/math 0" in faces[1]["question"]["note"]
+    assert "question" not in faces[2]

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.view.results import benchmark, mixed, record
+from tests.view.results import benchmark, mixed, record, write_lines
 from tests.view.test_viewer import Client
 
 from newskills.base.paired import paired_difference, paired_test
@@ -216,3 +217,23 @@ def test_a_bookmark_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monke
     assert token() != second, "a token that others could read is no secret"
     kept.write_text("short")
     assert len(token()) > 30
+
+
+def test_results_without_metrics_are_counted_from_their_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEWSKILLS_CACHE", str(tmp_path / "cache"))
+    rows = [record(number, outcome="wrong" if number % 4 == 0 else "correct") for number in range(40)]
+    for name in ("a", "b", "c"):
+        write_lines(tmp_path / name / "eval-results" / "benchmark-10" / "output.jsonl", rows)
+    write_lines(tmp_path / "c" / "eval-results" / "benchmark-2" / "output.jsonl", rows)
+    library = Library([tmp_path])
+    try:
+        page = score_matrix(library)
+        while page["pending"]:
+            time.sleep(0.01)
+            page = score_matrix(library)
+    finally:
+        library.close()
+    assert [one["name"] for one in page["benchmarks"]] == ["benchmark-2", "benchmark-10"]
+    assert [run["cells"][-1][1] for run in page["runs"]] == [75.0, 75.0, 75.0]

@@ -23,6 +23,7 @@ from newskills.base.records import Row
 from newskills.exchange.credit import answer_credit
 from newskills.exchange.importers.inspect_logs import FORMAT
 from newskills.exchange.inspect_files import write_log
+from newskills.gateway.form import arguments_of, name_of
 from newskills.run.records.paths import OutputPaths
 from newskills.run.reporting.results import BenchmarkResults, discover, file_parts, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE
@@ -36,12 +37,13 @@ _STOP_REASONS = {
     "tool_calls": "tool_calls",
     "content_filter": "content_filter",
 }
+_ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
 _REASONS = {"judge": "grader_failed"}
 _BEGINNING = "1970-01-01T00:00:00+00:00"
 """The time of what has none."""
 _BASE36 = 22
 """Signs of the ids in Inspect's file names."""
-_SHOWN_FIELDS = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
+_SHOWN_FIELDS = ("id", "problem", "generation", "expected_answer", "reasoning_content", "conversation", FORMAT)
 """Fields of a record that have a place of their own in a sample."""
 
 
@@ -168,9 +170,13 @@ def _log_sample(row: Row, identity: str, epoch: int, model: str) -> Row:
         content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
     answer = {"role": "assistant", "content": content, "source": "generate"}
     question = question_of(row)
-    prompt = {"role": "user", "content": question, "source": "input"}
-    for number, message in enumerate((prompt, answer)):  # Inspect's data frames want them
+    messages = _chat_messages(row.get("conversation"))
+    replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    if not replies:
+        messages, replies = [{"role": "user", "content": question, "source": "input"}, answer], [1]
+    for number, message in enumerate(messages):  # Inspect's data frames want them
         message["id"] = _stable_identity("message", identity, str(epoch), str(number))
+    answer["id"] = messages[replies[-1]]["id"]
     stop = _STOP_REASONS.get(str(row.get("finish_reason")), "unknown")
     started, ended = _iso_time(row.get("generation_start_time")), _iso_time(row.get("generation_end_time"))
     output = {
@@ -186,18 +192,18 @@ def _log_sample(row: Row, identity: str, epoch: int, model: str) -> Row:
         "completed": ended,
         "working_start": 0.0,
         "model": model,
-        "input": [prompt],
+        "input": messages[: replies[-1]],
         "tools": [],
         "tool_choice": "none",
         "config": {},
-        "output": output,
+        "output": {**output, "choices": [{"message": messages[replies[-1]], "stop_reason": stop}]},
     }
     return {
         "id": identity,
         "epoch": epoch,
         "input": question,
         "target": _target_text(row.get("expected_answer")),
-        "messages": [prompt, answer],
+        "messages": messages,
         "output": output,
         "events": [call],
         "scores": {SCORER: _sample_score(row)},
@@ -205,6 +211,52 @@ def _log_sample(row: Row, identity: str, epoch: int, model: str) -> Row:
         "started_at": started,
         "completed_at": ended,
     }
+
+
+def _chat_messages(conversation: Any) -> list[Row]:
+    """Return a conversation of a record as Inspect's messages, with reasoning, calls of tools and what they gave."""
+    messages: list[Row] = []
+    called: dict[str, str] = {}
+    for raw in conversation if isinstance(conversation, list) else ():
+        if not isinstance(raw, dict):
+            continue
+        role = _ROLES.get(str(raw.get("role")), "user")
+        message: Row = {"role": role, "content": _chat_content(raw)}
+        if role == "tool":
+            identity = str(raw.get("tool_call_id") or "")
+            message |= {"tool_call_id": identity, "function": called.get(identity)}
+        elif role == "assistant":
+            message["source"] = "generate"
+            calls: list[Row] = [
+                {"id": str(call.get("id")), "function": name_of(call), "arguments": arguments_of(call)}
+                for call in raw.get("tool_calls") or ()
+            ]
+            called |= {call["id"]: call["function"] for call in calls}
+            if calls:
+                message["tool_calls"] = [{**call, "type": "function"} for call in calls]
+        messages.append(message)
+    return messages
+
+
+def _chat_content(raw: Row) -> str | list[Row]:
+    """Return the content of a message as Inspect has it: images by their address, what it does not know as JSON."""
+    content, reasoning = raw.get("content"), raw.get("reasoning_content")
+    parts: list[Row] = []
+    if isinstance(reasoning, str) and reasoning:
+        parts.append({"type": "reasoning", "reasoning": reasoning})
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            parts.append({"type": "text", "text": part["text"]})
+        elif isinstance(part, dict) and isinstance(part.get("image_url"), dict):
+            parts.append({"type": "image", "image": str(part["image_url"].get("url"))})
+        else:
+            parts.append({"type": "text", "text": msgspec.json.encode(part).decode()})
+    if isinstance(content, list):
+        return parts
+    text = content if isinstance(content, str) else ""
+    if parts:
+        return [*parts, {"type": "text", "text": text}]
+    return text
 
 
 def _sample_score(row: Row) -> Row:

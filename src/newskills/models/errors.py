@@ -116,6 +116,7 @@ _REFUSED_PARAMETER = re.compile(
     rf"|(?:unsupported|unknown|unrecognized|unexpected|extra)\b[^.\n]{{0,60}}?\b{_PARAMETER}\b",
     re.IGNORECASE,
 )
+_ENDS = (".", "!", "?", "]", "}")
 _REFUSED_IDS = re.compile(
     r"\bprompt\b[^\n]{0,80}(?:untagged enum|of type string|must be (?:a|of type) string|valid string|be a string)"
     r"|untagged enum Prompt|cannot unmarshal (?:array|number) into [^\n]{0,60}prompt",
@@ -138,7 +139,7 @@ def error_for(status: int, refusal: Refusal, endpoint: EndpointIdentity, wait: f
     """Return the error as `error_from` does, where status and refusal came by another way (inside a stream, from a
     library)."""
     detail = endpoint.scrub(refusal.message)[:DETAIL]
-    sentence = f"{endpoint.address} says ({status}): {detail}"
+    sentence = f"{endpoint.address} says ({status}): {detail}{'' if detail.rstrip().endswith(_ENDS) else '.'}"
     code = refusal.code.lower()
     if status in (401, 402, 403) or code == "insufficient_quota" or "API_KEY_INVALID" in str(refusal.details):
         return _auth_error(status, code, sentence, endpoint)

@@ -26,11 +26,11 @@ from newskills.models.errors import EndpointIdentity, error_for, refusal_of
 from newskills.models.kinds import Dialect
 
 BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
+"""Finish reasons that say that the server failed; the model gave no answer."""
 TRUNCATING_FINISHES = frozenset(
     {"max_tokens", "max_output_tokens", "model_context_window_exceeded", "model_length"}
 )
 """What gateways pass on of other APIs where a reply was cut at a limit."""
-"""Finish reasons that say that the server failed; the model gave no answer."""
 
 
 class ChatChoice(Struct):
@@ -254,6 +254,9 @@ def _merge_chunk(
             choice.token_ids = [*(choice.token_ids or ()), *ids]
         choice.logprobs = _joined_logprobs(choice.logprobs, piece.get("logprobs"))
         delta = piece.get("delta") or {}
+        if isinstance(parts := delta.get("content"), list):  # Mistral's, where the model thinks
+            content, thought = _texts_and_thoughts(parts)
+            delta = {**delta, "content": content, "reasoning": thought or delta.get("reasoning")}
         if hear is not None:
             _tell_text(hear, piece.get("text") or delta.get("content"), delta)
         for name in ("content", "reasoning_content", "reasoning", "refusal"):

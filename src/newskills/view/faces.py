@@ -207,7 +207,9 @@ def _judgement_blocks(row: Row) -> Iterator[Row]:
         if isinstance(text, str) and text.strip()
     ]
     if items:
-        yield {"kind": "judgements", "title": "Judge", "items": items[:MOST_ITEMS], "note": _read_verdict(row)}
+        who = [as_text(row[name]) for name in ("judge_model", "judge_prompt") if row.get(name)]
+        note = " · ".join(part for part in (_read_verdict(row), *who) if part)
+        yield {"kind": "judgements", "title": "Judge", "items": items[:MOST_ITEMS], "note": note}
 
 
 def _criterion_blocks(row: Row) -> Iterator[Row]:

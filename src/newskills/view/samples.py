@@ -17,7 +17,7 @@ from newskills.base.records import Cause, Outcome, Row
 from newskills.base.tables import WIDTH
 from newskills.base.terminal import printable
 from newskills.run.reporting.counted import subsets_of
-from newskills.run.reporting.results import BenchmarkResults, discover, seed_of
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover, seed_of
 from newskills.run.reporting.summarize import UngradedError
 from newskills.view.comparison.records import JudgedRow, read_rows_with_verdicts, read_whole_rows
 from newskills.view.filters.columns import SampleFacts
@@ -68,6 +68,8 @@ def select(folder: Path, selection: SampleFilter, notes: list[str]) -> Iterator[
     ConfigError for a filter that cannot be read.
     """
     items = discover(folder)
+    if not any(item.files for item in items) and (advice := advice_to_name_a_run(folder)):
+        raise DataError(f"{folder} has no results: {advice}")
     if not items:
         raise DataError(
             f"{folder} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."

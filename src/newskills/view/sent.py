@@ -18,6 +18,7 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.run.planning.spec import RUN_FILE
+from newskills.solve.judges.judge import shown_to_judges
 from newskills.view.discovery import OutputFile, Run
 from newskills.view.files import read_json, state_of, table_or_empty
 from newskills.view.folders import Folders
@@ -71,6 +72,25 @@ def prompt_sent(folders: Folders, run: Run, file: OutputFile, row: Row) -> SentP
         return SentPrompt(messages, bool(recorded), f"Rendered again with prompt {name}.")
     note = f"Rendered again with prompt {name}, but the run was made with {recorded}: it may differ from what was sent."
     return SentPrompt(messages, False, note)
+
+
+def judge_prompt_sent(folders: Folders, row: Row) -> SentPrompt:
+    """Return the question to the judge, rendered again by the prompt that the record names; nothing is raised."""
+    recorded = str(row.get("judge_prompt") or "")
+    config = _recorded_prompt({"prompt": recorded})
+    if config is None:
+        return SentPrompt([], False, "")
+    try:
+        rendering = _prompt_of_run(folders, config)
+        shown = shown_to_judges(row)
+        _check_files(folders, rendering, shown)
+        messages = [msgspec.to_builtins(message) for message in rendering.prompt.messages(shown)]
+    except (NewskillsError, msgspec.MsgspecError, TypeError, ValueError):
+        return SentPrompt([], False, "")
+    name = f"{rendering.prompt.name} {rendering.prompt.hash}"
+    if name == recorded:
+        return SentPrompt(messages, True, f"Rendered again with prompt {name}.")
+    return SentPrompt(messages, False, f"Rendered again with prompt {name}, but the judge had {recorded}.")
 
 
 def settings_sent(folders: Folders, file: OutputFile) -> Row:

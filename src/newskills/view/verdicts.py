@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from newskills.base.records import Row
 from newskills.view.records import as_text, gold_of
+from newskills.view.rows import OUTCOME_NAMES, Head, outcome_of
 
 HOW = {
     "box": "the last \\boxed{…} of the reply",
@@ -59,7 +62,7 @@ def verdict_of(row: Row, reply: str) -> Row:
     gold_field = gold[0] if gold else ""
     gold_span = answer_span(reply, gold[1]) if gold and gold[1] != answer else None
     return {
-        "outcome": row.get("outcome"),
+        "outcome": OUTCOME_NAMES[outcome_of(msgspec.convert(row, Head))],
         "cause": row.get("outcome_cause"),
         "grader": as_text(row.get("grader")),
         "why": why,

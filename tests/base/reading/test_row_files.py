@@ -56,7 +56,11 @@ def test_no_text_is_changed_by_its_form(tmp_path: Path, name: str, texts: list[t
         ("a.csv", b'a,b\n"1\n2",3\n4\n', ("a.csv, line 4: 2 columns are expected, there are 1",)),
         ("a.csv", b'a,b\n1,"2\n3,4\n', ("a.csv, line 3: unexpected end of data",)),
         ("a.csv", b"a,a\n1,2\n", ("a.csv, line 1: the column 'a' occurs twice",)),
-        ("a.csv", "a\ncaf\xe9\n".encode("latin-1"), ("a.csv, line ", "utf-8")),
+        (
+            "a.csv",
+            "a\ncaf\xe9\n".encode("latin-1"),
+            ("a.csv: it is not in UTF-8, or damaged, at 'a\\ncaf", "encoding: cp1252"),
+        ),
         ("a.tsv", b"a\tb\n1,2\n", ("a.tsv, line 2: 2 columns are expected, there are 1",)),
         ("a.json", b"[1, 2]", ("a.json, line 1, item 1: expected a JSON object, got a whole number",)),
         ("a.json", b'[\n  {"a": 1},\n  "b"\n]', ("a.json, line 3, item 2: expected a JSON object, got text",)),
@@ -122,3 +126,19 @@ def test_a_table_written_with_the_first_column_unnamed(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(table([{"": "0", "problem": "p"}], ","))
     assert list(read_rows(path)) == [{"": "0", "problem": "p"}]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'a;b\r\n1,5;x\r\n2;"y;z"\r\n',
+        b"\xef\xbb\xbfsep=;\r\na;b\r\n1,5;x\r\n2;y;z\r\n".replace(b"y;z", b'"y;z"'),
+        "a\tb\r\n1,5\tx\r\n2\ty;z\r\n".encode("utf-16"),
+        b'a,b,,\r\n"1,5",x,,\r\n,,,\r\n2,y;z,,\r\n',
+    ],
+)
+def test_a_table_as_excel_writes_it(tmp_path: Path, data: bytes) -> None:
+    """With semicolons where commas stand in numbers, a line that says so, tabs in UTF-16, empty rows and columns."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(data)
+    assert list(read_rows(path)) == [{"a": "1,5", "b": "x"}, {"a": "2", "b": "y;z"}]

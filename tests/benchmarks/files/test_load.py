@@ -12,6 +12,7 @@ import pytest
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UserError
+from newskills.base.store import read_rows
 from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
 from newskills.benchmarks.data import prepare, ready_rows
 from newskills.benchmarks.files.described import DescribedBenchmark
@@ -19,6 +20,8 @@ from newskills.benchmarks.files.format import BenchmarkFile
 from newskills.benchmarks.files.kinds import KINDS, ROLES
 from newskills.benchmarks.files.schema import SCHEMA, schema_text
 from newskills.benchmarks.files.words import TableWords
+from newskills.graders import make_grader
+from newskills.graders.math.grader import MathGrader
 
 QUESTIONS = 'q,a\n"Add 2 and 2.",4\n"Add 19 and 23.",42\n'
 
@@ -147,6 +150,10 @@ TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
         "question,A,B,C,answer\n?,x,y,z,1\n?,x,y,z,2\n",
         ("read in several ways. Say which:", "++answer_as=from_0   by numbers from 0: 1 is 'y'",
          "++answer_as=from_1   by numbers from 1: 1 is 'x'"),
+    ),
+    "german.csv": (
+        "question;answer\n?;1.234,5\n?;2\n",
+        ("1.234,5 can be read in two ways. Say which:", """answer: {column: answer, decimal: ","}}'   1.234,5 is a"""),
     ),
 }  # fmt: skip
 
@@ -300,6 +307,19 @@ def test_the_kind_that_answers_show(answers: tuple[str, ...], kind: str, tmp_pat
     (tmp_path / "set.jsonl").write_text("\n".join(rows))
     benchmark = get_benchmark(str(tmp_path / "set.jsonl"))
     assert benchmark.row.kind == kind
+
+
+def test_numbers_with_a_decimal_comma(tmp_path: Path) -> None:
+    (tmp_path / "german.csv").write_text(TABLES["german.csv"][0])
+    text = 'data: german.csv\ncolumns: {answer: {column: answer, decimal: ","}}\n'
+    benchmark = described(tmp_path, text)
+    rows = list(read_rows(ready_rows(benchmark, "", tmp_path / "data")))
+    assert [row["expected_answer"] for row in rows] == ["1234.5", "2"]
+    grader = make_grader("math", {})
+    assert isinstance(grader, MathGrader)
+    replies = ("1234.5", "1234,5", "1.234,5", "12345")
+    verdicts = [grader.grade({**rows[0], "generation": f"\\boxed{{{reply}}}"}).outcome for reply in replies]
+    assert verdicts == ["correct", "correct", "correct", "wrong"]
 
 
 def test_a_file_that_is_not_there() -> None:

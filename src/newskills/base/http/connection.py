@@ -128,18 +128,19 @@ class StreamedResponse:
         return b"".join([chunk async for chunk in self.chunks()])
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield the data of each server-sent event (WHATWG HTML, section 9.2); other fields and comments are
-        skipped."""
+        """Yield the data of each server-sent event (WHATWG HTML, section 9.2); other fields, comments and events
+        without data, which keep a connection alive, are skipped."""
         data: list[bytes] = []
         async for line in self._lines():
             if line.startswith(b"data:"):
                 content = line[6:] if line[5:6] == b" " else line[5:]
                 data.append(content)
             elif not line and data:
-                yield self._watched(b"\n".join(data))
+                if event := b"\n".join(data).strip():
+                    yield self._watched(event)
                 data.clear()
-        if data:
-            yield self._watched(b"\n".join(data))
+        if event := b"\n".join(data).strip():
+            yield self._watched(event)
 
     async def _lines(self) -> AsyncIterator[bytes]:
         rest: list[bytes] = []

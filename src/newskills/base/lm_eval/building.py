@@ -142,6 +142,12 @@ def task_error(error: Exception, origin: HarnessTask, config: Row) -> ConfigErro
         package = name.partition(".")[0]
         if package != name and find_spec(package) is not None:
             return ConfigError(f"{origin.shown} needs {name}, which the installed {package} does not have.")
+        beside = full_task_path(origin.file).parent if origin.file else None
+        if beside is not None and ((beside / f"{package}.py").is_file() or (beside / package).is_dir()):
+            return ConfigError(
+                f"{origin.shown} imports {name}, which lies beside its file, where Python does not look.",
+                hint=f"Run with PYTHONPATH={beside}, as lm_eval wants it, too.",
+            )
         return ConfigError(f"{origin.shown} needs the package {name}.", hint=f"Install it: pip install {name}")
     names = {kind.__name__ for raised in _cause_chain(error) for kind in type(raised).__mro__}
     if names & set(DATA_FAULTS):

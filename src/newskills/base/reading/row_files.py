@@ -13,6 +13,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,6 +29,8 @@ Place = int | str
 
 COMPRESSED_SUFFIXES = (".gz", ".zst")
 TABLE_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_SEPARATORS_OF_PROGRAMS = (",", ";", "\t")
+"""What programs write between the cells of a `.csv` file: Excel uses `;` where a comma stands in numbers."""
 ROW_FILE_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet")
 """Ends of the name of a file of rows, where only the rest of it is given; the first that exists is taken."""
 ROWS_AT_ONCE = 256
@@ -74,7 +77,8 @@ def place_in(path: Path, place: Place) -> str:
 
 
 class TableForm(NamedTuple):
-    """How a table is written. `columns`: their names, where no first line tells them."""
+    """How a table is written. `separator`: empty where the first line tells it; `columns`: their names, where no first
+    line tells them."""
 
     separator: str = ","
     columns: Sequence[str] = ()
@@ -86,23 +90,61 @@ def table_rows(text: IO[str], table: TableForm, shown: str) -> Iterator[tuple[in
     """Yield (number of the line, row) of a CSV or TSV file. Raises DataError naming file and line."""
     csv.field_size_limit(_LONGEST_CELL)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
-    lines = csv.reader(text, delimiter=table.separator, quoting=quoting, strict=table.strict)
+    before, end = 0, 0
     try:
+        first = next(text, "")
+        separator = table.separator or _separator_of(first)
+        if not table.separator and first.strip() == f"sep={separator}":
+            first, before = next(text, ""), 1
+        lines = csv.reader(chain([first], text), delimiter=separator, quoting=quoting, strict=table.strict)
         columns = list(table.columns) or next(lines, [])
-        if table.strict and (twice := {name for name in columns if columns.count(name) > 1}):
-            raise DataError(f"{shown}, line 1: the column '{min(twice)}' occurs twice.")
         end = lines.line_num
+        if table.strict:
+            while columns and not columns[-1].strip():
+                columns.pop()
+        if table.strict and (twice := {name for name in columns if columns.count(name) > 1}):
+            raise DataError(f"{shown}, line {before + 1}: the column '{min(twice)}' occurs twice.")
         for cells in lines:
-            number, end = end + 1, lines.line_num
-            if not cells:
+            number, end = before + end + 1, lines.line_num
+            if not cells or (table.strict and not any(cells) and len(cells) >= len(columns)):
                 continue
+            if table.strict and not any(cells[len(columns) :]):
+                del cells[len(columns) :]
             if len(cells) != len(columns):
                 raise DataError(
                     f"{shown}, line {number}: {len(columns)} columns are expected, there are {len(cells)}."
                 )
             yield number, dict(zip(columns, cells, strict=True))
-    except (csv.Error, UnicodeError) as error:
-        raise DataError(f"{shown}, line {lines.line_num}: {error}.") from error
+    except UnicodeError as error:
+        raise _encoding_error(error, shown) from error
+    except csv.Error as error:
+        raise DataError(f"{shown}, line {before + lines.line_num}: {error}.") from error
+
+
+def _separator_of(first: str) -> str:
+    """Return what separates cells: what a line `sep=;` of Excel says, else the comma, or what parts a first line
+    without one."""
+    named = first.strip().removeprefix("sep=")
+    if first.startswith("sep=") and len(named) <= 1:
+        return named or "\t"
+    counts = {
+        separator: len(next(csv.reader([first], delimiter=separator), [])) for separator in _SEPARATORS_OF_PROGRAMS
+    }
+    if counts[","] > 1:
+        return ","
+    return max(_SEPARATORS_OF_PROGRAMS, key=counts.__getitem__)
+
+
+def _encoding_error(error: UnicodeError, shown: str) -> DataError:
+    """Return the error for a text in another encoding, with what stands beside the first byte that does not fit."""
+    why = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        beside = error.object[max(error.start - 20, 0) : error.start + 10].decode("ascii", "replace")
+        why = f"it is not in {error.encoding.upper()}, or damaged, at {beside!r}"
+    return DataError(
+        f"{shown}: {why}.",
+        hint="Save it as 'CSV UTF-8', or name its encoding in a YAML file: data: {path: FILE.csv, encoding: cp1252}",
+    )
 
 
 def parquet_rows(file: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
@@ -141,7 +183,7 @@ def _table_of(path: Path) -> TableForm | None:
         suffixes.pop()
     if not suffixes or suffixes[-1] not in TABLE_SEPARATORS:
         return None
-    return TableForm(TABLE_SEPARATORS[suffixes[-1]], strict=True)
+    return TableForm("" if suffixes[-1] == ".csv" else TABLE_SEPARATORS[suffixes[-1]], strict=True)
 
 
 def _converted_lines(

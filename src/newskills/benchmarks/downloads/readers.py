@@ -126,7 +126,7 @@ def _any_rows(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     path = Path(shown)
     table = None
     if source.separator or source.columns:
-        separator = source.separator or (TABLE_SEPARATORS[".tsv"] if ".tsv" in path.suffixes else ",")
+        separator = source.separator or (TABLE_SEPARATORS[".tsv"] if ".tsv" in path.suffixes else "")
         table = TableForm(separator, source.columns, source.quoted, strict=True)
     for place, line in row_lines(file, path, table, source.encoding):
         if line.strip():

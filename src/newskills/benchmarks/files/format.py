@@ -45,6 +45,12 @@ class ColumnRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str, Meta(description="regular expression: its first group (or all that it matches) is the value")
     ] = ""
     split: Annotated[str, Meta(description="what separates several values in one cell")] = ""
+    decimal: Annotated[
+        Literal[",", ".", ""],
+        Meta(
+            description="numbers have a decimal comma (1.234,5 is 1234.5), or a point; with a comma, both are right"
+        ),
+    ] = ""
 
 
 Columns = Annotated[Text, Meta(description="name of the column")] | ColumnRule | tuple[Text, ...]

@@ -11,9 +11,15 @@ from typing import Any, NamedTuple
 
 from newskills.base.records import Row
 from newskills.base.terminal import counted
-from newskills.benchmarks.files.format import AnswerAs, Columns, Kind
+from newskills.benchmarks.files.format import AnswerAs, ColumnRule, Columns, Kind
 from newskills.benchmarks.files.kinds import KINDS
-from newskills.benchmarks.files.rows import RowRules, columns_of, options_of, readings_of_answer
+from newskills.benchmarks.files.rows import (
+    DECIMAL_COMMA,
+    RowRules,
+    columns_of,
+    options_of,
+    readings_of_answer,
+)
 
 LOOKED_AT = 500
 """Rows from which a file is judged."""
@@ -73,6 +79,8 @@ def guess(
     columns = {role: where for role, where in columns.items() if role not in _NAMES or role in _used(kind)}
     if missing := [role for role in spec.needs if role not in columns]:
         raise LookupError(_missing(missing[0], kind, header))
+    if kind == "math":
+        _check_decimals(rows, columns)
     if answer_as is None and "options" in columns:
         answer_as = _guessed_answer_as(rows, kind, columns, reasons)
     return Guess(kind, columns, answer_as, tuple(reasons))
@@ -158,6 +166,9 @@ def _guessed_kind(rows: Sequence[Row], columns: Mapping[str, Columns]) -> tuple[
     if "answer" not in columns:
         raise LookupError("which column holds the answer?" + _there(rows))
     answers = _values(rows, columns, "answer")
+    where = columns["answer"]
+    if isinstance(where, ColumnRule) and where.decimal and "options" not in columns:
+        return "math", "answers are numbers"
     if "options" in columns:
         return _kind_of_choice(rows, columns, answers)
     if any(isinstance(answer, list) for answer in answers):
@@ -181,7 +192,7 @@ def _kind_of_texts(texts: Sequence[str]) -> tuple[Kind, str]:
     count = f"all {len(texts)} answers looked at are" if len(texts) > 1 else "the only answer is"
     if all(text.casefold() in ("yes", "no", "true", "false") for text in texts):
         return "yes_no", f"{count} yes or no"
-    numbers = sum(_NUMBER.fullmatch(text) is not None for text in texts) / len(texts)
+    numbers = sum(bool(_NUMBER.fullmatch(text) or DECIMAL_COMMA.fullmatch(text)) for text in texts) / len(texts)
     formulas = sum(_FORMULA.search(text) is not None for text in texts) / len(texts)
     if numbers + formulas >= _MANY_NUMBERS:
         return "math", f"{count} numbers{' or formulas' if formulas else ''}"
@@ -212,6 +223,24 @@ def _kind_of_choice(
     if several:
         return "choices", f"there are options, and answers with several of them ({str(several[0])[:30]})"
     return "choice", "there are options"
+
+
+def _check_decimals(rows: Sequence[Row], columns: Mapping[str, Columns]) -> None:
+    """Raise UndecidedError for answers such as `1,5`, of which nobody has said whether they are one number or two."""
+    where = columns["answer"]
+    if not isinstance(where, str):
+        return
+    for text in _values(rows, columns, "answer"):
+        match = DECIMAL_COMMA.fullmatch(text.strip()) if isinstance(text, str) else None
+        if match is not None and match[3] and (len(match[3]) != 3 or "." in match[2]):
+            others = "".join(
+                f"{role}: {name}, " for role, name in columns.items() if isinstance(name, str) and name != where
+            )
+            readings = {
+                f'{{{others}answer: {{column: {where}, decimal: "{mark}"}}}}': f"{text} is {meaning}"
+                for mark, meaning in ((",", "a number with a decimal comma"), (".", "two numbers"))
+            }
+            raise UndecidedError("columns", f"answers such as {text} can be read in two ways", readings)
 
 
 def _guessed_answer_as(

@@ -22,6 +22,8 @@ _YES = frozenset(("yes", "y", "true", "1"))
 _NO = frozenset(("no", "n", "false", "0"))
 _LETTERS = re.compile(r"[\s,;&/+]+(?:and\s+)?")
 _AROUND_LETTER = " .():"
+DECIMAL_COMMA = re.compile(r"([-+−]?)(\d{1,3}(?:[.\u00a0 ]\d{3})+|\d+)(?:,(\d+))?")
+"""Sign, whole part and decimals of a number as it is written where a comma stands before the decimals."""
 _LONGEST_LITERAL = 100_000
 
 
@@ -156,6 +158,10 @@ def _by_rule(value: Any, rule: ColumnRule) -> Any:
         value = match[1] if match.re.groups else match[0]
     if rule.split:
         return [part for part in (part.strip() for part in _text(value, rule.column).split(rule.split)) if part]
+    if rule.decimal == "," and isinstance(value, str) and (number := DECIMAL_COMMA.fullmatch(value.strip())):
+        sign, whole, decimals = number.groups()
+        plain = sign + re.sub(r"\D", "", whole) + (f".{decimals}" if decimals else "")
+        return [plain, value, plain.replace(".", ",")]  # models may answer as the language writes it
     return value
 
 

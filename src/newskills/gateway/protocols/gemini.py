@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from newskills.base.records import Logprobs, Message, Reply, ReplyPiece, Row, Usage
@@ -366,7 +367,11 @@ def _json_schema(value: Any, depth: int = 0) -> Any:
         return [_json_schema(item, depth + 1) for item in value]
     if not isinstance(value, dict):
         return value
-    converted = {key: _json_schema(item, depth + 1) for key, item in value.items() if key != "nullable"}
+    converted = {
+        key: item if isinstance(item, str) else _json_schema(item, depth + 1)
+        for key, item in value.items()
+        if key != "nullable"
+    }
     kind = converted.get("type")
     if isinstance(kind, str):
         converted["type"] = [kind.lower(), "null"] if value.get("nullable") is True else kind.lower()
@@ -401,4 +406,10 @@ def _get(value: Row, name: str) -> Any:
     """Return a field by its name in either spelling, `functionCall` or `function_call`."""
     if name in value:
         return value[name]
-    return value.get("".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))
+    return value.get(_underscored(name))
+
+
+@cache
+def _underscored(name: str) -> str:
+    """Return the other spelling of a field; there are few, and each is looked for in every part of every request."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -30,6 +30,7 @@ class QueryCommandOptions(Struct, frozen=True, kw_only=True):
     results: Annotated[list[str], doc("folders of results, at any depth", {"positional": True})]
     json: Annotated[bool, doc("print all rows as JSON lines")] = False
     csv: Annotated[bool, doc("print all rows as CSV")] = False
+    latex: Annotated[bool, doc("print all rows as a table of LaTeX (booktabs)")] = False
     rows: Annotated[int, Meta(ge=1, description="how many rows the table has at most")] = 50
     time_limit: Annotated[
         float, Meta(gt=0, description="seconds that the query may take, once the results are read")
@@ -41,13 +42,14 @@ class QueryCommandOptions(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[QueryCommandOptions]) -> int:
     """Print the rows of the query. Raises ConfigError for two formats at once, DataError as `query`."""
-    from newskills.view.analysis.shown import as_csv, as_json_lines, as_table
+    from newskills.view.analysis.shown import as_csv, as_json_lines, as_latex, as_table
     from newskills.view.analysis.sql import query_reader
 
     options, notes = parsed.options, list[str]()
-    if options.json and options.csv:
-        raise ConfigError("--json and --csv cannot be used together.")
-    most = None if options.json or options.csv else options.rows + 1
+    formats = [f"--{name}" for name in ("json", "csv", "latex") if getattr(options, name)]
+    if len(formats) > 1:
+        raise ConfigError(f"{' and '.join(formats)} cannot be used together.")
+    most = None if formats else options.rows + 1
     with query_reader(options.sql, options.results, _limits(options, most), notes) as reader:
         for note in notes:
             notice(note)
@@ -55,6 +57,8 @@ def run(parsed: Parsed[QueryCommandOptions]) -> int:
             _write(as_json_lines(reader))
         elif options.csv:
             _write(as_csv(reader))
+        elif options.latex:
+            _write(as_latex(reader))
         else:
             _write(f"{line}\n".encode() for line in as_table(reader, options.rows))
     return 0

@@ -26,6 +26,7 @@ SEEDLESS_NAMES = ("output.jsonl", "output-greedy.jsonl")
 _OWN_CHUNK = "_chunk_"
 _CHUNK = re.compile(r"(output(?:-rs\d+|-greedy)?)(?:_chunk_|-chunk)(\d+)\.jsonl")
 _MAX_DEPTH = 4
+_MOST_NAMED_RUNS = 5
 SCANS_FOLDER = "scans"
 """Folder beside records with what scanners said of them."""
 NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness", SCANS_FOLDER)
@@ -66,6 +67,16 @@ def discover(results_dir: Path) -> list[BenchmarkResults]:
         for result in list(_benchmarks_within(folder, folder.name, depth))
         or [BenchmarkResults(folder.name, folder, ())]
     ]
+
+
+def advice_to_name_a_run(folder: Path) -> str:
+    """Return a sentence that names the runs within a folder without results of its own; empty where there are none."""
+    patterns = (f"*/{RESULTS_FOLDER}", f"*/*/{RESULTS_FOLDER}")
+    runs = sorted(str(path.parent) for pattern in patterns for path in folder.glob(pattern))
+    if not runs:
+        return ""
+    more = ", …" if len(runs) > _MOST_NAMED_RUNS else ""
+    return f"Name a run in it: {', '.join(runs[:_MOST_NAMED_RUNS])}{more}."
 
 
 def benchmark_name(folder: Path) -> str:

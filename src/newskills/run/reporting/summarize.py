@@ -29,7 +29,7 @@ from newskills.run.reporting.counted import ALL_SUBSETS, SubsetCounts
 from newskills.run.reporting.groups import PROMPTS, GroupFor, group_reports
 from newskills.run.reporting.panels import ALPHA_METRIC, panel_agreement, with_agreement
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import BenchmarkResults, discover, read_output
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
 from newskills.run.reporting.voting import GRADERS_OF_METRICS
 
@@ -418,6 +418,8 @@ def _no_results_error(results_dir: Path, options: SummaryOptions, notes: Sequenc
         return UnknownNameError(
             "benchmark in the results", ", ".join(missing), [item.benchmark for item in results]
         )
+    if not results and (advice := advice_to_name_a_run(results_dir)):
+        return DataError(f"{results_dir} has no results: {advice}")
     return DataError(
         (
             f"{results_dir} has no results: it contains no output*.jsonl, no "

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from newskills.base.errors import storage_error
 from newskills.view.analysis.arrow import batches_of, import_duckdb, import_pyarrow
@@ -16,7 +16,6 @@ from newskills.view.analysis.folders import FolderPath, find_results
 from newskills.view.analysis.shown import as_csv
 
 TableFormat = Literal["parquet", "csv", "duckdb"]
-TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 DATABASE_FILE = "results.duckdb"
 _ROW_GROUP = 32_768
 """Rows that are held until they are written: their texts may be long."""

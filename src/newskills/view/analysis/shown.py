@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a query as text: a table of 80 columns, JSON lines, CSV. Texts of models cannot steer a terminal."""
+"""Rows of a query as text: a table of 80 columns, JSON lines, CSV, LaTeX. Texts of models cannot steer a terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 LONGEST_CELL = 200
 """Characters of a text in a table; --json and --csv have all of it."""
 NULL_TEXT = "NULL"
+_LATEX_ESCAPES = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+_LATEX_SPECIAL = re.compile(r"[&%$#_{}\\~^<>]")
 
 
 def as_table(reader: pyarrow.RecordBatchReader, most: int) -> Iterator[str]:
@@ -50,6 +59,27 @@ def as_csv(reader: pyarrow.RecordBatchReader | pyarrow.Table) -> Iterator[bytes]
     yield _csv_line(reader.schema.names)
     for row in python_rows(reader):
         yield _csv_line(["" if value is None else _plain_json(value) for value in row])
+
+
+def as_latex(reader: pyarrow.RecordBatchReader) -> Iterator[bytes]:
+    """Yield the lines of a LaTeX table as booktabs wants it: figures to the right, a dash for what is missing."""
+    import pyarrow.types as kinds
+
+    is_figure = [
+        kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind) for kind in reader.schema.types
+    ]
+    columns = "".join("r" if right else "l" for right in is_figure)
+    yield f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n".encode()
+    yield _latex_line(reader.schema.names)
+    yield b"\\midrule\n"
+    for row in python_rows(reader):
+        yield _latex_line(["--" if value is None else _cell_text(value) for value in row])
+    yield b"\\bottomrule\n\\end{tabular}\n"
+
+
+def _latex_line(cells: Sequence[str]) -> bytes:
+    escaped = (_LATEX_SPECIAL.sub(lambda match: _LATEX_ESCAPES[match[0]], cell) for cell in cells)
+    return f"{' & '.join(escaped)} \\\\\n".encode("utf-8", "replace")
 
 
 def _csv_line(cells: Sequence[str]) -> bytes:

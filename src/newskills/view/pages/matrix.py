@@ -28,6 +28,10 @@ READING = "reading"
 """State of what has not been read yet."""
 TURN_SECONDS = 0.8
 """Time of one answer about differences; what is not there by then is asked for again."""
+INDEX_SECONDS = 2.0
+"""Time to wait for the index of results without metrics; what is not counted by then is asked for again."""
+UNFINISHED = ""
+"""Fingerprint of a summary that is not final."""
 MOST_TESTS = 50_000
 _STEP = re.compile(
     r"(?:^|[/_.-])(?:global_?)?(?:step|checkpoint|ckpt|iter)[_=-]?(\d+)(?![\d.]*[bm])", re.IGNORECASE
@@ -142,12 +146,12 @@ def _judged_tests(tests: Mapping[str, PairedTest]) -> Row:
 
 
 def _read(library: Library, run: Run, results: BenchmarkFiles) -> Read:
-    shown = overview_cell(library, run, results)
+    shown = overview_cell(library, run, results, patience=INDEX_SECONDS)
     score = table_or_empty(shown["score"])
     settings = {name: value[:LONGEST_VALUE] for name, value in settings_of(library, results).items()}
     state_shown = WITHHELD if shown["withheld"] else shown["status"]
     summary = CellSummary(
-        results.fingerprint,
+        results.fingerprint if shown["counted"] == 1 else UNFINISHED,
         str(score.get("metric") or ""),
         finite_number(score.get("value")),
         finite_number(score.get("low")),

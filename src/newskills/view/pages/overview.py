@@ -22,7 +22,7 @@ from newskills.view.files import (
     state_of,
     table_or_empty,
 )
-from newskills.view.library import Library
+from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.rows import OUTCOME_NAMES
 
 PREFERRED_METRICS = ("symbolic_correct", "judge_correct", "is_correct", "accuracy", "correct")
@@ -59,15 +59,21 @@ def overview_page(library: Library, *, run: str = "", benchmark: str = "") -> Ro
     }
 
 
-def overview_cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
-    """Return one benchmark of one run. Shares are of all samples, 0–1."""
+def overview_cell(library: Library, run: Run, results: BenchmarkFiles, patience: float = 0) -> Row:
+    """Return one benchmark of one run. Shares are of all samples, 0–1.
+
+    Results without metrics are counted as far as they are indexed, which is waited for at most `patience` seconds;
+    `counted` says how far, 0–1.
+    """
     states = [state_of(library.folders, file) for file in results.files]
     modes, extended = metrics_of(library.folders, results)
     score = headline_score(modes, extended)
     counts = _outcome_counts(extended, states)
     running = any(file.unfinished for file in results.files)
+    counted = 1.0
     if not sum(counts.values()):
-        counts = _indexed_outcomes(library, run, results)
+        indexed = library.indexed(run.id, results.name, patience=patience)
+        counts, counted = _indexed_outcomes(indexed), indexed.progress
     if score is None:
         score = _right_share(
             counts, max((int(finite_number(state.get("rows")) or 0) for state in states), default=0)
@@ -88,6 +94,7 @@ def overview_cell(library: Library, run: Run, results: BenchmarkFiles) -> Row:
         "score": score,
         "counts": counts,
         "total": total,
+        "counted": counted,
         "truncated": truncated,
         "seeds": len(results.files),
         "input_tokens": _sum_or_none(states, "input_tokens"),
@@ -188,11 +195,10 @@ def _truncated_count(state: Row) -> int:
     return int(max(by_cause, finite_number(table_or_empty(ledger.get("finish_reasons")).get("length")) or 0))
 
 
-def _indexed_outcomes(library: Library, run: Run, results: BenchmarkFiles) -> dict[str, int]:
+def _indexed_outcomes(indexed: IndexedBenchmark) -> dict[str, int]:
     """Count outcomes of the records, as far as they are indexed: of runs at work, and of results that have no
     metrics."""
-    indexes = library.indexed(run.id, results.name, patience=0).indexes
-    codes = [bytes(index.columns("outcome")[0]) for index in indexes]
+    codes = [bytes(index.columns("outcome")[0]) for index in indexed.indexes]
     names = ("correct", "wrong", "no_answer", "unscored")
     return {name: sum(code.count(OUTCOME_NAMES.index(name)) for code in codes) for name in names}
 

@@ -11,13 +11,14 @@ from newskills.base.errors import DataError
 from newskills.base.reading.reply_text import split_thinking
 from newskills.base.records import Row
 from newskills.view.faces import face_of, vote_block
+from newskills.view.files import finite_number
 from newskills.view.index import FileIndex
 from newskills.view.library import IndexedBenchmark, Library
 from newskills.view.media import media_in
 from newskills.view.records import LONGEST_TEXT, as_text, gold_of, messages_in, read_record, require, shorten_texts
 from newskills.view.rows import NO_TOKENS, OUTCOME_NAMES
 from newskills.view.scans.viewed import marks_of
-from newskills.view.sent import prompt_sent, settings_sent
+from newskills.view.sent import judge_prompt_sent, prompt_sent, settings_sent
 from newskills.view.verdicts import verdict_of
 
 MOST_VOTES = 256
@@ -61,12 +62,30 @@ def sample_page(library: Library, run: str, benchmark: str, file: int, number: i
         "tools": shorten_texts(row.get("tools") or []),
         "media": [item.summary() for item in media_in(sent.messages, row)],
         "verdict": shorten_texts(verdict_of(row, reply[:LONGEST_TEXT])),
-        "face": shorten_texts([*face_of(row), *_vote_blocks(indexed, page["siblings"], row)]),
-        "tokens": row.get("num_generated_tokens"),
+        "face": shorten_texts(
+            [
+                *face_of(row),
+                *_judge_prompt_blocks(library, row),
+                *_vote_blocks(indexed, page["siblings"], row),
+            ]
+        ),
+        "tokens": finite_number(row.get("num_generated_tokens")),
         "finish": row.get("finish_reason"),
         "scans": shorten_texts(marks_of(library.folders, indexed, file, number)),
         "record": shorten_texts(without_media(row), LONGEST_FIELD),
     }
+
+
+def _judge_prompt_blocks(library: Library, row: Row) -> list[Row]:
+    """Return what the judge was asked as a block, where it can be rendered again."""
+    sent = judge_prompt_sent(library.folders, row)
+    if not sent.messages:
+        return []
+    items = [
+        {"title": as_text(message.get("role")), "text": as_text(message.get("content"))}
+        for message in sent.messages
+    ]
+    return [{"kind": "question", "title": "Prompt of the judge", "items": items, "note": sent.note}]
 
 
 def _vote_blocks(indexed: IndexedBenchmark, samples: Sequence[Row], row: Row) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from newskills.base.errors import DataError, UnknownNameError, UserError
 from newskills.base.records import Row
-from newskills.run.reporting.results import BenchmarkResults, discover
+from newskills.run.reporting.results import BenchmarkResults, advice_to_name_a_run, discover
 from newskills.view.comparison.records import (
     BenchmarkRecords,
     read_facts,
@@ -54,9 +54,8 @@ def chosen_benchmarks(folder: Path, wanted: tuple[str, ...]) -> list[BenchmarkRe
             raise UnknownNameError("benchmark in the results", name, names)
     chosen = [item for item in items if item.files and (not wanted or item.benchmark in wanted)]
     if not chosen:
-        raise DataError(
-            f"{folder} has no finished results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
-        )
+        sought = "neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl."
+        raise DataError(f"{folder} has no finished results: {advice_to_name_a_run(folder) or sought}")
     return chosen
 
 

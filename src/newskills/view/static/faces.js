@@ -5,7 +5,7 @@ import { markdown } from "./markdown.js";
 import { rich, visible } from "./text.js";
 import { count, plural, share } from "./words.js";
 
-const DRAWN = { code, output, test, checks, options, calls, judgements, votes, diff, steps };
+const DRAWN = { code, output, test, checks, options, calls, judgements, question, votes, diff, steps };
 
 export function faces(blocks, context) {
   return blocks.map((block) => {
@@ -80,6 +80,11 @@ function calls(block) {
 
 function judgements(block, context) {
   return block.items.map((item) => h("details", { open: true }, h("summary", {}, item.title ? visible(item.title) : "Reply of the judge"), markdown(item.text, { raw: context.raw })));
+}
+
+// What a judge was asked, verbatim and folded: it repeats the problem and the answer.
+function question(block) {
+  return block.items.map((item) => h("details", {}, h("summary", {}, visible(item.title)), h("p", { class: "text" }, visible(item.text))));
 }
 
 function votes(block) {
