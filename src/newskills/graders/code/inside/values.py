@@ -57,8 +57,12 @@ def encode(value: Any, refer: Callable[[Any], int]) -> bytes:
 
 
 def _write_value(value: Any, out: list[bytes], refer: Callable[[Any], int]) -> None:
-    if value is None or value is True or value is False:
-        out.append(b"N" if value is None else b"T" if value else b"F")
+    if value is None:
+        out.append(b"N")
+    elif value is True:
+        out.append(b"T")
+    elif value is False:
+        out.append(b"F")
     elif isinstance(value, int):
         out.append(b"i%x;" % int(value))
     elif isinstance(value, float):
